@@ -1,0 +1,41 @@
+# Every target does its own set-up in .venv; only Python 3.11+, git and make are needed.
+# The first that runs: a version manager may offer names behind which there is nothing.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test check conformance test-clients bench clean
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
+	@echo "setting up $(VENV) with $(PYTHON)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: check
+	$(BIN)/python -m pytest -q -n 2
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+conformance: $(READY)
+	@$(BIN)/python -m pytest -q tests/conformance -p tests.conformance.table
+
+# Real agents against a scripted model server on loopback; needs npm, and is not part of `make test`.
+test-clients: $(READY)
+	$(BIN)/python -m tests.clients
+	$(BIN)/python -m pytest -q -n 2 tests/clients
+
+bench: $(READY)
+	@$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
