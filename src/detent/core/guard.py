@@ -1,0 +1,161 @@
+"""Whether an agent's tool call fits the state of the work: one pure function from (document, call) to a reply.
+
+It runs in a hook for every tool call, so this module and what it imports load nothing beyond plain code.
+"""
+
+from detent.core import standing
+from detent.core.harmless import is_harmless
+from detent.core.intent import ADVANCE, HAND_OVER, agent_name, asks_to_move, target_phase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from detent.core.standing import Json
+
+RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
+LEAVE = (*ADVANCE, *HAND_OVER)
+#: What an agent does not decide: to approve, to leave work out, to end it, or to be rid of Detent.
+PEOPLE_ONLY = (
+    *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall"),
+    *("complete --force", "gate answer"),
+)
+_WHAT = {
+    "journal": "Detent's own record",
+    "document": "a document of Detent",
+    "config": "configuration of Detent or of its hooks",
+}
+
+
+class Scene:
+    """All that a decision rests on. `doc` is the state document, None without one, False if it cannot be read."""
+
+    __slots__ = ("call", "doc", "exists", "root")
+
+    def __init__(self, doc: object, call: "Json", root: str, exists: "Callable[[str], bool]") -> None:
+        self.doc, self.call, self.root, self.exists = doc, call, root, exists
+
+
+def guard(scene: Scene) -> "tuple[str | None, list[tuple[str, str]]]":
+    """The reason to deny the call, if there is one, and what each rule found on the way."""
+    trail = []
+    for name, rule in RULES:
+        reason = rule(scene)
+        trail.append((name, reason or "ok"))
+        if reason:
+            return reason, trail
+    return None, trail
+
+
+def _guarded_files(scene: Scene) -> "str | None":
+    """What Detent wrote is changed through Detent. A document may be written as a whole and is adopted afterwards."""
+    call = scene.call
+    if call["kind"] not in ("shell", "write") or _is_harmless(call):
+        return None
+    from detent.core.guarded import guarded_hits  # noqa: PLC0415 - most calls never need it
+    from detent.core.shell import write_targets  # noqa: PLC0415
+
+    if call["kind"] == "shell":
+        targets = write_targets(call["command"], call["cwd"], home=call["home"])
+    else:
+        targets = [(path, call["tool"]) for path in call["paths"]]
+    for path, how, kind in guarded_hits(targets, scene.root):
+        if kind != "document" or call["kind"] == "shell":
+            return f"{how} would write {path}, which is {_WHAT[kind]}; use detent for that, or ask a person. {RELEASE}"
+    return None
+
+
+def _people_decide(scene: Scene) -> "str | None":
+    """An agent that may approve itself makes every approval worthless."""
+    if scene.call["kind"] != "shell" or _is_harmless(scene.call):
+        return None
+    from detent.core.shell import simple_commands  # noqa: PLC0415 - most calls never need it
+
+    for words in simple_commands(scene.call["command"]):
+        verb, *rest = _detent_words(words) or [""]
+        for decision in PEOPLE_ONLY:
+            name, _, more = decision.partition(" ")
+            if verb == name and (not more or more in rest):
+                return f"detent {decision} is a person's decision; say what it is about and wait for the person"
+    return None
+
+
+def _readable(scene: Scene) -> "str | None":
+    if scene.doc is False and scene.call["kind"] in ("delegate", "skill"):
+        return "the state of the work cannot be read, so nothing is delegated; a person should run: detent doctor --fix"
+    return None
+
+
+def _in_order(scene: Scene) -> "str | None":
+    """A phase is delegated only while it is in progress; its own sub-agents are part of it."""
+    doc, target = scene.doc, target_phase(scene.doc, scene.call)
+    current = standing.current_phase(doc)
+    if not target or not current or not standing.phases(doc):
+        return None
+    status = standing.status(doc, target)
+    if status == "in_progress" or (target == current and status != "pending"):
+        return None
+    if standing.workflow(doc).get("activation") == "delegation" and status == "pending":
+        return None
+    agent = agent_name(scene.call["agent"]) or "the agent"
+    now = standing.status(doc, current)
+    first = f"finish {current}, then " if now == "in_progress" else ""
+    return (
+        f"{agent} works on phase {target}, which is {status or 'not part of this workflow'}, and the current phase is "
+        f"{current} ({now or 'unknown'}); a phase must be in progress before it is delegated: "
+        f"{first}detent begin {target}"
+    )
+
+
+def _corridor(scene: Scene) -> "str | None":
+    """While a gate fails, the way is back to the work, not on."""
+    phase = standing.current_phase(scene.doc)
+    kind = standing.corridor(scene.doc, phase) if phase and standing.workflow(scene.doc) else ""
+    if not kind or not asks_to_move(scene.doc, scene.call, LEAVE, only_orchestrators=False):
+        return None
+    if kind == "tests":
+        run = standing.tests(scene.doc, phase)
+        error = standing.counted(run.get("last_error") or "no error was recorded", run, "current_iteration")
+        again = run.get("last_test_command") or "them"
+        return f"the tests of {phase} fail ({error}); mend the code and run {again} again first. {RELEASE}"
+    record = standing.constitution(scene.doc, phase)
+    articles = ", ".join(map(str, record.get("articles_required") or ("all articles",)))
+    found = standing.counted(record.get("status") or "not started", record, "iterations_used")
+    return f"{phase} does not comply with its constitution yet ({articles}: {found}); do that first. {RELEASE}"
+
+
+def _gates(scene: Scene) -> "str | None":
+    phase = standing.current_phase(scene.doc)
+    if not phase or not standing.workflow(scene.doc):
+        return None
+    if not asks_to_move(scene.doc, scene.call, ADVANCE, only_orchestrators=True):
+        return None
+    reasons = standing.closed_gates(scene.doc, phase, scene.exists)
+    return f"phase {phase} is held by its gates: {'; '.join(reasons)}. {RELEASE}" if reasons else None
+
+
+def _is_harmless(call: "Json") -> bool:
+    return call["kind"] == "shell" and is_harmless(call["command"], call["cwd"])
+
+
+RULES = (
+    ("guarded files", _guarded_files),
+    ("people decide", _people_decide),
+    ("state readable", _readable),
+    ("order of phases", _in_order),
+    ("corridor", _corridor),
+    ("gates", _gates),
+)
+
+
+def _detent_words(words: list[str]) -> list[str]:
+    """The verb of a `detent` command line and what follows it, however it was started."""
+    name, rest = (words[0].rsplit("/", 1)[-1], words[1:]) if words else ("", [])
+    if name.startswith("python") and "-m" in rest[:-1]:
+        at = rest.index("-m")
+        name, rest = rest[at + 1], rest[at + 2 :]
+    if name != "detent":
+        return []
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-C", "--directory", "--project") else rest[1:]
+    return rest

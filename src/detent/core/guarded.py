@@ -1,0 +1,136 @@
+"""Which files of a project are Detent's: its truth, the documents that may be edited, and what decides about it.
+
+- "journal": never written by an agent: everything below `.workflow` that is not named below.
+- "document": may be edited, and is adopted afterwards.
+- "config": detent.toml and the files in which agents keep their hooks.
+
+Names are compared without regard to case, as some file systems do.
+"""
+
+from detent.core.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
+from detent.core.shell import write_targets
+from detent.core.shell.writes import EXCEPT, REACHES_BELOW
+
+JOURNAL, DOCUMENT, CONFIG = "journal", "document", "config"
+Hit = tuple[str, str, str]
+
+_FREE_FOLDERS = (".summaries", ".chat", ".brainstorming", ".process")
+_FREE_FILES = ("impl_plan.md", "todo_list.md")
+_CONFIG = (
+    "detent.toml", ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".codex/config.toml",
+    ".gemini/settings.json",
+)  # fmt: skip
+_CLIENT_DOCUMENT = ".claude/state/workflow.json"
+_JOURNAL = (
+    "wfs-*/journal.jsonl", "wfs-*/snapshot.json", "wfs-*/.documents.json", ".documents.json", "history.jsonl",
+    ".lock", ".active-wfs",
+)  # fmt: skip
+_DOCUMENTS = ("state.json", "wfs-*/workflow-session.json", "wfs-*/.task/impl-*.json")
+_TOPS = (".workflow", "detent.toml", ".claude", ".codex", ".gemini")
+# What a path of unknown start must name before it is taken for one of ours.
+_TELLING = (
+    ".workflow", "journal.jsonl", "workflow-session.json", "detent.toml", ".active-wfs", ".claude/settings",
+    ".codex/", ".gemini/settings",
+    ".claude/state/workflow.json",
+)  # fmt: skip
+
+
+def guarded(path: str, root: str) -> str | None:
+    """What an absolute path is to the project at `root`; None if it is not guarded."""
+    path, root = normal(path, "/").lower(), normal(root, "/").lower()
+    start = root.rstrip("/") + "/"
+    if not path.startswith(start):
+        return None
+    inside = path[len(start) :]
+    if inside in _CONFIG:
+        return CONFIG
+    if inside == _CLIENT_DOCUMENT:
+        return DOCUMENT
+    first, _, rest = inside.partition("/")
+    return _of_workflow(rest.split("/")) if first == ".workflow" else None
+
+
+def _of_workflow(segments: list[str]) -> str | None:
+    for segment in segments:
+        if segment == "checkpoints":
+            return JOURNAL
+        if segment in _FREE_FOLDERS:
+            return None
+        if segment in _FREE_FILES:
+            return None
+    last = segments[-1]
+    task = segments[-2:-1] == [".task"] and last.startswith("impl-") and last.endswith(".json")
+    return DOCUMENT if task or last in ("state.json", "workflow-session.json") else JOURNAL
+
+
+def guarded_hits(targets: list[tuple[str, str]], root: str) -> list[Hit]:
+    """The targets that can be guarded files, each with what it is: (path, how, kind).
+
+    Where several kinds are possible, the first of journal, config, document is said.
+    """
+    found: list[Hit] = []
+    for at, (path, how) in enumerate(targets):
+        if how == EXCEPT:
+            continue
+        spared: list[str] = []
+        while at + 1 + len(spared) < len(targets) and targets[at + 1 + len(spared)][1] == EXCEPT:
+            spared.append(targets[at + 1 + len(spared)][0].lower())
+        kind = _kind(path, normal(root, "/"), spared, recursive=how in REACHES_BELOW)
+        if kind:
+            found.append((path, how, kind))
+    return found
+
+
+def command_hits(command: str, cwd: str, root: str, *, home: str = "") -> list[Hit]:
+    """The guarded files that a shell command would write when run in `cwd`."""
+    return guarded_hits(write_targets(command, cwd, home=home), root)
+
+
+def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | None:
+    if is_literal(path):
+        exact = None if _is_spared(path.lower(), spared) else guarded(path, root)
+        if exact or not recursive:
+            return exact
+    elif path.startswith("**") and not any(name in path.lower() for name in _TELLING):
+        return None
+    path, start = path.lower(), root.lower().rstrip("/") + "/"
+    above, named, _ = path.partition(".workflow")
+    if named and not may_meet(above, start):
+        return None
+    shapes = [shape for shape in ([path, below(path)] if recursive else [path]) if not _is_free(shape)]
+    for shape in shapes:
+        known = literal_start(shape)
+        if not (known.startswith(start) or start.startswith(known)):
+            continue
+        inside, before = (shape[len(start) :], "") if known.startswith(start) else (shape, start)
+        first = inside.partition("/")[0]
+        if not before and is_literal(first) and first not in _TOPS:
+            continue
+        for kind, name in _guards(path):
+            if may_meet(inside, before + name) and not _is_spared(start + name, spared):
+                return kind
+    return None
+
+
+def _guards(path: str) -> list[tuple[str, str]]:
+    """What a pattern is held against. Only one that names `.workflow` is taken for whatever may be there."""
+    named = ".workflow" in path
+    session = "wfs-*" if named or "wfs-" in path else "wfs-x"
+    bases = (".workflow/", ".workflow/projects/*/") if named else (".workflow/",)
+    return [
+        *((JOURNAL, base + name.replace("wfs-*", session)) for base in bases for name in _JOURNAL),
+        *((CONFIG, name) for name in _CONFIG),
+        *((DOCUMENT, base + name.replace("wfs-*", session)) for base in bases for name in _DOCUMENTS),
+        (DOCUMENT, _CLIENT_DOCUMENT),
+        *((JOURNAL, name) for name in (".workflow", ".workflow/**") if named),
+    ]
+
+
+def _is_free(shape: str) -> bool:
+    """Whether a pattern names one of the places below `.workflow` that are not guarded."""
+    return any(segment in _FREE_FOLDERS or segment in _FREE_FILES for segment in shape.split("/"))
+
+
+def _is_spared(path: str, spared: list[str]) -> bool:
+    plain = path.replace("**", "x").replace("*", "x")
+    return any(may_match(each, plain) for each in spared)

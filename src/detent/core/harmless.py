@@ -1,0 +1,33 @@
+"""A quick look that spares most shell commands from being read in full.
+
+It only ever says "harmless" for a command in which nothing could name or reach a guarded file: plain words without
+quotes, expansions or patterns, none of them part of a guarded path, and no program that works on whole directories or
+runs other text.
+"""
+
+MAX_LENGTH = 2_000
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:=,+@%|;&>\n")
+#: Whatever has none of these in it is no guarded path, and no way to call Detent.
+_STEMS = ("workflow", "detent", ".claude", ".codex", ".gemini", "journal", "state.json", "settings", "hooks.json")
+#: They reach files that the command does not name.
+_BROAD = frozenset(
+    (
+        *("rm", "rmdir", "mv", "cp", "ln", "rsync", "git", "find", "xargs", "tar", "unzip", "cd", "pushd", "popd"),
+        *("sh", "bash", "zsh", "dash", "eval", "source", "exec", "env", "sudo", "su", "nohup", "timeout", "time"),
+        *("nice", "parallel", "python", "python3", "node", "perl", "ruby", "php", "make", "npm", "npx", "pnpm", "yarn"),
+        *("sed", "awk", "ed", "ex", "vim", "patch", "install", "chmod", "chown", "truncate", "dd", "tee", "shred"),
+        *("apply_patch", "docker", "podman", "ssh"),
+    )
+)
+
+
+def is_harmless(command: str, cwd: str) -> bool:
+    if len(command) > MAX_LENGTH or not _PLAIN.issuperset(command):
+        return False
+    lowered = command.lower()
+    if any(stem in lowered or stem in cwd for stem in _STEMS):
+        return False
+    for mark in "|;&>\n":
+        lowered = lowered.replace(mark, " ")
+    words = lowered.split(" ")
+    return not any(word.rpartition("/")[2] in _BROAD or ".." in word or word in (".", "/") for word in words)
