@@ -1,0 +1,88 @@
+"""Takes secrets out of text and of documents, before anything is hashed or written.
+
+A secret leaves `[redacted:<kind>]` in its place. What is taken out and what stays is decided by `form` and
+`name`; text that only resembles a secret is left alone, because a journal full of holes is of no use either.
+"""
+
+import re
+from typing import Any
+
+from detent.core.redact.form import FORMS
+from detent.core.redact.name import element_secrets, is_count, is_nothing, name_kind, named_secrets
+
+#: Documents are flatter than this; what is deeper is taken out whole, so that nothing can hide there.
+MAX_DEPTH = 100
+#: One pass is enough unless taking a secret out shows another one; then the next pass finds it.
+MAX_PASSES = 8
+_TOO_DEEP = "[redacted:depth]"
+
+
+def redact(text: str) -> str:
+    """`text` without secrets. Redacting again changes nothing."""
+    for _ in range(MAX_PASSES):
+        redacted = _pass(text)
+        if redacted == text:
+            break
+        text = redacted
+    return text
+
+
+def redact_tree(value: Any) -> Any:
+    """The same for a JSON value; a field that is named for a secret loses its text, or each text of its list."""
+    return _tree(value, None, MAX_DEPTH)
+
+
+def _pass(text: str) -> str:
+    lowered = text.lower()
+    for form in FORMS:
+        if any(needle.lower() in lowered for needle in form.needles):
+            text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
+    for find in (named_secrets, element_secrets):
+        text = _replaced(text, [(found.kind, found.start, found.end) for found in find(text)])
+    return text
+
+
+def _tree(value: Any, kind: str | None, depth: int) -> Any:
+    if isinstance(value, str):
+        return _text(value, kind)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if not depth:
+        return _TOO_DEEP
+    if isinstance(value, dict):
+        return _fields(value, depth - 1)
+    return [_tree(each, kind, depth - 1) for each in value]
+
+
+def _fields(value: dict[Any, Any], depth: int) -> dict[Any, Any]:
+    fields: dict[Any, Any] = {}
+    for key, each in value.items():
+        name = redact(key) if isinstance(key, str) else key
+        kind = name_kind(name) if isinstance(name, str) else None
+        # Two keys that were secrets must not become one.
+        while name in fields:
+            name = f"{name}'"
+        fields[name] = _tree(each, kind, depth)
+    return fields
+
+
+def _text(value: str, kind: str | None) -> str:
+    if kind is None or is_nothing(value) or is_count(kind, value):
+        return redact(value)
+    return f"[redacted:{kind}]"
+
+
+def _without(match: re.Match[str], kind: str) -> str:
+    if is_nothing(match["secret"]):
+        return match[0]
+    start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
+    return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
+
+
+def _replaced(text: str, found: list[tuple[str, int, int]]) -> str:
+    parts: list[str] = []
+    position = 0
+    for kind, start, end in found:
+        parts += text[position:start], f"[redacted:{kind}]"
+        position = end
+    return "".join(parts) + text[position:]
