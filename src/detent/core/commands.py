@@ -1,0 +1,169 @@
+"""What can be asked for. Imperative; `decide` answers each with events or a refusal."""
+
+import msgspec
+
+from detent.core.events import Discovery, Options, PhasesImported, Tokens
+from detent.core.evidence import Receipt
+from detent.core.graph import Workflow
+from detent.core.token import Token
+
+
+class _Command(msgspec.Struct, frozen=True, kw_only=True):
+    pass
+
+
+class Start(_Command, frozen=True, kw_only=True):
+    """Open a session and begin its first phase."""
+
+    session: str
+    task: str
+    workflow: Workflow
+    number: int | None = None
+    folder: str
+    branch: str | None = None
+    discovery: Discovery | None = None
+    size: str | None = None
+    base: int = 0
+    options: Options = Options()
+    #: Digest of the manifest of the first phase's protected tests as they are now.
+    protected: str | None = None
+
+
+class Import(_Command, frozen=True, kw_only=True):
+    """Open a session that already stands somewhere."""
+
+    start: Start
+    found: PhasesImported
+
+
+class Begin(_Command, frozen=True, kw_only=True):
+    """Activate a phase; the first one that is ready if none is named."""
+
+    phase: str | None = None
+    agent: str | None = None
+    #: Digest of the manifest of the protected tests as they are now.
+    protected: str | None = None
+
+
+class Finish(_Command, frozen=True, kw_only=True):
+    """Complete the attempt that the token is of; without one, the attempt in progress (of `phase`) is meant."""
+
+    token: Token | None = None
+    phase: str | None = None
+    summary: str
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    tokens: Tokens = Tokens()
+    merged_commit: str | None = None
+
+
+class Fail(_Command, frozen=True, kw_only=True):
+    token: Token | None = None
+    phase: str | None = None
+    error: str
+    artifacts: tuple[str, ...] = ()
+    tokens: Tokens = Tokens()
+
+
+class Redo(_Command, frozen=True, kw_only=True):
+    """Begin a further attempt. Phases behind it that were begun are reset only if `cascade` says so."""
+
+    phase: str
+    agent: str | None = None
+    reason: str = ""
+    cascade: bool = False
+    protected: str | None = None
+
+
+class Skip(_Command, frozen=True, kw_only=True):
+    """Leave phases out: those named, and those that the workflow's `size` leaves out."""
+
+    phases: tuple[str, ...] = ()
+    size: str | None = None
+    reason: str
+
+
+class Complete(_Command, frozen=True, kw_only=True):
+    force: bool = False
+    merged_commit: str | None = None
+
+
+class Cancel(_Command, frozen=True, kw_only=True):
+    reason: str
+
+
+class CheckGate(_Command, frozen=True, kw_only=True):
+    """Record a run for a gate of a phase in progress."""
+
+    phase: str
+    gate: str
+    receipt: Receipt
+
+
+class Answer(_Command, frozen=True, kw_only=True):
+    """A person answered a question; `choice` says how to go on."""
+
+    phase: str
+    gate: str | None = None
+    choice: str | None = None
+
+
+class Approve(_Command, frozen=True, kw_only=True):
+    """A vote where the gate asks for votes; elsewhere a person's override."""
+
+    phase: str
+    gate: str | None = None
+    who: str
+    reason: str
+    approve: bool = True
+
+
+class Override(_Command, frozen=True, kw_only=True):
+    """A person opens a gate of any kind by hand."""
+
+    phase: str
+    gate: str
+    reason: str
+
+
+class Launch(_Command, frozen=True, kw_only=True):
+    """An agent was started for a phase in progress."""
+
+    phase: str
+    agent: str
+    agent_id: str
+
+
+class Land(_Command, frozen=True, kw_only=True):
+    """That agent ended."""
+
+    agent_id: str
+    succeeded: bool
+
+
+class Escalate(_Command, frozen=True, kw_only=True):
+    kind: str
+    phase: str
+    detail: str
+    gate: str | None = None
+
+
+class Resolve(_Command, frozen=True, kw_only=True):
+    """A person decides what all open escalations ask: retry, skip or cancel."""
+
+    action: str
+    reason: str = ""
+
+
+class Review(_Command, frozen=True, kw_only=True):
+    """A person's word on a finished phase: continue, review or redo."""
+
+    phase: str | None = None
+    decision: str
+    note: str = ""
+
+
+PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
+GateCommand = CheckGate | Answer | Approve | Override | Launch | Land | Escalate | Resolve | Review
+Command = PhaseCommand | GateCommand

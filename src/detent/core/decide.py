@@ -1,0 +1,37 @@
+"""Whether a command is allowed, and what it makes happen: the one entrance to the rules."""
+
+from detent.core.budget import budget_escalation
+from detent.core.commands import Begin, Cancel, Command, Complete, Fail, Finish, Redo, Skip
+from detent.core.decide_gate import decide_gate
+from detent.core.decide_phase import decide_import, decide_phase, decide_start
+from detent.core.events import EscalationRaised, Event, PhaseFailed, PhaseFinished, SessionCompleted
+from detent.core.evidence import NOTHING_KNOWN, Facts
+from detent.core.session import Session, SessionStatus
+from detent.errors import Refused
+
+__all__ = ["decide", "decide_import", "decide_start"]
+
+
+def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> tuple[Event, ...]:
+    """The events that `command` causes in `session`; `Refused` or `GateClosed`, and then nothing has happened."""
+    if session.status is not SessionStatus.ACTIVE:
+        ended = f"{session.ended_at:%Y-%m-%d %H:%M}" if session.ended_at else "an unknown time"
+        raise Refused(
+            f"session {session.id} was {session.status} at {ended}; nothing more can happen in it",
+            way_out='detent start WORKFLOW "TASK"',
+        )
+    if isinstance(command, Begin | Finish | Fail | Redo | Skip | Complete | Cancel):
+        events = decide_phase(session, command, facts)
+        return (*events, *_over_budget(session, command, events, facts))
+    return decide_gate(session, command, facts)
+
+
+def _over_budget(
+    session: Session, command: Command, events: tuple[Event, ...], facts: Facts
+) -> tuple[EscalationRaised, ...]:
+    """The end of an attempt is where its tokens become known; of a session that is over nobody has to decide."""
+    first = events[0]
+    if not isinstance(command, Finish | Fail) or any(isinstance(event, SessionCompleted) for event in events):
+        return ()
+    assert isinstance(first, PhaseFinished | PhaseFailed)
+    return budget_escalation(session, first.phase, facts.now, command.tokens)

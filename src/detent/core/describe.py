@@ -1,0 +1,76 @@
+"""Events in one short line each, for people."""
+
+from typing import assert_never
+
+from detent.core.events import (
+    AgentEnded,
+    AgentLaunched,
+    DocumentAdopted,
+    EscalationRaised,
+    EscalationsResolved,
+    Event,
+    GateApproved,
+    GateChecked,
+    PhaseBegun,
+    PhaseFailed,
+    PhaseFinished,
+    PhaseRedone,
+    PhaseReset,
+    PhaseReviewed,
+    PhasesImported,
+    PhaseSkipped,
+    QuestionAnswered,
+    SessionCancelled,
+    SessionCompleted,
+    SessionStarted,
+    TailDropped,
+    VoteCast,
+)
+
+
+def describe(event: Event) -> str:
+    match event:
+        case SessionStarted():
+            return f"started {event.workflow.name}"
+        case PhasesImported():
+            return f"imported from {event.source}"
+        case PhaseBegun():
+            return f"began {event.phase}"
+        case PhaseRedone():
+            return f"began {event.phase} again, attempt {event.attempt}"
+        case PhaseFinished():
+            return f"finished {event.phase}: {event.summary}"
+        case PhaseFailed():
+            return f"failed {event.phase}: {event.error.partition(chr(10))[0][:120]}"
+        case PhaseSkipped():
+            return f"skipped {event.phase}: {event.reason}"
+        case PhaseReset():
+            return f"reset {event.phase}: {event.reason}"
+        case GateChecked():
+            return f"{event.gate} of {event.phase}: {event.receipt.result}"
+        case QuestionAnswered():
+            return f"answered at {event.phase}" + (f": {event.choice}" if event.choice else "")
+        case VoteCast():
+            return f"{event.approver} {'approved' if event.approve else 'rejected'} {event.gate} of {event.phase}"
+        case GateApproved():
+            return f"opened {event.gate} of {event.phase} by hand: {event.reason}"
+        case AgentLaunched():
+            return f"launched {event.agent} for {event.phase}"
+        case AgentEnded():
+            return f"an agent of {event.phase} {'finished' if event.succeeded else 'failed'}"
+        case EscalationRaised():
+            return f"needs a person at {event.phase}: {event.detail}"
+        case EscalationsResolved():
+            return f"resolved: {event.action}" + (f" ({event.reason})" if event.reason else "")
+        case PhaseReviewed():
+            return f"reviewed {event.phase}: {event.decision}" + (f" ({event.note})" if event.note else "")
+        case SessionCompleted():
+            return "completed the session" + (" (forced)" if event.forced else "")
+        case SessionCancelled():
+            return f"cancelled the session: {event.reason}"
+        case DocumentAdopted():
+            return f"adopted an edit of {event.document}"
+        case TailDropped():
+            return f"dropped an unfinished write of {event.bytes} bytes"
+        case _:
+            assert_never(event)

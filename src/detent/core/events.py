@@ -1,0 +1,257 @@
+"""What can have happened. Events are facts: past tense, immutable, and never reinterpreted once written."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from detent.core.evidence import Receipt
+from detent.core.graph import Workflow
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    pass
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Model tokens that an attempt used."""
+
+    input: int = 0
+    output: int = 0
+    cost: float = 0.0
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about the code base before the session, and when."""
+
+    text: str
+    at: datetime
+
+
+class Supervised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A person looks at finished phases before the next one begins."""
+
+    #: Keys, or the two digits they start with; none means all.
+    phases: tuple[str, ...] = ()
+    max_redos: int = 3
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Limits that nobody stops at silently: near one is said, over one is a person's decision."""
+
+    minutes: float | None = None
+    phase_minutes: float | None = None
+    tokens: int | None = None
+    phase_tokens: int | None = None
+    cost: float | None = None
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the session is held, pinned when it starts."""
+
+    gates: bool = True
+    supervised: Supervised | None = None
+    budget: Budget | None = None
+
+
+class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
+    session: str
+    task: str
+    workflow: Workflow
+    #: Number in the ids of this project (5 in REQ-0005); none where the workflow has no prefix.
+    number: int | None = None
+    folder: str
+    branch: str | None = None
+    discovery: Discovery | None = None
+    #: Version of the project's state document before this session, so that it never counts down.
+    base: int = 0
+    options: Options = Options()
+
+
+class ImportedPhase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a phase stood in the document that a session was made from."""
+
+    status: str
+    started: datetime | None = None
+    completed: datetime | None = None
+    gate_passed: datetime | None = None
+    attempt: int = 0
+    summary: str | None = None
+    artifacts: tuple[str, ...] = ()
+
+
+class PhasesImported(_Event, frozen=True, kw_only=True, tag="phases_imported"):
+    """Follows `SessionStarted` when the session was made from an existing state document."""
+
+    source: str
+    started_at: datetime | None = None
+    phases: dict[str, ImportedPhase]
+    #: Top-level and workflow keys of the document that Detent has no meaning for; given back on export.
+    carried: dict[str, dict[str, Any]] = {}
+
+
+class PhaseBegun(_Event, frozen=True, kw_only=True, tag="phase_begun"):
+    phase: str
+    attempt: int
+    agent: str = ""
+    protected: str | None = None
+
+
+class PhaseRedone(_Event, frozen=True, kw_only=True, tag="phase_redone"):
+    """A further attempt of a phase that was begun before."""
+
+    phase: str
+    attempt: int
+    agent: str = ""
+    reason: str = ""
+    protected: str | None = None
+
+
+class PhaseFinished(_Event, frozen=True, kw_only=True, tag="phase_finished"):
+    phase: str
+    attempt: int
+    summary: str
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    tokens: Tokens = Tokens()
+
+
+class PhaseFailed(_Event, frozen=True, kw_only=True, tag="phase_failed"):
+    phase: str
+    attempt: int
+    error: str
+    artifacts: tuple[str, ...] = ()
+    tokens: Tokens = Tokens()
+
+
+class PhaseSkipped(_Event, frozen=True, kw_only=True, tag="phase_skipped"):
+    phase: str
+    reason: str
+
+
+class PhaseReset(_Event, frozen=True, kw_only=True, tag="phase_reset"):
+    """The phase has to be done again because something it builds on is done again."""
+
+    phase: str
+    reason: str
+
+
+class GateChecked(_Event, frozen=True, kw_only=True, tag="gate_checked"):
+    """A run was made, seen or reported for a gate."""
+
+    phase: str
+    gate: str
+    receipt: Receipt
+
+
+class QuestionAnswered(_Event, frozen=True, kw_only=True, tag="question_answered"):
+    """A person answered; `choice` is set when it said how to go on."""
+
+    phase: str
+    gate: str
+    choice: str | None = None
+
+
+class VoteCast(_Event, frozen=True, kw_only=True, tag="vote_cast"):
+    phase: str
+    gate: str
+    approver: str
+    approve: bool
+    reason: str = ""
+
+
+class GateApproved(_Event, frozen=True, kw_only=True, tag="gate_approved"):
+    """A person opened the gate by hand and said why."""
+
+    phase: str
+    gate: str
+    reason: str
+
+
+class AgentLaunched(_Event, frozen=True, kw_only=True, tag="agent_launched"):
+    phase: str
+    agent: str
+    agent_id: str
+
+
+class AgentEnded(_Event, frozen=True, kw_only=True, tag="agent_ended"):
+    phase: str
+    agent_id: str
+    succeeded: bool
+
+
+class EscalationRaised(_Event, frozen=True, kw_only=True, tag="escalation_raised"):
+    """Work is held up in a way that a person must resolve."""
+
+    kind: str
+    phase: str
+    gate: str | None = None
+    detail: str
+
+
+class EscalationsResolved(_Event, frozen=True, kw_only=True, tag="escalations_resolved"):
+    """A person decided: `retry` starts the counting anew, `skip` and `cancel` come with their own events."""
+
+    action: str
+    reason: str = ""
+
+
+class PhaseReviewed(_Event, frozen=True, kw_only=True, tag="phase_reviewed"):
+    """A person looked at a finished phase: continue, review (still looking) or redo."""
+
+    phase: str
+    decision: str
+    note: str = ""
+
+
+class SessionCompleted(_Event, frozen=True, kw_only=True, tag="session_completed"):
+    merged_commit: str | None = None
+    forced: bool = False
+
+
+class SessionCancelled(_Event, frozen=True, kw_only=True, tag="session_cancelled"):
+    reason: str
+
+
+class DocumentAdopted(_Event, frozen=True, kw_only=True, tag="document_adopted"):
+    """A document edited by hand was valid; the events beside this one say what it meant."""
+
+    document: str
+    digest: str
+
+
+class TailDropped(_Event, frozen=True, kw_only=True, tag="tail_dropped"):
+    """A write that never finished was found behind the last commit and cut off."""
+
+    bytes: int
+
+
+PhaseEvent = PhaseBegun | PhaseRedone | PhaseFinished | PhaseFailed | PhaseSkipped | PhaseReset
+GateEvent = GateChecked | QuestionAnswered | VoteCast | GateApproved
+Event = (
+    SessionStarted
+    | PhasesImported
+    | PhaseEvent
+    | GateEvent
+    | AgentLaunched
+    | AgentEnded
+    | EscalationRaised
+    | EscalationsResolved
+    | PhaseReviewed
+    | SessionCompleted
+    | SessionCancelled
+    | DocumentAdopted
+    | TailDropped
+)
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the journal: everything that one command did, all or nothing."""
+
+    version: int
+    at: datetime
+    by: str
+    events: tuple[Event, ...]
+    #: Hash of the session after this commit, so that replaying with other code is noticed.
+    state: str

@@ -1,0 +1,288 @@
+"""How events change a session.
+
+`evolve` states facts: it never refuses what `decide` allowed, and a journal that it cannot follow is corrupt.
+"""
+
+import hashlib
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, assert_never
+
+import msgspec
+
+from detent.core.budget import BUDGET_EXCEEDED
+from detent.core.describe import describe
+from detent.core.escalation import add_distinct
+from detent.core.events import (
+    AgentEnded,
+    AgentLaunched,
+    Commit,
+    DocumentAdopted,
+    EscalationRaised,
+    EscalationsResolved,
+    Event,
+    GateApproved,
+    GateChecked,
+    ImportedPhase,
+    PhaseBegun,
+    PhaseEvent,
+    PhaseFailed,
+    PhaseFinished,
+    PhaseRedone,
+    PhaseReset,
+    PhaseReviewed,
+    PhasesImported,
+    PhaseSkipped,
+    QuestionAnswered,
+    SessionCancelled,
+    SessionCompleted,
+    SessionStarted,
+    TailDropped,
+    Tokens,
+    VoteCast,
+)
+from detent.core.evidence import Delegated, GateState
+from detent.core.gate_state import gate_after
+from detent.core.session import Escalation, Note, PhaseState, Session, SessionStatus
+from detent.core.transition import TRANSITIONS, Status
+from detent.errors import Corrupt
+
+#: Entries of the session's own history that are kept in the state; the journal keeps all.
+MAX_NOTES = 100
+#: Launched agents that a phase remembers.
+MAX_DELEGATIONS = 50
+
+
+def evolve(session: Session | None, commit: Commit) -> Session:
+    """The session after `commit`. Only a journal that was damaged or written by other rules can fail here."""
+    for event in commit.events:
+        session = apply(session, event, at=commit.at, version=commit.version, by=commit.by)
+    if session is None or commit.version != session.version + 1:
+        raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
+    note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(map(describe, commit.events)))
+    return msgspec.structs.replace(
+        session,
+        version=commit.version,
+        notes=(*session.notes[1 - MAX_NOTES :], note),
+        adopted={event.document: event.digest for event in commit.events if isinstance(event, DocumentAdopted)},
+    )
+
+
+def fingerprint(session: Session) -> str:
+    """A hash of everything that the journal says of the session: the workflow by its digest, each phase by its own.
+
+    Earlier notes were hashed by the commits that made them.
+    """
+    phases = b"".join(state.digest for state in session.phases.values())
+    head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:]))
+    return hashlib.sha256(head + phases).hexdigest()[:16]
+
+
+#: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
+_said = attrgetter(*(n for n in Session.__struct_fields__ if n not in ("workflow", "phases", "notes", "adopted")))
+_encoder = msgspec.json.Encoder()
+
+
+def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:
+    """One event of the commit `version`; `evolve` is what counts the commit itself."""
+    if isinstance(event, SessionStarted):
+        return _started(event, at)
+    if session is None:
+        raise Corrupt(f"the journal opens with {type(event).__name__} instead of SessionStarted")
+    match event:
+        case PhaseBegun() | PhaseRedone() | PhaseFinished() | PhaseFailed() | PhaseSkipped() | PhaseReset():
+            return _with_phase(session, event, at, version)
+        case GateChecked() | QuestionAnswered() | VoteCast() | GateApproved():
+            state = session.phases[event.phase]
+            after = gate_after(state.gates.get(event.gate, GateState()), event, at=at, by=by)
+            return with_state(session, event.phase, gates={**state.gates, event.gate: after})
+        case AgentLaunched():
+            launched = Delegated(agent=event.agent, agent_id=event.agent_id, launched_at=at)
+            known = session.phases[event.phase].delegations
+            return with_state(session, event.phase, delegations=(*known, launched)[-MAX_DELEGATIONS:])
+        case AgentEnded():
+            return with_state(session, event.phase, delegations=_ended(session, event, at))
+        case EscalationRaised():
+            return _escalated(session, event, at)
+        case EscalationsResolved():
+            return _resolved(session)
+        case PhaseReviewed():
+            return _reviewed(session, event)
+        case SessionCompleted():
+            return msgspec.structs.replace(
+                session,
+                status=SessionStatus.COMPLETED,
+                ended_at=at,
+                merged_commit=event.merged_commit,
+                forced=event.forced,
+            )
+        case SessionCancelled():
+            return msgspec.structs.replace(
+                session, status=SessionStatus.CANCELLED, ended_at=at, cancel_reason=event.reason
+            )
+        case PhasesImported():
+            return _imported(session, event, version)
+        case DocumentAdopted() | TailDropped():
+            return session
+        case _:
+            assert_never(event)
+
+
+def _started(event: SessionStarted, at: datetime) -> Session:
+    return Session(
+        id=event.session,
+        task=event.task,
+        workflow=event.workflow,
+        number=event.number,
+        folder=event.folder,
+        branch=event.branch,
+        discovery=event.discovery,
+        started_at=at,
+        base=event.base,
+        options=event.options,
+        phases={key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order},
+    )
+
+
+def _imported(session: Session, event: PhasesImported, version: int) -> Session:
+    phases = {
+        key: _imported_phase(session.phases[key], event.phases[key], version)
+        if key in event.phases
+        else session.phases[key]
+        for key in session.phases
+    }
+    return msgspec.structs.replace(
+        session, phases=phases, started_at=event.started_at or session.started_at, carried=event.carried
+    )
+
+
+def _imported_phase(state: PhaseState, found: ImportedPhase, version: int) -> PhaseState:
+    return msgspec.structs.replace(
+        state,
+        status=Status(found.status),
+        attempt=found.attempt,
+        fence=version,
+        started=found.started,
+        begun=found.started,
+        completed=found.completed,
+        gate_passed=found.gate_passed,
+        summary=found.summary,
+        artifacts=found.artifacts,
+    )
+
+
+def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int) -> Session:
+    before = session.phases.get(event.phase)
+    if before is None:
+        raise Corrupt(f"{type(event).__name__} names phase {event.phase}, which the workflow does not have")
+    status = TRANSITIONS.get((before.status, type(event)))
+    if status is None:
+        raise Corrupt(f"{type(event).__name__} cannot follow for phase {event.phase}, which is {before.status}")
+    after = _phase_after(before, status, event, at, version)
+    if isinstance(event, PhaseFinished) and session.is_supervised(event.phase):
+        after = msgspec.structs.replace(after, review="pending")
+    return msgspec.structs.replace(session, phases={**session.phases, event.phase: after})
+
+
+def with_state(session: Session, phase: str, **changes: Any) -> Session:
+    """The session with some fields of one phase's state replaced."""
+    if phase not in session.phases:
+        raise Corrupt(f"an event names phase {phase}, which the workflow does not have")
+    state = msgspec.structs.replace(session.phases[phase], **changes)
+    return msgspec.structs.replace(session, phases={**session.phases, phase: state})
+
+
+def _ended(session: Session, event: AgentEnded, at: datetime) -> tuple[Delegated, ...]:
+    return tuple(
+        msgspec.structs.replace(one, ended_at=at, succeeded=event.succeeded)
+        if one.agent_id == event.agent_id and one.ended_at is None
+        else one
+        for one in session.phases[event.phase].delegations
+    )
+
+
+def _escalated(session: Session, event: EscalationRaised, at: datetime) -> Session:
+    entry = Escalation(kind=event.kind, phase=event.phase, gate=event.gate, detail=event.detail, at=at)
+    raised = add_distinct(
+        session.escalations, entry, kind=lambda one: (one.kind, one.phase, one.gate), at=lambda one: one.at
+    )
+    session = msgspec.structs.replace(session, escalations=tuple(raised))
+    if event.gate is None:
+        return session
+    gates = session.phases[event.phase].gates
+    state = msgspec.structs.replace(gates.get(event.gate, GateState()), escalated=event.kind)
+    return with_state(session, event.phase, gates={**gates, event.gate: state})
+
+
+def _resolved(session: Session) -> Session:
+    """The counting starts anew at every gate that was escalated; what was run stays known."""
+    for entry in session.escalations:
+        if entry.gate is not None and entry.phase in session.phases:
+            gates = session.phases[entry.phase].gates
+            cleared = msgspec.structs.replace(
+                gates.get(entry.gate, GateState()), iterations=0, repeats=0, escalated=None
+            )
+            session = with_state(session, entry.phase, gates={**gates, entry.gate: cleared})
+        if entry.kind == BUDGET_EXCEEDED and entry.phase in session.phases:
+            session = with_state(session, entry.phase, budget_accepted=True)
+    return msgspec.structs.replace(session, escalations=())
+
+
+def _reviewed(session: Session, event: PhaseReviewed) -> Session:
+    state = session.phases[event.phase]
+    review = {"continue": "done", "review": "reviewing", "redo": None}[event.decision]
+    return with_state(session, event.phase, review=review, review_redos=state.review_redos + (event.decision == "redo"))
+
+
+def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: datetime, version: int) -> PhaseState:
+    match event:
+        case PhaseBegun() | PhaseRedone():
+            return PhaseState(
+                status=status,
+                attempt=event.attempt,
+                fence=version,
+                agent=event.agent,
+                started=before.started or at,
+                begun=at,
+                tokens=before.tokens,
+                review_redos=before.review_redos,
+                protected=before.protected or event.protected,
+            )
+        case PhaseFinished():
+            return msgspec.structs.replace(
+                before,
+                status=status,
+                completed=at,
+                gate_passed=at,
+                summary=event.summary,
+                artifacts=event.artifacts,
+                deliverables=event.deliverables,
+                context=event.context,
+                tokens=_sum(before.tokens, event.tokens),
+            )
+        case PhaseFailed():
+            return msgspec.structs.replace(
+                before,
+                status=status,
+                completed=at,
+                error=event.error,
+                artifacts=event.artifacts,
+                tokens=_sum(before.tokens, event.tokens),
+            )
+        case PhaseSkipped():
+            return msgspec.structs.replace(before, status=status, skip_reason=event.reason)
+        case PhaseReset():
+            return PhaseState(
+                status=status,
+                attempt=before.attempt,
+                fence=before.fence,
+                agent=before.agent,
+                started=before.started,
+                tokens=before.tokens,
+            )
+        case _:
+            assert_never(event)
+
+
+def _sum(one: Tokens, other: Tokens) -> Tokens:
+    return Tokens(input=one.input + other.input, output=one.output + other.output, cost=one.cost + other.cost)

@@ -1,0 +1,39 @@
+"""How what happens at a gate changes where it stands."""
+
+from datetime import datetime
+from typing import assert_never
+
+import msgspec
+
+from detent.core.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
+from detent.core.evidence import GateState, Receipt, Result, Vote
+
+
+def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> GateState:
+    match event:
+        case GateChecked():
+            return _checked(state, event.receipt, at)
+        case QuestionAnswered():
+            return msgspec.structs.replace(
+                state, interactions=state.interactions + 1, selection=event.choice or state.selection
+            )
+        case VoteCast():
+            vote = Vote(approve=event.approve, reason=event.reason, at=at)
+            return msgspec.structs.replace(state, votes={**state.votes, event.approver: vote})
+        case GateApproved():
+            return msgspec.structs.replace(state, approved_by=by, approval_reason=event.reason, escalated=None)
+        case _:
+            assert_never(event)
+
+
+def _checked(state: GateState, receipt: Receipt, at: datetime) -> GateState:
+    failed = receipt.result is Result.FAILED
+    same = failed and state.receipt is not None and state.receipt.signature == receipt.signature
+    return msgspec.structs.replace(
+        state,
+        iterations=state.iterations + 1,
+        failures=state.failures + failed,
+        repeats=(state.repeats + 1 if same else 1) if failed else 0,
+        receipt=receipt,
+        checked_at=at,
+    )

@@ -1,0 +1,175 @@
+"""A session as a value: what its events have made of it, and what follows from that."""
+
+import hashlib
+from collections import deque
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from detent.core.events import Discovery, Options, Tokens
+from detent.core.evidence import Delegated, GateState
+from detent.core.graph import Workflow
+from detent.core.once import once
+from detent.core.token import Token
+from detent.core.transition import Status
+
+_encode = msgspec.json.Encoder().encode
+
+
+class SessionStatus(StrEnum):
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """What has become of one phase. Times are of the live or last attempt, but `started` is of the first."""
+
+    status: Status = Status.PENDING
+    attempt: int = 0
+    fence: int = 0
+    agent: str = ""
+    started: datetime | None = None
+    begun: datetime | None = None
+    completed: datetime | None = None
+    gate_passed: datetime | None = None
+    summary: str | None = None
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    error: str | None = None
+    skip_reason: str | None = None
+    tokens: Tokens = Tokens()
+    #: By gate name; an attempt starts with none.
+    gates: dict[str, GateState] = {}
+    delegations: tuple[Delegated, ...] = ()
+    #: Manifest of the protected tests as they were when the phase was first begun.
+    protected: str | None = None
+    #: Where a person's review stands: pending, reviewing or done; none without supervision.
+    review: str | None = None
+    review_redos: int = 0
+    #: A person let the phase go on although a budget is exceeded.
+    budget_accepted: bool = False
+
+    @once
+    def digest(self) -> bytes:
+        return hashlib.sha256(_encode(self)).digest()
+
+    @property
+    def retries(self) -> int:
+        return max(0, self.attempt - 1)
+
+
+class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that a person has to decide."""
+
+    kind: str
+    phase: str
+    gate: str | None = None
+    detail: str
+    at: datetime
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the session's history: who did what, when."""
+
+    timestamp: datetime
+    agent: str
+    action: str
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    id: str
+    task: str
+    workflow: Workflow
+    number: int | None
+    folder: str
+    branch: str | None
+    discovery: Discovery | None
+    started_at: datetime
+    base: int = 0
+    version: int = 0
+    status: SessionStatus = SessionStatus.ACTIVE
+    ended_at: datetime | None = None
+    cancel_reason: str | None = None
+    merged_commit: str | None = None
+    forced: bool = False
+    phases: dict[str, PhaseState]
+    notes: tuple[Note, ...] = ()
+    options: Options = Options()
+    escalations: tuple[Escalation, ...] = ()
+    #: Documents whose edits the last commit adopted, by digest: after a crash the edited text may still stand there.
+    adopted: dict[str, str] = {}
+    carried: dict[str, dict[str, Any]] = {}
+
+    @once
+    def active_order(self) -> tuple[str, ...]:
+        """The phases that are to be done, in graph order: all but the skipped ones."""
+        return tuple(k for k in self.workflow.order if self.phases[k].status is not Status.SKIPPED)
+
+    @property
+    def state_version(self) -> int:
+        """The version that the project's state document states."""
+        return self.base + self.version
+
+    @property
+    def work_id(self) -> str | None:
+        """The id in the project's history, such as REQ-0005."""
+        if self.workflow.prefix is None or self.number is None:
+            return None
+        return f"{self.workflow.prefix}-{self.number:04d}"
+
+    @property
+    def gates_apply(self) -> bool:
+        return self.options.gates
+
+    def is_supervised(self, phase: str) -> bool:
+        """Whether a person looks at the phase before what follows may begin."""
+        chosen = self.options.supervised
+        return chosen is not None and (not chosen.phases or any(phase.startswith(key) for key in chosen.phases))
+
+    @property
+    def awaiting_review(self) -> tuple[str, ...]:
+        return tuple(k for k in self.workflow.order if self.phases[k].review in ("pending", "reviewing"))
+
+    def with_status(self, *statuses: Status) -> tuple[str, ...]:
+        """Keys of the phases that stand there, in graph order."""
+        return tuple(k for k in self.workflow.order if self.phases[k].status in statuses)
+
+    @once
+    def settled(self) -> frozenset[str]:
+        """Phases that what follows need not wait for: completed, or skipped with nothing open before them."""
+        found: set[str] = set()
+        for key in self.workflow.order:
+            status = self.phases[key].status
+            if status is Status.COMPLETED or (
+                status is Status.SKIPPED and found.issuperset(self.workflow.by_key[key].needs)
+            ):
+                found.add(key)
+        return frozenset(found)
+
+    def open_needs(self, phase: str) -> tuple[str, ...]:
+        """What the phase waits for; behind a skipped phase, what that one would have waited for."""
+        seen: dict[str, None] = {}
+        waiting = deque(self.workflow.by_key[phase].needs)
+        while waiting:
+            need = waiting.popleft()
+            if need in self.settled or need in seen:
+                continue
+            seen[need] = None
+            if self.phases[need].status is Status.SKIPPED:
+                waiting += self.workflow.by_key[need].needs
+        return tuple(need for need in seen if self.phases[need].status is not Status.SKIPPED)
+
+    @property
+    def ready(self) -> tuple[str, ...]:
+        """Phases that may begin now."""
+        begun = {key for key, state in self.phases.items() if state.status is not Status.PENDING}
+        return self.workflow.ready(self.settled, begun)
+
+    def token(self, phase: str) -> Token:
+        """The token of the phase's live or last attempt."""
+        state = self.phases[phase]
+        return Token(phase, state.attempt, state.fence)

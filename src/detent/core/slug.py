@@ -1,0 +1,49 @@
+"""Session ids from what people write."""
+
+import hashlib
+import unicodedata
+from collections.abc import Collection
+
+from detent.errors import Invalid
+
+PREFIX = "WFS-"
+MAX_ID = 50
+
+
+def slugify(topic: str) -> str:
+    """Lower-case ASCII words joined by dashes; a topic without any gets a name from its hash."""
+    ascii_text = unicodedata.normalize("NFKD", topic).encode("ascii", "ignore").decode().lower()
+    words = "".join(c if c.isalnum() else " " for c in ascii_text).split()
+    return "-".join(words) or f"session-{hashlib.sha256(topic.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def session_id(topic: str, taken: Collection[str]) -> str:
+    """A free id for `topic`: `-002`, `-003`, … where the plain one is taken."""
+    slug = slugify(topic)
+    candidate = PREFIX + _fit(slug, MAX_ID - len(PREFIX))
+    count = 1
+    while candidate in taken:
+        count += 1
+        suffix = f"-{count:03d}"
+        candidate = PREFIX + _fit(slug, MAX_ID - len(PREFIX) - len(suffix)) + suffix
+    return candidate
+
+
+def check_session_id(text: str) -> str:
+    """An id that a person chose, with or without its prefix."""
+    slug = text.removeprefix(PREFIX)
+    if slug != slugify(slug) or len(PREFIX + slug) > MAX_ID:
+        raise Invalid(
+            f"{text[:80]!r} cannot name a session: lower-case letters, digits and single dashes, "
+            f"at most {MAX_ID - len(PREFIX)} characters",
+            way_out=f"use {session_id(slug, ())}",
+        )
+    return PREFIX + slug
+
+
+def _fit(slug: str, length: int) -> str:
+    """Whole words if that leaves at least half of the length."""
+    if len(slug) <= length:
+        return slug
+    at_word = slug[: length + 1].rpartition("-")[0]
+    return at_word if len(at_word) * 2 >= length else slug[:length].rstrip("-")

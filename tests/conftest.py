@@ -1,0 +1,23 @@
+"""What most tests need: a clock that always tells the same, and a project that must be clean when the test is over."""
+
+import pytest
+
+from detent.doctor import check
+from detent.engine.project import open_project
+from tests.factories import TickingClock, plain_project
+
+
+@pytest.fixture
+def clock():
+    return TickingClock()
+
+
+@pytest.fixture
+def project(tmp_path, clock, monkeypatch):
+    """A project in a directory of its own. Whatever the test did to it, the doctor finds nothing afterwards."""
+    monkeypatch.delenv("DETENT_PROJECT", raising=False)
+    plain_project(tmp_path)
+    with open_project(tmp_path, actor="tester", clock=clock) as opened:
+        yield opened
+        opened.flush()
+        assert check(opened) == []

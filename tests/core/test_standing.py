@@ -1,0 +1,64 @@
+"""What a document of any writer says about where the work stands."""
+
+import pytest
+
+from detent.core import standing
+from detent.core.intent import target_phase
+from detent.hooks.payload import tool_call
+
+LEGACY, PRESENT = "13-test-deploy", "12-test-deploy"
+
+
+def document(record, *, key=PRESENT, status="in_progress"):
+    flow = {"current_phase": key, "phases": [key], "phase_status": {key: status}}
+    return {"active_workflow": flow, "phases": {key: record}}
+
+
+def closed(record, **said):
+    return standing.closed_gates(document(record, **said), PRESENT, lambda _: False)
+
+
+def test_a_gate_that_nothing_is_known_about_is_closed():
+    assert closed({"gates": [{"name": "seal", "kind": "of another version"}]}) == ["seal: nothing is known about it"]
+
+
+@pytest.mark.parametrize("gate", ["text", None, {}, {"kind": "artifacts"}, {"kind": "artifacts", "paths": "x"}])
+def test_a_gate_that_cannot_be_read_is_closed(gate):
+    assert len(closed({"gates": [gate]})) == 1
+
+
+@pytest.mark.parametrize("kind", ["tests", "constitution", "elicitation", "delegation", "command", "approval"])
+def test_a_gate_that_is_only_listed_is_closed(kind):
+    assert len(closed({"gates": [{"name": kind, "kind": kind}]})) == 1
+
+
+def test_without_a_list_only_what_is_recorded_counts():
+    assert closed({}) == []
+    assert closed({"constitutional_validation": {"status": "pending"}}) == ["constitution: pending"]
+
+
+def test_a_record_under_a_legacy_key_is_the_phases():
+    failing = {"iteration_requirements": {"test_iteration": {"last_test_result": "failed", "current_iteration": 1}}}
+
+    assert standing.current_phase(document(failing, key=LEGACY)) == PRESENT
+    assert standing.status(document(failing, key=LEGACY), PRESENT) == "in_progress"
+    assert closed(failing, key=LEGACY) == ["tests: failed, run 1"]
+    assert standing.corridor(document(failing, key=LEGACY), PRESENT) == "tests"
+
+
+@pytest.mark.parametrize(
+    "doc", [None, False, [], "text", {}, {"active_workflow": []}, {"active_workflow": {"phases": {}}}]
+)
+def test_what_is_no_document_says_nothing(doc):
+    assert standing.current_phase(doc) == ""
+    assert standing.phases(doc) == []
+    assert standing.closed_gates(doc, PRESENT, lambda _: False) == []
+    assert standing.corridor(doc, PRESENT) == ""
+
+
+@pytest.mark.parametrize("agent", ["developer", "reviewer", "architect", "maintainer"])
+def test_an_everyday_name_is_only_an_agent_of_a_workflow_that_has_its_phase(agent):
+    call = tool_call({"tool_name": "Task", "tool_input": {"subagent_type": agent, "prompt": f"ask the {agent}"}})
+
+    assert target_phase(document({}), call) == ""
+    assert target_phase({"active_workflow": {"phases": ["development", "review", "planning", "hygiene"]}}, call) != ""
