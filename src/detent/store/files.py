@@ -1,0 +1,221 @@
+"""The store on a file system: `.workflow/`, one directory a session.
+
+Commit rule: append one line to `journal.jsonl` and sync it. Everything else in the directory can be rebuilt from it.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+
+from detent.core.events import Commit
+from detent.errors import Conflict, NotFound
+from detent.store import disk
+from detent.store.line import SUM_TAIL, decode_line, encode_line, sum_at_end
+from detent.store.lock import exclusive
+from detent.store.port import PROJECT, START, Cursor, Tail, displaced
+
+JOURNAL = "journal.jsonl"
+_LOCK_FILE = ".lock"
+_UNFINISHED = ".new-"
+_CHUNK = 1 << 20
+
+
+class _Open:
+    """A file that is kept open, with the lock among this process's threads."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self.fd = fd
+        self.threads = threading.Lock()
+
+
+class FileStore:
+    """See `Store` for the contract."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._open: dict[str, _Open] = {}
+        self._opening = threading.Lock()
+        self._pid = os.getpid()
+
+    def sessions(self) -> list[str]:
+        try:
+            entries = os.listdir(self.root)
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in entries if name.startswith("WFS-") and os.path.exists(self._path(name, JOURNAL)))
+
+    def create(self, session: str, first: Commit) -> Cursor:
+        path, unfinished = self._path(session), self._path(_UNFINISHED + session)
+        if os.path.lexists(path):
+            raise Conflict(f"there is already a session {session}", way_out="choose another --name")
+        line, total = encode_line(first, START.sum)
+        with disk.failing_as("create", path):
+            _remove_tree(unfinished)
+            os.makedirs(unfinished)
+            self._write_first(os.path.join(unfinished, JOURNAL), line)
+            disk.sync_directory(unfinished)
+            os.rename(unfinished, path)
+            try:
+                disk.sync_directory(self.root)
+            except OSError:
+                with suppress(OSError):
+                    os.rename(path, unfinished)
+                raise
+        return Cursor(first.version, len(line), total)
+
+    def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
+        fd = self._journal(session).fd
+        commits: list[Commit] = []
+        version, offset, total = after
+        # The end of the line before is read along: its sum shows that the cursor is a position of this journal.
+        overlap = SUM_TAIL if version else 0
+        chunk = os.pread(fd, _CHUNK, offset - overlap)
+        if version and sum_at_end(chunk[:overlap]) != total:
+            raise displaced(session, after)
+        chunk, pending = chunk[overlap:], b""
+        while len(commits) < limit:
+            if not chunk:
+                return Tail(commits, Cursor(version, offset, total), len(pending), more=False)
+            *lines, pending = (pending + chunk).split(b"\n")
+            for index, line in enumerate(lines):
+                if len(commits) == limit:
+                    pending = b"\n".join((*lines[index:], pending))
+                    break
+                commit, total = decode_line(line + b"\n", total, version + 1, session)
+                commits.append(commit)
+                version, offset = version + 1, offset + len(line) + 1
+            chunk = os.pread(fd, _CHUNK, offset + len(pending))
+        return Tail(commits, Cursor(version, offset, total), 0, more=True)
+
+    def append(self, session: str, after: Cursor, commit: Commit) -> Cursor:
+        journal = self._journal(session)
+        fd = journal.fd
+        line, total = encode_line(commit, after.sum)
+        with disk.failing_as("append to", journal.path):
+            if os.fstat(fd).st_size != after.offset:
+                self._cut_torn_tail(session, fd, after)
+            try:
+                disk.write_all(fd, line)
+                disk.sync(fd)
+            except OSError:
+                # What reached the disk is unknown; without the cut a retry would stand behind garbage.
+                with suppress(OSError):
+                    os.ftruncate(fd, after.offset)
+                raise
+        return Cursor(commit.version, after.offset + len(line), total)
+
+    def lock(
+        self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
+    ) -> AbstractContextManager[None]:
+        self._forget_if_removed(name)
+        file = self._lock_file() if name == PROJECT else self._journal(name)
+        return exclusive(file.fd, file.threads, wait_s=wait_s, what=name or "the project", meanwhile=meanwhile)
+
+    def get(self, name: str) -> bytes | None:
+        path = self._path(name)
+        with disk.failing_as("read", path):
+            try:
+                with open(path, "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self._path(name)
+        with disk.failing_as("write", path, way_out=disk.REBUILDABLE):
+            try:
+                disk.replace(path, data)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                disk.replace(path, data)
+
+    def delete(self, name: str) -> None:
+        path = self._path(name)
+        with disk.failing_as("remove", path, way_out=disk.REBUILDABLE), suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def names(self, prefix: str) -> list[str]:
+        directory, start = os.path.split(prefix)
+        try:
+            entries = os.listdir(self._path(directory))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = (entry for entry in entries if entry.startswith(start) and not entry.endswith(disk.TEMPORARY))
+        return sorted(os.path.join(directory, entry) for entry in found)
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1].fd)
+
+    def _path(self, *parts: str) -> str:
+        return os.path.join(self.root, *parts)
+
+    def _journal(self, session: str) -> _Open:
+        try:
+            return self._keep_open(session, (session, JOURNAL), os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError:
+            raise NotFound(f"there is no session {session}", way_out="detent history lists what there was") from None
+
+    def _lock_file(self) -> _Open:
+        with disk.failing_as("lock", self.root):
+            try:
+                return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
+            except FileNotFoundError:
+                # A package of a monorepo has no directory until somebody works in it.
+                os.makedirs(self.root, exist_ok=True)
+                return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
+
+    def _keep_open(self, name: str, path: tuple[str, ...], flags: int) -> _Open:
+        if self._pid != os.getpid():
+            # A forked child shares the parent's descriptors and with them its locks: open its own.
+            self._open, self._opening, self._pid = {}, threading.Lock(), os.getpid()
+        file = self._open.get(name)
+        if file is None:
+            with self._opening:
+                file = self._open.get(name)
+                if file is None:
+                    full = self._path(*path)
+                    file = self._open[name] = _Open(full, _open(full, flags))
+        return file
+
+    def _forget_if_removed(self, name: str) -> None:
+        """A file that is gone may have been replaced by another: a lock on the old one would keep nobody out."""
+        file = self._open.get(name)
+        if file is not None and self._pid == os.getpid() and os.fstat(file.fd).st_nlink == 0:
+            with self._opening:
+                os.close(self._open.pop(name).fd)
+
+    def _cut_torn_tail(self, session: str, fd: int, after: Cursor) -> None:
+        tail = self.read(session, after, limit=1)
+        if tail.commits:
+            raise Conflict(
+                f"{session} is at version {tail.end.version} or later, not at {after.version}",
+                way_out="look at it again with detent status, then repeat the command",
+            )
+        os.ftruncate(fd, after.offset)
+
+    def _write_first(self, path: str, line: bytes) -> None:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            disk.write_all(fd, line)
+            disk.sync(fd)
+        finally:
+            os.close(fd)
+
+
+def _remove_tree(path: str) -> None:
+    import shutil  # noqa: PLC0415 - slow to load, and only creating a session needs it
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _open(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        # A project that may only be read can still be looked at; a write then fails with its own reason.
+        if isinstance(error, FileNotFoundError) or flags & os.O_CREAT:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,0 +1,59 @@
+"""The form of a journal line: one commit as JSON, ending in a sum over the line and the sum before it.
+
+The sum is checksum and chain in one: changing, removing or reordering a line breaks every line after it.
+"""
+
+import hashlib
+
+import msgspec
+
+from detent.core.events import Commit
+from detent.errors import Corrupt
+
+GENESIS = "0" * 32
+_SUM_KEY = b',"sum":"'
+_END = b'"}\n'
+_TAIL = len(_SUM_KEY) + len(GENESIS) + len(_END)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Commit).decode
+
+
+def encode_line(commit: Commit, previous: str) -> tuple[bytes, str]:
+    """The line with its newline, and its sum."""
+    body = _encode(commit)[:-1]
+    total = _sum(previous, body)
+    return b"".join((body, _SUM_KEY, total.encode(), _END)), total
+
+
+def decode_line(line: bytes, previous: str, number: int, session: str) -> tuple[Commit, str]:
+    """The commit and its sum; number and session are for the error. `line` includes its newline."""
+    body, total = line[:-_TAIL], sum_at_end(line)
+    if total != _sum(previous, body):
+        raise Corrupt(
+            f"line {number} of the journal of {session} is damaged: its checksum does not fit it or what precedes it",
+            way_out="restore journal.jsonl from a backup; detent doctor shows how far it can be read",
+        )
+    try:
+        commit = _decode(body + b"}")
+    except msgspec.DecodeError as error:
+        raise Corrupt(
+            f"line {number} of the journal of {session} is whole but not understood: {error}",
+            way_out="it was written by a newer Detent; upgrade this one",
+        ) from error
+    if commit.version != number:
+        raise Corrupt(f"line {number} of the journal of {session} says that it is commit {commit.version}")
+    return commit, total
+
+
+def sum_at_end(data: bytes) -> str:
+    """The sum of the line that `data` ends with, unverified; empty if it does not end with one."""
+    tail = data[-_TAIL:]
+    framed = tail.startswith(_SUM_KEY) and tail.endswith(_END)
+    return tail[len(_SUM_KEY) : -len(_END)].decode("latin-1") if framed else ""
+
+
+SUM_TAIL = _TAIL
+
+
+def _sum(previous: str, body: bytes) -> str:
+    return hashlib.sha256(previous.encode() + body).hexdigest()[:32]

@@ -1,0 +1,101 @@
+"""What a store must do. `tests/contract` holds every implementation to it."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from detent.core.events import Commit
+from detent.errors import Corrupt
+from detent.store.line import GENESIS
+
+#: The lock of the project as a whole: markers, project documents, creation of sessions.
+PROJECT = ""
+
+
+class Cursor(NamedTuple):
+    """A position in a journal: behind commit `version`, which ends at `offset` and has sum `sum`."""
+
+    version: int
+    offset: int
+    sum: str
+
+
+START = Cursor(0, 0, GENESIS)
+
+
+class Tail(NamedTuple):
+    """What stands behind a cursor."""
+
+    commits: list[Commit]
+    end: Cursor
+    #: Bytes of an unfinished write behind the last whole line; the next append cuts them off.
+    torn: int
+    #: More commits may follow.
+    more: bool
+
+
+class Store(Protocol):
+    """Journals and named documents of one project.
+
+    Names are relative paths with `/`. Every method may raise `StoreFailed`; after that nothing has changed.
+    """
+
+    def sessions(self) -> list[str]:
+        """Ids of all sessions that have a journal, sorted."""
+        ...
+
+    def create(self, session: str, first: Commit) -> Cursor:
+        """Make the session with its first commit, durably and all at once; `Conflict` if it exists."""
+        ...
+
+    def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
+        """At most `limit` verified commits behind `after`, without a lock.
+
+        `NotFound` without such a session, `Corrupt` naming the line that is damaged, or if `after` is not a
+        position of this journal.
+        """
+        ...
+
+    def append(self, session: str, after: Cursor, commit: Commit) -> Cursor:
+        """Add one commit; it is durable when this returns. The caller holds the session's lock.
+
+        `Conflict` if anything was committed behind `after`. A torn tail is cut off first.
+        """
+        ...
+
+    def lock(
+        self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
+    ) -> AbstractContextManager[None]:
+        """Exclusive among processes and threads, not reentrant: a session id, or `PROJECT`.
+
+        `LockTimeout` after `wait_s`. `meanwhile` may be called while waiting, for what would otherwise have to be done
+        while others wait. Take `PROJECT` before a session's lock, never after.
+        """
+        ...
+
+    def get(self, name: str) -> bytes | None:
+        """The document's content, or None if there is none."""
+        ...
+
+    def put(self, name: str, data: bytes) -> None:
+        """Replace the document atomically: a reader sees the old one or the new one. The caller holds `PROJECT`."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove the document if it is there."""
+        ...
+
+    def names(self, prefix: str) -> list[str]:
+        """Names that start with `prefix`, which must not end inside a directory's name; sorted."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files; the store can still be used and opens them again."""
+        ...
+
+
+def displaced(session: str, after: Cursor) -> Corrupt:
+    return Corrupt(
+        f"the journal of {session} does not hold commit {after.version} where it stood: it was cut or replaced",
+        way_out="restore journal.jsonl from a backup",
+    )
