@@ -1,0 +1,184 @@
+"""A session from a state document that somebody else may have written.
+
+Read priority: the active workflow's own fields before the top-level ones, and the status map before the detailed
+records; legacy phase keys are taken for their present names.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from detent.core.agents import PHASE_AGENTS
+from detent.core.commands import Import, Start
+from detent.core.decide import decide_import
+from detent.core.events import Commit, ImportedPhase, Options, PhasesImported
+from detent.core.evolve import evolve
+from detent.core.graph import Phase, Workflow, problems
+from detent.core.phase_key import normalize_phase_key
+from detent.core.session import Session
+from detent.core.slug import session_id
+from detent.core.transition import Status
+from detent.documents.state.shape import Document, mapping, number, sequence
+from detent.documents.state.stamp import parse_stamp
+from detent.documents.state.supervised import supervised
+from detent.errors import Invalid
+
+_OWN = frozenset(
+    {"state_version", "current_phase", "active_agent", "active_workflow", "phases", "history", "workflow_history"}
+)
+_OWN_WORKFLOW = frozenset(
+    {"type", "session_id", "description", "started_at", "phases", "current_phase", "current_phase_index"}
+    | {
+        "phase_status",
+        "gate_mode",
+        "artifact_prefix",
+        "artifact_folder",
+        "counter_used",
+        "git_branch",
+        "agents",
+        "activation",
+        "journal",
+    }
+)
+
+
+def read(doc: object) -> Session:
+    """The session that the document describes, at the version that it states; `Invalid` with every reason."""
+    command = imported(doc, source="the state document")
+    at = command.found.started_at or datetime.fromtimestamp(0, UTC)
+    session = evolve(None, Commit(version=1, at=at, by="", events=decide_import(command), state=""))
+    # The import is a commit of its own; the document itself stood one version earlier.
+    return msgspec.structs.replace(session, base=command.start.base - session.version)
+
+
+def plain_phase(key: str, needs: tuple[str, ...]) -> Phase:
+    return Phase(key=key, title=key, agent=PHASE_AGENTS.get(key, ""), needs=needs)
+
+
+def imported(
+    doc: object,
+    *,
+    source: str,
+    taken: tuple[str, ...] = (),
+    phase: Callable[[str, tuple[str, ...]], Phase] = plain_phase,
+) -> Import:
+    """The command that makes a session of the document; `phase` knows what is asked of each key."""
+    _check_storable(doc, source)
+    document, flow = mapping(doc), mapping(mapping(doc).get("active_workflow"))
+    keys = [key for key in map(normalize_phase_key, sequence(flow.get("phases"))) if isinstance(key, str)]
+    keys = list(dict.fromkeys(keys))
+    if not keys:
+        raise Invalid(f"{source} has no active workflow with phases, so there is nothing to make a session of")
+    workflow = _workflow(flow, [phase(key, tuple(keys[at - 1 : at])) for at, key in enumerate(keys)], source)
+    phases = {key: _phase(document, flow, key) for key in keys}
+    _check_order(keys, phases, source)
+    task = _text(flow.get("description")) or _text(flow.get("artifact_folder")) or "imported work"
+    name = session_id(_text(flow.get("artifact_folder")) or task, taken)
+    return Import(
+        start=Start(
+            session=name,
+            task=task,
+            workflow=workflow,
+            number=_whole(flow.get("counter_used")),
+            folder=_text(flow.get("artifact_folder")) or name.removeprefix("WFS-"),
+            branch=_text(mapping(flow.get("git_branch")).get("name")) or None,
+            base=max(0, _whole(document.get("state_version")) or 0),
+            options=Options(supervised=supervised(document)),
+        ),
+        found=PhasesImported(
+            source=source,
+            started_at=parse_stamp(flow.get("started_at")),
+            phases=phases,
+            carried=_carried(document, flow),
+        ),
+    )
+
+
+def _check_storable(doc: object, source: str) -> None:
+    try:
+        msgspec.json.encode(doc)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"{source} holds what JSON cannot: {error}") from error
+
+
+def _workflow(flow: Document, phases: list[Phase], source: str) -> Workflow:
+    workflow = Workflow(
+        name=_text(flow.get("type")) or "imported",
+        prefix=_text(flow.get("artifact_prefix")) or None,
+        phases=tuple(phases),
+    )
+    wrong = problems(workflow)
+    if wrong:
+        raise Invalid(f"the phases of {source} make no workflow", wrong)
+    return workflow
+
+
+def _phase(document: Document, flow: Document, key: str) -> ImportedPhase:
+    record = _lookup(mapping(document.get("phases")), key)
+    status = _status(document, flow, record, key)
+    started = parse_stamp(record.get("started"))
+    retries = _whole(mapping(record.get("timing")).get("retries")) or 0
+    return ImportedPhase(
+        status=str(status),
+        started=started,
+        completed=parse_stamp(record.get("completed")),
+        gate_passed=parse_stamp(record.get("gate_passed")),
+        attempt=0 if status is Status.PENDING and started is None else 1 + max(0, retries),
+        summary=_text(record.get("summary"))[:150] or None,
+        artifacts=tuple(path for path in sequence(record.get("artifacts")) if isinstance(path, str)),
+    )
+
+
+def _status(document: Document, flow: Document, record: Document, key: str) -> Status:
+    current = normalize_phase_key(flow.get("current_phase") or document.get("current_phase"))
+    for word in (_lookup_status(mapping(flow.get("phase_status")), key), record.get("status")):
+        if word in ("pending", "in_progress", "completed", "failed"):
+            found = Status(word)
+            break
+    else:
+        found = Status.PENDING
+    # The current phase is being worked on even where a writer never said so.
+    return Status.IN_PROGRESS if key == current and found is Status.PENDING else found
+
+
+def _lookup(records: Document, key: str) -> Document:
+    """The record under its present key, else under the legacy one that stands for it."""
+    if key in records:
+        return mapping(records[key])
+    return mapping(next((value for name, value in records.items() if normalize_phase_key(name) == key), None))
+
+
+def _lookup_status(statuses: Document, key: str) -> object:
+    if key in statuses:
+        return statuses[key]
+    return next((value for name, value in statuses.items() if normalize_phase_key(name) == key), None)
+
+
+def _check_order(keys: list[str], phases: dict[str, ImportedPhase], source: str) -> None:
+    wrong = [
+        f"{key} is {phases[key].status} although {previous} before it is {phases[previous].status}"
+        for previous, key in pairwise(keys)
+        if phases[key].status != "pending" and phases[previous].status != "completed"
+    ]
+    if wrong:
+        raise Invalid(f"{source} contradicts itself", wrong, way_out="correct the statuses and import it again")
+
+
+def _carried(document: Document, flow: Document) -> dict[str, dict[str, Any]]:
+    return {
+        "document": {key: value for key, value in document.items() if key not in _OWN},
+        "active_workflow": {key: value for key, value in flow.items() if key not in _OWN_WORKFLOW},
+    }
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _whole(value: object) -> int | None:
+    found = number(value)
+    return int(found) if found is not None and isfinite(found) else None

@@ -1,0 +1,99 @@
+"""What a finished workflow leaves behind: one small snapshot per phase, and the metrics over all of them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from detent.core.agents import PHASE_AGENTS
+from detent.core.phase_key import normalize_phase_key
+from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
+from detent.documents.state.stamp import cut, minutes_between, parse_stamp
+
+SUMMARY_UNITS = 150
+# An agent often reports just after its phase was closed.
+HISTORY_GRACE = timedelta(seconds=60)
+
+
+def collect_phase_snapshots(doc: object) -> Document:
+    """Snapshots in workflow order and their metrics; without a workflow or phase records both are empty."""
+    workflow, phases = mapping(doc).get("active_workflow"), mapping(doc).get("phases")
+    if not isinstance(workflow, dict) or not isinstance(phases, dict):
+        return {"phase_snapshots": [], "metrics": workflow_metrics([], {})}
+    history = [entry for entry in sequence(mapping(doc).get("history")) if isinstance(entry, dict)]
+    found = ((key, _record(phases, key)) for key in sequence(workflow.get("phases")) if isinstance(key, str))
+    snapshots = [_snapshot(key, record, history) for key, record in found if isinstance(record, dict)]
+    return {"phase_snapshots": snapshots, "metrics": workflow_metrics(snapshots, workflow)}
+
+
+def workflow_metrics(snapshots: list[Document], workflow: Document) -> Document:
+    loops = [number(mapping_at(each, "test_iterations").get("count")) or 0 for each in snapshots]
+    passed = [loop for each, loop in zip(snapshots, loops, strict=True) if each.get("gate_passed")]
+    ended_at = workflow.get("completed_at") or workflow.get("cancelled_at")
+    return {
+        "total_phases": len(sequence(workflow.get("phases"))),
+        "phases_completed": sum(each.get("status") == "completed" for each in snapshots),
+        "total_duration_minutes": minutes_between(workflow.get("started_at"), ended_at),
+        "test_iterations_total": sum(loops),
+        "gates_passed_first_try": sum(loop <= 1 for loop in passed),
+        "gates_required_iteration": sum(loop > 1 for loop in passed),
+    }
+
+
+def _record(phases: Document, key: str) -> object:
+    return phases.get(key, phases.get(normalize_phase_key(key)))
+
+
+def _snapshot(key: str, record: Document, history: list[Document]) -> Document:
+    snapshot: Document = {
+        "key": key,
+        "status": record.get("status") or "pending",
+        "started": record.get("started") or None,
+        "completed": record.get("completed") or None,
+        "gate_passed": record.get("gate_passed") or None,
+        "duration_minutes": minutes_between(record.get("started"), record.get("completed")),
+        "summary": _summary(key, record, history),
+    }
+    optional = {
+        "artifacts": list(sequence(record.get("artifacts"))),
+        "test_iterations": _test_iterations(record),
+    }
+    return snapshot | {name: value for name, value in optional.items() if value}
+
+
+def _summary(key: str, record: Document, history: list[Document]) -> str | None:
+    own = record.get("summary")
+    if own and isinstance(own, str):
+        return cut(own, SUMMARY_UNITS)
+    agent = PHASE_AGENTS.get(normalize_phase_key(key))
+    if agent is None:
+        return None
+    window = _window(record)
+    for entry in reversed(history):
+        if entry.get("agent") == agent and (window is None or _falls_in(window, entry.get("timestamp"))):
+            action = entry.get("action")
+            return cut(action, SUMMARY_UNITS) if action and isinstance(action, str) else None
+    return None
+
+
+def _window(record: Document) -> tuple[datetime, datetime] | None:
+    start = parse_stamp(record.get("started"))
+    end = parse_stamp(record.get("completed") or record.get("gate_passed"))
+    return (start, end) if start and end else None
+
+
+def _falls_in(window: tuple[datetime, datetime], stamp: object) -> bool:
+    at, (start, end) = parse_stamp(stamp), window
+    return at is not None and start <= at and at - end <= HISTORY_GRACE
+
+
+def _test_iterations(record: Document) -> Document | None:
+    loop = mapping_at(record, "iteration_requirements", "test_iteration")
+    count = number(_first_present(loop.get("current_iteration"), loop.get("current"))) or 0
+    if not (count or loop.get("completed") or loop.get("escalated")):
+        return None
+    escalated = loop.get("escalated") is True
+    result = "passed" if loop.get("completed") is True else "escalated" if escalated else "unknown"
+    return {"count": count, "result": result, "escalated": escalated}
+
+
+def _first_present(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)

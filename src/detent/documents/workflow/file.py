@@ -1,0 +1,177 @@
+"""The workflow document on disk: one live file, its Markdown beside it, and every earlier workflow in an archive.
+
+For programs that keep such a document without a Detent session. Each change is read, decided and written under a lock.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from detent.documents.workflow.shape import ID, Document, check, new, with_phase_status, workflow_id
+from detent.documents.workflow.view import generate_markdown
+from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
+from detent.store.disk import failing_as, replace
+from detent.store.lock import exclusive
+
+STATE = os.path.join(".claude", "state", "workflow.json")
+ARCHIVE = os.path.join(".claude", "state", "workflows")
+MARKDOWN = os.path.join(".claude", "workflow_state_system.md")
+_LOCK = os.path.join(".claude", "state", "workflow.lock")
+_WAIT_S = 10.0
+
+Root = str | os.PathLike[str]
+
+
+def create_workflow_state(task: str, phases: Iterable[Any], *, root: Root = ".", now: datetime | None = None) -> str:
+    """A new workflow in place of the one that is there, which goes to the archive. Returns its id."""
+    root = os.fspath(root)
+    at = (now or datetime.now(UTC)).replace(microsecond=0)
+    workflow = new(workflow_id(at), task, phases)
+    with _locked(root):
+        previous = _read(os.path.join(root, STATE))
+        while workflow["id"] == (previous or {}).get("id") or os.path.exists(_archived(root, workflow["id"])):
+            at += timedelta(seconds=1)
+            workflow["id"] = workflow_id(at)
+        if previous:
+            os.makedirs(os.path.join(root, ARCHIVE), exist_ok=True)
+            _write(_archived(root, previous["id"]), previous)
+        _publish(root, workflow)
+    return str(workflow["id"])
+
+
+def update_phase_status(
+    workflow_id: str,
+    phase_id: str,
+    status: str,
+    deliverables: Sequence[str] | None = None,
+    context_for_next: str | None = None,
+    *,
+    context: str | None = None,
+    advance: bool = True,
+    force: bool = False,
+    root: Root = ".",
+) -> None:
+    """Moves one phase of the live workflow, and on to the next phase when the current one is completed.
+
+    `context` is another name for `context_for_next`. Whatever is refused leaves the files as they are.
+    """
+    if context is not None and context_for_next not in (None, context):
+        raise Invalid("context and context_for_next are two names of one thing and were given two texts")
+    root = os.fspath(root)
+    path = os.path.join(root, STATE)
+    if not os.path.exists(path):
+        raise _none(root)
+    with _locked(root):
+        workflow = _read(path)
+        if workflow is None:
+            raise _none(root)
+        if workflow["id"] != workflow_id:
+            raise NotFound(f"workflow {workflow_id!r} is not the live one, which is {workflow['id']}")
+        changed = with_phase_status(
+            workflow,
+            phase_id,
+            status,
+            deliverables=deliverables,
+            context_for_next=context if context_for_next is None else context_for_next,
+            advance=advance,
+            force=force,
+        )
+        _publish(root, changed)
+
+
+def get_workflow_state(workflow_id: str | None = None, *, root: Root = ".") -> Document:
+    """The live workflow, or the one of that id, live or archived."""
+    root = os.fspath(root)
+    live = _read(os.path.join(root, STATE))
+    if workflow_id is None:
+        if live is None:
+            raise _none(root)
+        return live
+    if live and live["id"] == workflow_id:
+        return live
+    # The id becomes a file name, so nothing but an id may pass.
+    found = _read(_archived(root, workflow_id)) if ID.fullmatch(workflow_id) else None
+    if found is None:
+        raise NotFound(f"there is no workflow {workflow_id!r}, live or archived, in {root}")
+    return found
+
+
+def show(root: Root, workflow: Document) -> None:
+    """Make the files show a workflow that is kept elsewhere; another one that stands there goes to the archive.
+
+    A file that makes no sense is put aside. Files that already say what they should are not touched.
+    """
+    root = os.fspath(root)
+    path = os.path.join(root, STATE)
+    with _locked(root):
+        try:
+            previous = _read(path)
+        except Corrupt:
+            previous = None
+            with failing_as("set aside", path):
+                os.replace(path, path + ".unreadable")
+        if previous and previous["id"] != workflow["id"]:
+            os.makedirs(os.path.join(root, ARCHIVE), exist_ok=True)
+            _write(_archived(root, previous["id"]), previous)
+        if previous != workflow or not os.path.exists(os.path.join(root, MARKDOWN)):
+            _publish(root, workflow)
+
+
+def _none(root: str) -> NotFound:
+    return NotFound(f"there is no workflow in {root}", way_out="create one with create_workflow_state")
+
+
+def _archived(root: str, id_: str) -> str:
+    return os.path.join(root, ARCHIVE, f"{id_}.json")
+
+
+def _publish(root: str, workflow: Document) -> None:
+    _write(os.path.join(root, STATE), workflow)
+    path = os.path.join(root, MARKDOWN)
+    with failing_as("write", path):
+        replace(path, generate_markdown(workflow).encode("utf-8", "replace"))
+
+
+def _write(path: str, workflow: Document) -> None:
+    text = json.dumps(workflow, indent=2, ensure_ascii=False) + "\n"
+    with failing_as("write", path):
+        # A lone surrogate has no UTF-8, but what this makes of it is its JSON escape.
+        replace(path, text.encode("utf-8", "backslashreplace"))
+
+
+def _read(path: str) -> Document | None:
+    """None if there is no file; a file that is there and makes no sense is an error."""
+    try:
+        with failing_as("read", path), open(path, "rb") as file:
+            data = file.read()
+    except StoreFailed as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+    try:
+        workflow = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"{path} is not JSON: {error}", way_out="mend it or move it away") from error
+    document = check(workflow)
+    # The id becomes the name of a file in the archive.
+    if not ID.fullmatch(document["id"]):
+        raise Corrupt(f"{path} has the id {document['id']!r:.100}, which is none", way_out="mend it or move it away")
+    return document
+
+
+@contextmanager
+def _locked(root: str) -> Iterator[None]:
+    path = os.path.join(root, _LOCK)
+    with failing_as("lock", path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        # Every caller has a descriptor of its own, so flock keeps threads apart as well.
+        with exclusive(fd, threading.Lock(), wait_s=_WAIT_S, what=f"the workflow in {root}"):
+            yield
+    finally:
+        os.close(fd)
