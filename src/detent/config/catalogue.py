@@ -1,0 +1,131 @@
+"""The workflows a project can start: those that come with Detent, and the project's own."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TypeVar
+
+import msgspec
+
+from detent.config.settings import (
+    PhaseEntry,
+    PhaseSettings,
+    Settings,
+    Variant,
+    WorkflowSettings,
+    parse_settings,
+)
+from detent.core.agents import PHASE_AGENTS
+from detent.core.graph import Phase, Workflow, problems
+from detent.core.phase_key import normalize_phase_key
+from detent.errors import Invalid, NotFound
+
+T = TypeVar("T")
+
+
+class Catalogue:
+    """Workflows by name. Variants stand beside the workflow that they are forms of.
+
+    Legacy phase keys in the project's settings are taken for their present names, so that nothing behind sees them.
+    """
+
+    def __init__(self, own: Settings) -> None:
+        shipped = shipped_settings()
+        self._phases = {**shipped.phases, **dict(zip(_present(own.phases), own.phases.values(), strict=True))}
+        self._shipped_phases = shipped.phases
+        self._workflows = {**shipped.workflows, **own.workflows}
+        self._variants = {
+            variant: workflow
+            for workflow, settings in self._workflows.items()
+            for variant in settings.variants
+            if variant not in self._workflows
+        }
+
+    def names(self) -> list[str]:
+        return [*self._workflows, *self._variants]
+
+    def title(self, name: str) -> str:
+        base = self._variants.get(name, name)
+        return self._workflows[base].title + (f" ({name})" if base != name else "")
+
+    def workflow(self, name: str) -> Workflow:
+        """The named workflow, valid; all that is wrong with it is reported at once."""
+        base = self._variants.get(name, name)
+        settings = self._workflows.get(base)
+        if settings is None:
+            import difflib  # noqa: PLC0415 - only a misspelling needs it
+
+            close = difflib.get_close_matches(name, self.names(), n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise NotFound(
+                f"there is no workflow {name[:80]}; {meant}there are {', '.join(self.names())}",
+                way_out="detent workflows",
+            )
+        workflow = self._build(name, settings)
+        wrong = problems(workflow)
+        if wrong:
+            raise Invalid(f"workflow {name} cannot be used", wrong, way_out="correct it in detent.toml")
+        variant = settings.variants.get(name, Variant()) if name != base else Variant()
+        return _as_variant(workflow, variant)
+
+    def _build(self, name: str, settings: WorkflowSettings) -> Workflow:
+        phases: list[Phase] = []
+        for item in settings.phases:
+            entry = PhaseEntry(key=item) if isinstance(item, str) else item
+            previous = (phases[-1].key,) if phases else ()
+            [key] = _present([entry.key])
+            phases.append(self.phase(key, previous if entry.needs is None else _present(entry.needs), entry))
+        return Workflow(
+            name=name,
+            title=settings.title,
+            prefix=settings.prefix,
+            phases=tuple(phases),
+            sizes={size: _present(left_out) for size, left_out in settings.sizes.items()},
+        )
+
+    def phase(self, key: str, needs: tuple[str, ...], own: PhaseSettings | None = None) -> Phase:
+        """The phase with all that is asked of it: by `own`, else by the project's settings, else by default."""
+        layers = (
+            own or PhaseSettings(),
+            self._phases.get(key, PhaseSettings()),
+            self._shipped_phases.get(key, PhaseSettings()),
+        )
+        own_agent = _first(layer.agent for layer in layers)
+        return Phase(
+            key=key,
+            title=_first(layer.title for layer in layers) or key,
+            agent=PHASE_AGENTS.get(key, "") if own_agent is None else own_agent,
+            needs=needs,
+            gates=_first(layer.gates for layer in layers) or (),
+            timeout_minutes=_first(layer.timeout_minutes for layer in layers),
+            optional=bool(_first(layer.optional for layer in layers)),
+            discovery=bool(_first(layer.discovery for layer in layers)),
+        )
+
+
+@cache
+def shipped_settings() -> Settings:
+    from importlib import resources  # noqa: PLC0415 - slow to load, and only starting a session needs it
+
+    data = resources.files("detent.config") / "data"
+    phases, workflows = (
+        parse_settings((data / name).read_text("utf-8"), name) for name in ("phases.toml", "workflows.toml")
+    )
+    return msgspec.structs.replace(workflows, phases=phases.phases)
+
+
+def _as_variant(workflow: Workflow, variant: Variant) -> Workflow:
+    """Optional phases stay only if included; what is excluded goes, and what needed it needs what it needed."""
+    include, exclude = _present(variant.include), _present(variant.exclude)
+    unknown = [key for key in (*include, *exclude) if key not in workflow.by_key]
+    if unknown:
+        raise Invalid(f"variant {workflow.name} names phases that do not exist: {', '.join(unknown)}")
+    optional = {phase.key for phase in workflow.phases if phase.optional}
+    return workflow.without((optional - set(include)) | set(exclude))
+
+
+def _present(keys: Iterable[str]) -> tuple[str, ...]:
+    return tuple(normalize_phase_key(key) for key in keys)
+
+
+def _first(values: Iterable[T | None]) -> T | None:
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,97 @@
+"""Where a project is: its root, its directory, and where its state lives."""
+
+import os
+from typing import NamedTuple
+
+from detent.config.settings import Settings, parse_settings
+from detent.errors import Invalid, NotFound
+
+CONFIG = "detent.toml"
+STATE = ".workflow"
+
+
+class Place(NamedTuple):
+    #: Directory of the repository, which holds `detent.toml` and `.workflow`.
+    root: str
+    #: Id of the package in a monorepo; none for a project that is the whole repository.
+    project: str | None
+    #: Directory that artifact paths are relative to.
+    base: str
+    #: Directory of the store.
+    state: str
+
+
+def find(start: str, *, project: str | None = None, environment_project: str | None = None) -> tuple[Place, Settings]:
+    """The project that `start` is in.
+
+    In a monorepo: the one named, else the environment's, else the package with the longest path around `start`,
+    else the default one.
+    """
+    root = _root(os.path.realpath(start))
+    settings = read_settings(root)
+    if not settings.projects:
+        if project is not None:
+            raise NotFound(f"project {project} is not defined; detent.toml of {root} has no [projects]")
+        return Place(root, None, root, os.path.join(root, STATE)), settings
+    chosen = project or environment_project or _around(start, root, settings) or settings.default_project
+    if chosen is None:
+        raise NotFound(
+            f"this is none of the projects {', '.join(settings.projects)}",
+            way_out="name one with --project, change to its directory, or set default_project in detent.toml",
+        )
+    if chosen not in settings.projects:
+        raise NotFound(f"there is no project {chosen}; detent.toml has {', '.join(settings.projects)}")
+    base = os.path.join(root, settings.projects[chosen].path)
+    return Place(root, chosen, base, os.path.join(root, STATE, "projects", chosen)), settings
+
+
+def read_settings(root: str) -> Settings:
+    path = os.path.join(root, CONFIG)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return Settings()
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{path} is not UTF-8: {error}") from error
+    settings = parse_settings(text, path)
+    _check_projects(settings, path)
+    return settings
+
+
+def _check_projects(settings: Settings, path: str) -> None:
+    problems = [
+        f"project {name} has the path {project.path!r}, which leads out of the repository"
+        for name, project in settings.projects.items()
+        if project.path.startswith("/") or ".." in project.path.split("/")
+    ]
+    problems += [
+        f"{name!r} cannot be a project's id"
+        for name in settings.projects
+        if not name or "/" in name or name.startswith(".")
+    ]
+    if settings.default_project is not None and settings.default_project not in settings.projects:
+        problems.append(f"default_project is {settings.default_project}, which is not a project")
+    if problems:
+        raise Invalid(f"{path} cannot be used", problems)
+
+
+def _root(start: str) -> str:
+    directory = start
+    while True:
+        if any(os.path.exists(os.path.join(directory, name)) for name in (CONFIG, STATE)):
+            return directory
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            raise NotFound(f"there is no Detent project in {start} or above", way_out="detent init")
+        directory = parent
+
+
+def _around(start: str, root: str, settings: Settings) -> str | None:
+    inside = os.path.relpath(os.path.realpath(start), root).split(os.sep)
+    matches = [
+        (len(parts), name)
+        for name, project in settings.projects.items()
+        if (parts := [part for part in project.path.split("/") if part not in ("", ".")]) == inside[: len(parts)]
+    ]
+    return max(matches)[1] if matches else None

@@ -1,0 +1,83 @@
+"""The shape of `detent.toml`; the workflows that come with Detent are files of the same shape."""
+
+from typing import Literal
+
+import msgspec
+
+from detent.core.budget import TIERS
+from detent.core.events import Budget, Options, Supervised
+from detent.core.gate import Gate
+from detent.errors import Invalid
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    pass
+
+
+class PhaseSettings(_Table, frozen=True, kw_only=True):
+    """What a phase asks for; whatever is not set here keeps its default."""
+
+    title: str | None = None
+    agent: str | None = None
+    gates: tuple[Gate, ...] | None = None
+    timeout_minutes: int | None = None
+    optional: bool | None = None
+    discovery: bool | None = None
+
+
+class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):
+    """A phase in a workflow's list. Without `needs` it follows the one before it."""
+
+    key: str
+    needs: tuple[str, ...] | None = None
+
+
+class Variant(_Table, frozen=True, kw_only=True):
+    """A form of a workflow: phases that it must have, and phases that it leaves out."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+class WorkflowSettings(_Table, frozen=True, kw_only=True):
+    title: str = ""
+    prefix: str | None = None
+    activation: Literal["explicit", "delegation"] = "explicit"
+    phases: tuple[str | PhaseEntry, ...]
+    sizes: dict[str, tuple[str, ...]] = {}
+    variants: dict[str, Variant] = {}
+
+
+class ProjectSettings(_Table, frozen=True, kw_only=True):
+    """One package of a monorepo."""
+
+    path: str
+
+
+class Settings(_Table, frozen=True, kw_only=True):
+    #: Off lets every phase be finished without evidence; each session keeps what held when it started.
+    gates: Literal["strict", "off"] = "strict"
+    supervised: Supervised | None = None
+    #: Limits, or the name of a tier of them.
+    budget: Budget | Literal["light", "standard", "epic"] | None = None
+    default_project: str | None = None
+    projects: dict[str, ProjectSettings] = {}
+    phases: dict[str, PhaseSettings] = {}
+    workflows: dict[str, WorkflowSettings] = {}
+
+    def options(self, found: Options | None = None) -> Options:
+        """How a session is held; supervision that was found with imported work goes on if nothing is set here."""
+        budget = TIERS[self.budget] if isinstance(self.budget, str) else self.budget
+        supervised = self.supervised or (found.supervised if found else None)
+        return Options(gates=self.gates == "strict", supervised=supervised, budget=budget)
+
+
+def parse_settings(text: str, source: str) -> Settings:
+    import tomllib  # noqa: PLC0415 - most projects have no settings to read
+
+    try:
+        return msgspec.convert(tomllib.loads(text), Settings)
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(f"{source} is not valid TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise Invalid(f"{source}: {error}", way_out="detent schema detent.toml shows what may stand there") from error
