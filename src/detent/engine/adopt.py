@@ -1,0 +1,73 @@
+"""Turning a document that was edited by hand into events, or setting the edit aside with every reason."""
+
+from itertools import count
+
+import msgspec
+
+from detent.core.events import DocumentAdopted, Event
+from detent.core.evidence import Facts
+from detent.core.session import Session, SessionStatus
+from detent.documents.state.edits import understand
+from detent.engine.publish import UNREADABLE, digest
+from detent.engine.replica import Replica
+from detent.errors import Refused
+from detent.store.port import Store
+
+STATE_DOCUMENT = "state.json"
+
+
+class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one edit."""
+
+    document: str
+    adopted: bool
+    reasons: tuple[str, ...] = ()
+    #: Where the edited text was kept, if it was not adopted.
+    kept: str | None = None
+
+
+def adopt(store: Store, replica: Replica, name: str, *, by: str, facts: Facts) -> Adoption:
+    """The caller holds PROJECT and publishes afterwards, over the edit."""
+    text = store.get(name) or b""
+    reasons: list[str] = []
+
+    def decide_edit(session: Session) -> tuple[Event, ...]:
+        events, found = _read_edit(session, name, text, facts)
+        reasons.extend(found)
+        if found or not events:
+            raise Refused("the edit is not adopted")
+        return (DocumentAdopted(document=name, digest=digest(text)), *events)
+
+    try:
+        replica.commit(decide_edit, by=by, now=facts.now)
+    except Refused:
+        if not reasons:
+            return Adoption(document=name, adopted=True)
+        return Adoption(document=name, adopted=False, reasons=tuple(reasons), kept=set_aside(store, name))
+    return Adoption(document=name, adopted=True)
+
+
+def set_aside(store: Store, name: str) -> str:
+    """Keep the document's text under another name, which is returned. The caller holds PROJECT."""
+    text = store.get(name) or b""
+    taken = store.names(f"{name}.rejected-")
+    kept = next((other for other in taken if store.get(other) == text), None)
+    if kept is None:
+        kept = next(free for number in count(1) if (free := f"{name}.rejected-{number}") not in taken)
+        store.put(kept, text)
+    return kept
+
+
+def _read_edit(session: Session, name: str, text: bytes, facts: Facts) -> tuple[tuple[Event, ...], list[str]]:
+    if session.adopted.get(name) == digest(text):
+        return (), []
+    if name != STATE_DOCUMENT:
+        return (), [f"{name} only shows the session; change it with detent, or edit {STATE_DOCUMENT}"]
+    if session.status is not SessionStatus.ACTIVE:
+        return (), [f"session {session.id} is {session.status}"]
+    try:
+        edited = msgspec.json.decode(text)
+        events, violations = understand(session, edited, facts=facts)
+    except UNREADABLE as error:
+        return (), [f"it is not JSON that can be read: {error}"]
+    return events, [f"{violation.rule} {violation.path}: {violation.message}" for violation in violations]

@@ -1,0 +1,42 @@
+"""Which of a workflow's gates can be judged in this project at all.
+
+A gate that nothing could ever open would only teach people to switch gates off. Those are left out when a session
+starts, and it is said which and why; everything else holds from then on.
+"""
+
+import os
+
+import msgspec
+
+from detent.config.place import Place
+from detent.core.gate import Constitution, Delegation, Elicitation, Gate
+from detent.core.graph import Phase, Workflow
+
+INSTALLED = "install/manifest.json"
+
+
+def applicable(workflow: Workflow, place: Place) -> tuple[Workflow, tuple[str, ...]]:
+    """The workflow with the gates that apply, and a line for each kind that does not."""
+    reasons: dict[str, None] = {}
+
+    def kept(phase: Phase) -> Phase:
+        gates = []
+        for gate in phase.gates:
+            reason = _not_here(gate, place)
+            if reason is None:
+                gates.append(gate)
+            else:
+                reasons[reason] = None
+        return msgspec.structs.replace(phase, gates=tuple(gates))
+
+    phases = tuple(kept(phase) for phase in workflow.phases)
+    return msgspec.structs.replace(workflow, phases=phases), tuple(reasons)
+
+
+def _not_here(gate: Gate, place: Place) -> str | None:
+    match gate:
+        case Constitution() if not os.path.exists(os.path.join(place.base, gate.file)):
+            return f"no constitution gate: there is no {gate.file}"
+        case Delegation() | Elicitation() if not os.path.exists(os.path.join(place.root, ".workflow", INSTALLED)):
+            return "no delegation and elicitation gates: no agent is installed (detent init --agent NAME)"
+    return None

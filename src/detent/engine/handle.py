@@ -1,0 +1,366 @@
+"""One session, with a method for each thing that can be done to it."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from detent.core.budget import budget_warnings
+from detent.core.commands import (
+    Answer,
+    Approve,
+    Begin,
+    Cancel,
+    CheckGate,
+    Command,
+    Complete,
+    Escalate,
+    Fail,
+    Finish,
+    Land,
+    Launch,
+    Override,
+    Redo,
+    Resolve,
+    Review,
+    Skip,
+)
+from detent.core.decide import decide
+from detent.core.decide_gate import find_gate
+from detent.core.decide_phase import known_phase, live_phase
+from detent.core.events import Commit, PhaseBegun, PhaseRedone, Tokens
+from detent.core.evidence import Facts, Judgement, Verdict
+from detent.core.gate import Constitution, Tests, gate_name
+from detent.core.handover import Handover, expected_paths, handover
+from detent.core.judge import judgements
+from detent.core.limits import MAX_SUMMARY
+from detent.core.obstacle import Obstacle, obstacles
+from detent.core.session import Session, SessionStatus
+from detent.core.token import Token, parse_token
+from detent.core.transition import Status
+from detent.engine.results import Begun, Outcome
+from detent.errors import DetentError, Refused
+from detent.store.port import START
+
+if TYPE_CHECKING:
+    from detent.engine.gates import Checks
+    from detent.engine.project import Project
+    from detent.engine.replica import Committed
+
+
+class SessionHandle:
+    def __init__(self, project: "Project", session: str) -> None:
+        self.id = session
+        self._project = project
+        self._replica = project.replica(session)
+
+    @cached_property
+    def _checks(self) -> "Checks":
+        # Running checks needs processes and parsers, and looking at a session does not.
+        from detent.engine.gates import Checks  # noqa: PLC0415
+
+        return Checks(self._project.store, self._project.place, self.id)
+
+    @property
+    def state(self) -> Session:
+        """The session as it stands now, whoever moved it."""
+        return self._replica.session()
+
+    def begin(self, phase: str | None = None, *, agent: str | None = None) -> Begun:
+        """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named."""
+        return self._begun(Begin(phase=phase, agent=agent, protected=self._protect(phase)))
+
+    def redo(self, phase: str, *, agent: str | None = None, reason: str = "", cascade: bool = False) -> Begun:
+        """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
+        protected = self._protect(phase)
+        return self._begun(Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, protected=protected))
+
+    def finish(
+        self,
+        summary: str,
+        *,
+        token: Token | str | None = None,
+        phase: str | None = None,
+        artifacts: Iterable[str] = (),
+        deliverables: Iterable[str] = (),
+        context: str = "",
+        tokens: Tokens = Tokens(),
+        merged_commit: str | None = None,
+    ) -> Outcome:
+        """Complete an attempt. The next phase is not touched; after the last one the session is complete.
+
+        Without a token the attempt is meant that is in progress, of `phase` if there are several.
+        """
+        paths = tuple(self._inside(path) for path in artifacts)
+        warnings = [f"artifact {path} is not there" for path in paths if not self._exists(path)]
+        if len(summary.strip()) > MAX_SUMMARY:
+            warnings.append(f"the summary was cut from {len(summary.strip())} to {MAX_SUMMARY} characters")
+        command = Finish(
+            token=_token(token),
+            phase=phase,
+            summary=summary,
+            artifacts=paths,
+            deliverables=tuple(deliverables),
+            context=context,
+            tokens=tokens,
+            merged_commit=merged_commit,
+        )
+        return self._outcome(command, warnings)
+
+    def fail(
+        self,
+        error: str,
+        *,
+        token: Token | str | None = None,
+        phase: str | None = None,
+        artifacts: Iterable[str] = (),
+        tokens: Tokens = Tokens(),
+    ) -> Outcome:
+        """End an attempt that did not succeed; `redo` begins the next one."""
+        paths = tuple(self._inside(path) for path in artifacts)
+        return self._outcome(Fail(token=_token(token), phase=phase, error=error, artifacts=paths, tokens=tokens))
+
+    def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
+        """Leave phases out: those named, or those that a size of the workflow leaves out."""
+        return self._outcome(Skip(phases=phases, size=size, reason=reason))
+
+    def complete(self, *, force: bool = False, merged_commit: str | None = None) -> Outcome:
+        return self._outcome(Complete(force=force, merged_commit=merged_commit))
+
+    def cancel(self, reason: str) -> Outcome:
+        return self._outcome(Cancel(reason=reason))
+
+    @contextmanager
+    def attempt(self, phase: str | None = None, *, agent: str | None = None) -> Iterator["Attempt"]:
+        """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
+        attempt = Attempt(self, self.begin(phase, agent=agent))
+        try:
+            yield attempt
+        except BaseException as error:
+            try:
+                attempt.fail_if_live(_printable(f"{type(error).__name__}: {error}".strip(": ")))
+            except DetentError as problem:
+                error.add_note(f"phase {attempt.phase} is still in progress: {problem.message}")
+            raise
+        attempt.fail_if_live("the block ended without finishing the phase")
+
+    # Gates
+
+    def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
+        """The verdict on every gate of the phases in progress, or of the one named."""
+        session = self.state
+        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
+        return {key: judgements(session, key, self._checks.facts(session, key, self._now())) for key in phases}
+
+    def run_gate(self, gate: str, *, phase: str | None = None, command: str | None = None) -> Outcome:
+        """Run the gate's check now and record what came of it."""
+        session = self.state
+        key = live_phase(session, phase)
+        receipt = self._checks.run(session, key, find_gate(session, key, gate), command)
+        return self._outcome(CheckGate(phase=key, gate=gate, receipt=receipt))
+
+    def observe_tests(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
+        """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
+        for gate in self.state.workflow.by_key[phase].gates if self.state.gates_apply else ():
+            if isinstance(gate, Tests) and not gate.protected and gate.command is None:
+                receipt = self._checks.observed(gate, command, output, exit_code)
+                return self._outcome(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
+        return None
+
+    def report_gate(self, gate: str, *, compliant: bool, note: str = "", phase: str | None = None) -> Outcome:
+        """Record a reviewer's finding about a constitution whose articles no command can check."""
+        key = live_phase(self.state, phase)
+        declared = find_gate(self.state, key, gate)
+        if not isinstance(declared, Constitution):
+            raise Refused(f"gate {gate} of {key} is not one that is reported; run it")
+        if declared.checks:
+            raise Refused(f"commands decide articles of {gate}", way_out=f"detent gate run {gate}")
+        receipt = self._checks.reported(compliant=compliant, note=note)
+        return self._outcome(CheckGate(phase=key, gate=gate, receipt=receipt))
+
+    def answer(self, *, choice: str | None = None, gate: str | None = None, phase: str | None = None) -> Outcome:
+        """Record that a person answered a question of the phase, and what it chose."""
+        return self._outcome(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
+
+    def approve(
+        self,
+        reason: str,
+        *,
+        gate: str | None = None,
+        phase: str | None = None,
+        who: str | None = None,
+        approve: bool = True,
+    ) -> Outcome:
+        """Vote at a gate that asks for votes, or open another one by hand."""
+        voter = who or self._project.actor
+        key = live_phase(self.state, phase)
+        return self._outcome(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
+
+    def launched(self, phase: str, agent: str, agent_id: str) -> Outcome:
+        return self._outcome(Launch(phase=phase, agent=agent, agent_id=agent_id))
+
+    def landed(self, agent_id: str, *, succeeded: bool) -> Outcome:
+        return self._outcome(Land(agent_id=agent_id, succeeded=succeeded))
+
+    # People
+
+    def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
+        """Hold the session until a person decides."""
+        return self._outcome(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
+
+    def resolve(self, action: str, reason: str = "") -> Outcome:
+        """Decide what the open escalations ask: retry, skip or cancel."""
+        return self._outcome(Resolve(action=action, reason=reason))
+
+    def release(self, reason: str, *, phase: str | None = None) -> Outcome:
+        """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""
+        if self.state.escalations:
+            self.resolve("retry", reason)
+        live = self.state.with_status(Status.IN_PROGRESS) if phase is None else (phase,)
+        outcome: Outcome | None = None
+        for key in live:
+            for judged in self.judgements(key)[key]:
+                if judged.verdict is not Verdict.PASS:
+                    outcome = self._outcome(Override(phase=key, gate=judged.gate, reason=reason))
+        if outcome is None:
+            raise Refused("no gate of a phase in progress is closed", way_out="detent why")
+        return outcome
+
+    def review(self, decision: str, *, phase: str | None = None, note: str = "") -> Outcome:
+        """A person's word on a finished phase: continue, review or redo."""
+        return self._outcome(Review(phase=phase, decision=decision, note=note))
+
+    def why(self) -> tuple[Obstacle, ...]:
+        """What stands between this session and its next step."""
+        return obstacles(self.state, self.judgements(), now=self._now())
+
+    def log(self) -> Iterator[Commit]:
+        """Every commit, oldest first."""
+        cursor, more = START, True
+        while more:
+            commits, cursor, _, more = self._project.store.read(self.id, cursor)
+            yield from commits
+
+    def handover(self, phase: str) -> Handover:
+        """What the phase is given; also for looking at it again."""
+        return self._handover(self.state, phase)
+
+    def _handover(self, session: Session, phase: str) -> Handover:
+        there = frozenset(path for path in expected_paths(session, phase) if self._exists(path))
+        return handover(session, phase, now=self._project.clock(), exists=there)
+
+    def _commit(self, command: Command) -> "Committed":
+        # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
+        facts = self._facts(command)
+        committed = self._replica.commit(
+            lambda session: decide(session, command, facts), by=self._project.actor, now=facts.now
+        )
+        self._project.touched(self.id)
+        return committed
+
+    def _facts(self, command: Command) -> Facts:
+        if isinstance(command, Finish):
+            session = self._replica.known()
+            phase = command.token.phase if command.token else command.phase
+            live = session.with_status(Status.IN_PROGRESS)
+            key = live[0] if phase is None and live else phase
+            if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
+                return self._checks.facts(session, key, self._now())
+        return Facts(now=self._now())
+
+    def _protect(self, phase: str | None) -> str | None:
+        session = self._replica.known()
+        key = phase or next(iter(session.ready), None)
+        if key not in session.phases or session.phases[key].protected is not None:
+            return None
+        gates = session.workflow.by_key[key].gates
+        return self._checks.protect(gates) if session.gates_apply and gates else None
+
+    def keep_protected(self, phase: str) -> None:
+        """Keep the tests that a phase protects as they are now; for the phase that the session began with."""
+        self._checks.protect(self.state.workflow.by_key[phase].gates)
+
+    def _now(self) -> datetime:
+        return self._project.clock()
+
+    def _outcome(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
+        commit, session = self._commit(command)
+        near: tuple[str, ...] = ()
+        if session.options.budget is not None and isinstance(command, Finish | Fail | CheckGate):
+            near = _near_limits(session, commit)
+        return Outcome(session=session, events=commit.events, warnings=(*warnings, *near))
+
+    def _begun(self, command: Command) -> Begun:
+        commit, session = self._commit(command)
+        begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
+        given = self._handover(session, begun.phase)
+        return Begun(
+            session=session,
+            events=commit.events,
+            token=Token(begun.phase, begun.attempt, commit.version),
+            handover=given,
+            warnings=given.warnings,
+        )
+
+    def _exists(self, path: str) -> bool:
+        return os.path.exists(os.path.join(self._project.place.base, path))
+
+    def _inside(self, path: str) -> str:
+        """`path` relative to the project's directory, whatever it was relative to before."""
+        base = self._project.place.base
+        if os.path.isabs(path):
+            return os.path.relpath(path, base)
+        return os.path.normpath(path) if path.strip() else path
+
+
+class Attempt:
+    """What a block of `SessionHandle.attempt` works with."""
+
+    def __init__(self, handle: SessionHandle, begun: Begun) -> None:
+        self._handle = handle
+        self.begun = begun
+        self.token = begun.token
+        self.phase = begun.phase
+        self.handover = begun.handover
+
+    def finish(
+        self,
+        summary: str,
+        *,
+        artifacts: Iterable[str] = (),
+        deliverables: Iterable[str] = (),
+        context: str = "",
+        tokens: Tokens = Tokens(),
+    ) -> Outcome:
+        return self._handle.finish(
+            summary,
+            token=self.token,
+            artifacts=artifacts,
+            deliverables=deliverables,
+            context=context,
+            tokens=tokens,
+        )
+
+    def fail_if_live(self, error: str) -> None:
+        """Fail the attempt unless it was ended, here or by somebody else."""
+        state = self._handle.state
+        live = state.status is SessionStatus.ACTIVE and state.phases[self.phase].status is Status.IN_PROGRESS
+        if live and state.token(self.phase) == self.token:
+            self._handle.fail(error, token=self.token)
+
+
+def _near_limits(session: Session, commit: Commit) -> tuple[str, ...]:
+    """What is said about budgets where work was done: nobody should run into one unawares."""
+    first = commit.events[0]
+    return budget_warnings(session, first.phase, commit.at) if hasattr(first, "phase") else ()
+
+
+def _token(token: Token | str | None) -> Token | None:
+    return parse_token(token) if isinstance(token, str) else token
+
+
+def _printable(text: str) -> str:
+    """Errors quote whatever went wrong, file names of any bytes included."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")

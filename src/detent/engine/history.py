@@ -1,0 +1,61 @@
+"""`history.jsonl`: one line for each session that has ended. Rebuildable from the journals, so it is only a view."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from detent.core.session import Session
+from detent.documents.state.entry import history_entry
+from detent.engine.publish import UNREADABLE
+from detent.errors import Corrupt
+from detent.store.port import Store
+
+NAME = "history.jsonl"
+
+
+def read_history(store: Store) -> list[dict[str, Any]]:
+    """All entries, oldest first."""
+    entries = []
+    for number, line in enumerate((store.get(NAME) or b"").splitlines(), 1):
+        if line.strip():
+            try:
+                entries.append(msgspec.json.decode(line, type=dict[str, Any]))
+            except UNREADABLE as error:
+                raise Corrupt(
+                    f"line {number} of {NAME} cannot be read: {error}", way_out="detent doctor --fix rebuilds it"
+                ) from error
+    return entries
+
+
+def record(store: Store, session: Session) -> bool:
+    """Add the ended session's line, or put a whole one in the place of one that lacks something. Holds PROJECT.
+
+    False if it was there already.
+    """
+    lines = (store.get(NAME) or b"").splitlines()
+    line = msgspec.json.encode(history_entry(session))
+    mark = msgspec.json.encode({"session_id": session.id})[1:-1]
+    kept = [existing for existing in lines if mark not in existing]
+    if len(kept) + 1 == len(lines) and line in lines:
+        return False
+    store.put(NAME, b"\n".join((*kept, line, b"")))
+    return True
+
+
+def rebuild(store: Store, ended: list[Session]) -> None:
+    """The whole file anew, in the order in which the sessions ended. The caller holds PROJECT.
+
+    Lines of sessions that are no longer there are all that is left of them, and stay.
+    """
+    entries = {entry["session_id"]: entry for entry in _readable(store) if isinstance(entry.get("session_id"), str)}
+    entries |= {session.id: history_entry(session) for session in ended}
+    ordered = sorted(entries.values(), key=lambda entry: str(entry.get("completed_at") or entry.get("cancelled_at")))
+    store.put(NAME, b"".join(msgspec.json.encode(entry) + b"\n" for entry in ordered))
+
+
+def _readable(store: Store) -> Iterator[dict[str, Any]]:
+    for line in (store.get(NAME) or b"").splitlines():
+        with suppress(*UNREADABLE):
+            yield msgspec.json.decode(line, type=dict[str, Any])

@@ -1,0 +1,123 @@
+"""Markers, documents and history of a project, kept in step with its journals."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+
+from detent.config.place import Place
+from detent.core.session import Session, SessionStatus
+from detent.documents import session as session_document
+from detent.documents import state as state_document
+from detent.engine import history
+from detent.engine.adopt import STATE_DOCUMENT, set_aside
+from detent.engine.mirror import mirror
+from detent.engine.publish import encode, witness
+from detent.engine.publish import publish as write_documents
+from detent.engine.replica import Replica
+from detent.errors import Corrupt
+from detent.store.port import Store
+
+MARKER = ".active-"
+
+
+class Keeper:
+    """Nothing here decides or commits. Whatever writes wants the caller to hold PROJECT."""
+
+    def __init__(self, store: Store, place: Place) -> None:
+        self._store = store
+        self._place = place
+        self._replicas: dict[str, Replica] = {}
+        #: Things that a person should be told and that stopped nothing.
+        self.notices: list[str] = []
+
+    def replica(self, session: str) -> Replica:
+        if session not in self._replicas:
+            self._replicas[session] = Replica(self._store, session)
+        return self._replicas[session]
+
+    def active(self) -> str | None:
+        """The session that the marker names; of several, the one marked last."""
+        marked = [name.removeprefix(MARKER) for name in self._store.names(MARKER)]
+        known = set(self._store.sessions()) if marked else set()
+        alive = [session for session in marked if session in known]
+        if len(alive) < 2:
+            return alive[0] if alive else None
+        return max(alive, key=self.rank)
+
+    def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
+        """What the documents of `sessions` should hold; the state document is of the active one."""
+        active = self.active()
+        contents = {
+            f"{name}/{session_document.NAME}": encode(session_document.write(session, active=name == active))
+            for name, session in sessions.items()
+        }
+        if active is not None and active in sessions:
+            past = history.read_history(self._store)
+            end = self.replica(active).end
+            document = state_document.write(sessions[active], workflow_history=past, journal=(end.offset, end.sum))
+            contents[STATE_DOCUMENT] = encode(document)
+        return contents
+
+    def publish(self, name: str, *, overwrite: bool = False) -> None:
+        """Bring the session's documents up to date. The marker of a session that ended or is not the active one goes
+        last, so that after a crash the next command finds something to finish."""
+        replica = self.replica(name)
+        session = replica.session()
+        replica.save_snapshot()
+        ended = session.status is not SessionStatus.ACTIVE
+        recorded = ended and history.record(self._store, session)
+        if recorded:
+            witness(self._store, history.NAME)
+        documents = self.documents({name: session})
+        edited = write_documents(self._store, documents, overwrite=overwrite)
+        if edited and ended:
+            kept = [set_aside(self._store, document) for document in edited]
+            self.notices.append(f"the session ended before an edit was adopted; the text is in {', '.join(kept)}")
+            write_documents(self._store, documents, overwrite=True)
+        elif edited:
+            self.notices.extend(f"{document} was edited by hand; the next command adopts it" for document in edited)
+        active = self.active()
+        if active == name:
+            self.notices.extend(mirror(self._place, session))
+        if ended or active != name:
+            self._store.delete(MARKER + name)
+        if recorded and active not in (name, None):
+            # The state document repeats the history.
+            self.publish(str(active))
+
+    def clear_markers(self) -> str | None:
+        """The active session, once nothing but its own marker is left."""
+        known = self._store.sessions()
+        for marker in self._store.names(MARKER):
+            if marker.removeprefix(MARKER) not in known:
+                self._store.delete(marker)
+        active = self.active()
+        for marker in self._store.names(MARKER):
+            if marker != MARKER + str(active):
+                self.publish(marker.removeprefix(MARKER))
+        return active
+
+    def rebuild(self) -> None:
+        """History and documents of every session anew, active or not; a damaged journal leaves its session as it is."""
+        sessions = []
+        for name in self._store.sessions():
+            with suppress(Corrupt):
+                sessions.append(self.replica(name).session())
+        if self._damaged_history():
+            set_aside(self._store, history.NAME)
+        history.rebuild(self._store, [s for s in sessions if s.status is not SessionStatus.ACTIVE])
+        witness(self._store, history.NAME)
+        for session in sessions:
+            self.publish(session.id)
+
+    def rank(self, name: str) -> tuple[int, datetime, str]:
+        """A marker counts more than those it takes over from; markers that people made go by the last commit."""
+        count = self._store.get(MARKER + name) or b""
+        return int(count) if count.isdigit() else 0, self.replica(name).session().notes[-1].timestamp, name
+
+    def _damaged_history(self) -> bool:
+        try:
+            history.read_history(self._store)
+        except Corrupt:
+            return True
+        return False

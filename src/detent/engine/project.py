@@ -1,0 +1,295 @@
+"""A project opened for work: its sessions, its documents, its history. The only door to a store."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from detent.config import place as places
+from detent.config.catalogue import Catalogue
+from detent.config.place import Place
+from detent.config.settings import Settings
+from detent.core.commands import Start
+from detent.core.decide import decide_import, decide_start
+from detent.core.decide_phase import first_phase
+from detent.core.events import Commit, Discovery, Event
+from detent.core.evidence import Facts
+from detent.core.evolve import evolve, fingerprint
+from detent.core.gate import Tests
+from detent.core.graph import Workflow, problems
+from detent.core.limits import MAX_NAME, check_task, check_text
+from detent.core.session import Session
+from detent.core.slug import check_session_id, slugify
+from detent.documents import session as session_document
+from detent.documents import state as state_document
+from detent.engine import history
+from detent.engine.actor import acting
+from detent.engine.adopt import STATE_DOCUMENT, Adoption, adopt
+from detent.engine.applicable import applicable
+from detent.engine.behind import Behind
+from detent.engine.handle import SessionHandle
+from detent.engine.keeper import MARKER, Keeper
+from detent.engine.opening import new_id, next_number, state_version
+from detent.engine.publish import edited_documents
+from detent.engine.replica import Replica
+from detent.errors import Invalid, NotFound, StoreFailed
+from detent.store.files import FileStore
+from detent.store.port import PROJECT, Store
+
+MAX_FOLDER = 60
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """To the millisecond, which is what documents state."""
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+def open_project(
+    path: str | os.PathLike[str] = ".", *, project: str | None = None, actor: str | None = None, clock: Clock = utc_now
+) -> "Project":
+    """The project around `path`; in a monorepo `project` chooses the package."""
+    place, settings = places.find(
+        os.fspath(path), project=project, environment_project=os.environ.get("DETENT_PROJECT")
+    )
+    who = actor or acting(os.environ)
+    return Project(FileStore(place.state), place, settings, actor=check_text("an actor", who, MAX_NAME), clock=clock)
+
+
+def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
+    """Make `path` a project; False if it was one already."""
+    root = os.path.realpath(os.fspath(path))
+    if not os.path.isdir(root):
+        raise NotFound(f"{root} is not a directory")
+    state = os.path.join(root, places.STATE)
+    fresh = not os.path.isdir(state)
+    store = FileStore(state)
+    if fresh:
+        # Local by default: what it holds is of this machine's work. Remove the file to commit it.
+        store.put(".gitignore", b"*\n")
+    return Place(root, None, root, state), fresh
+
+
+class Project:
+    """Close it, or use it as a context manager, so that documents are up to date when you are done."""
+
+    def __init__(self, store: Store, place: Place, settings: Settings, *, actor: str, clock: Clock = utc_now) -> None:
+        self.store = store
+        self.place = place
+        self.settings = settings
+        self.actor = actor
+        self.clock = clock
+        #: Gates that the session just started goes without, and why.
+        self.left_out: tuple[str, ...] = ()
+        self._keeper = Keeper(store, place)
+        self._touched: set[str] = set()
+        self._behind = Behind(self._publish_touched)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._behind.flush()
+        self.store.close()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self.settings)
+
+    @property
+    def notices(self) -> list[str]:
+        """Things that a person should be told and that stopped nothing."""
+        return self._keeper.notices
+
+    # Sessions
+
+    def active(self) -> str | None:
+        """The session that the marker names."""
+        return self._keeper.active()
+
+    def _applicable(self, workflow: Workflow) -> Workflow:
+        """The workflow with the gates that can be judged here; `left_out` says which those are not."""
+        kept, left_out = applicable(workflow, self.place)
+        self.left_out = left_out if self.settings.options().gates else ()
+        return kept
+
+    def session(self, name: str | None = None) -> SessionHandle:
+        """The named session, or the active one."""
+        if name is not None:
+            wanted = check_session_id(name)
+            if wanted not in self.store.sessions():
+                raise NotFound(f"there is no session {wanted}", way_out="detent history lists those that ended")
+            return SessionHandle(self, wanted)
+        active = self.active()
+        if active is None:
+            raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
+        return SessionHandle(self, active)
+
+    def start(
+        self,
+        workflow: str | Workflow,
+        task: str,
+        *,
+        name: str | None = None,
+        size: str | None = None,
+        branch: str | None = None,
+        discovery: Discovery | None = None,
+    ) -> SessionHandle:
+        """Open a session with its first phase in progress, and make it the active one."""
+        chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
+        chosen = self._applicable(chosen)
+        check_task(task)
+        protected = self._protected(chosen, size)
+        with self.store.lock(PROJECT):
+            session = new_id(self.store, task, name)
+            number = next_number(self.store, chosen.prefix)
+            slug = slugify(task)[:MAX_FOLDER].rstrip("-")
+            command = Start(
+                session=session,
+                task=task,
+                workflow=chosen,
+                number=number,
+                folder=slug if number is None else f"{chosen.prefix}-{number:04d}-{slug}",
+                branch=branch,
+                discovery=discovery,
+                size=size,
+                base=state_version(self.store, self._keeper),
+                options=self.settings.options(),
+                protected=protected,
+            )
+            self._open(session, decide_start(command))
+        handle = SessionHandle(self, session)
+        if protected is not None:
+            handle.keep_protected(first_phase(chosen, size))
+        return handle
+
+    def _protected(self, workflow: Workflow, size: str | None) -> str | None:
+        """The digest of the tests that the first phase protects, before there is a session to keep them in."""
+        gates = workflow.by_key[first_phase(workflow, size)].gates
+        if self.settings.gates != "strict" or not any(isinstance(gate, Tests) and gate.protected for gate in gates):
+            return None
+        from detent.engine.gates import Checks  # noqa: PLC0415 - only protected tests need it
+
+        return Checks(self.store, self.place, "").protected_digest(gates)
+
+    def import_state(self, document: object, *, source: str) -> SessionHandle:
+        """Make a session that stands where a state document says, and make it the active one."""
+        with self.store.lock(PROJECT):
+            taken = tuple(self.store.sessions())
+            command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
+            base = max(command.start.base, state_version(self.store, self._keeper))
+            workflow = self._applicable(command.start.workflow)
+            options = self.settings.options(command.start.options)
+            start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
+            self._open(start.session, decide_import(msgspec.structs.replace(command, start=start)))
+        return SessionHandle(self, start.session)
+
+    def history(self) -> list[dict[str, Any]]:
+        """An entry for each session that ended, oldest first."""
+        return history.read_history(self.store)
+
+    # What keeps documents and journal together
+
+    def replica(self, session: str) -> Replica:
+        return self._keeper.replica(session)
+
+    def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
+        """What the documents of `sessions` should hold; the state document is of the active one."""
+        return self._keeper.documents(sessions)
+
+    def rebuild(self) -> None:
+        """History and documents of every session anew, active or not; a damaged journal leaves its session as it is."""
+        with self.store.lock(PROJECT):
+            self._keeper.rebuild()
+
+    def settle(self) -> list[Adoption]:
+        """Adopt what was edited by hand and finish what an interrupted command left undone."""
+        with self.store.lock(PROJECT):
+            active = self._keeper.clear_markers()
+            if active is None:
+                return []
+            replica = self.replica(active)
+            adoptions = [
+                adopt(self.store, replica, name, by=self.actor, facts=self._edit_facts(active))
+                for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
+            ]
+            self._publish_if_possible(active, overwrite=bool(adoptions))
+        return adoptions
+
+    def _edit_facts(self, name: str) -> Facts:
+        """What judging the gates of every phase needs, because an edit may finish any of them."""
+        from detent.engine.gates import Checks  # noqa: PLC0415 - only an edit needs it
+
+        session = self.replica(name).session()
+        checks = Checks(self.store, self.place, name)
+        found = [checks.facts(session, key, self.clock()) for key in session.workflow.order]
+        return Facts(
+            now=self.clock(),
+            exists=frozenset().union(*(facts.exists for facts in found)),
+            changed={digest: files for facts in found for digest, files in facts.changed.items()},
+        )
+
+    def pending_edits(self) -> list[str]:
+        """Documents of the active session that hold something Detent did not write."""
+        active = self.active()
+        return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"]) if active else []
+
+    def touched(self, session: str) -> None:
+        """A commit was made: its documents are written shortly, and before the process ends."""
+        self._touched.add(session)
+        self._behind.mark()
+
+    def flush(self) -> None:
+        """Write the documents now."""
+        self._behind.flush()
+
+    def _publish_touched(self) -> None:
+        with self.store.lock(PROJECT):
+            # Those that move on while this runs are due again, and not now: a burst must not be published line by line.
+            for name in tuple(self._touched):
+                self._touched.discard(name)
+                try:
+                    self._keeper.publish(name)
+                except BaseException:
+                    self._touched.add(name)
+                    raise
+
+    def _publish_if_possible(self, name: str, *, overwrite: bool = False) -> None:
+        """After a commit that a failure here must not hide: what could not be written is written later."""
+        try:
+            self._keeper.clear_markers()
+            self._keeper.publish(name, overwrite=overwrite)
+        except StoreFailed as failure:
+            self.notices.append(f"{failure.message}; what was done stands all the same")
+            self.touched(name)
+
+    def _open(self, session: str, events: Iterable[Event]) -> None:
+        commit = Commit(version=1, at=self.clock(), by=self.actor, events=tuple(events), state="")
+        after = evolve(None, commit)
+        # A marker without its session counts for nothing, and of two the higher one counts: creating is the commit.
+        active = self.active()
+        self.store.put(MARKER + session, b"%d" % (self._keeper.rank(active)[0] + 1) if active else b"")
+        try:
+            self.store.create(session, msgspec.structs.replace(commit, state=fingerprint(after)))
+        except BaseException:
+            with suppress(StoreFailed):
+                self.store.delete(MARKER + session)
+            raise
+        self._publish_if_possible(session)
+
+
+def _checked(workflow: Workflow) -> Workflow:
+    wrong = problems(workflow)
+    if wrong:
+        raise Invalid(f"workflow {workflow.name} cannot be used", wrong)
+    return workflow

@@ -1,0 +1,94 @@
+"""Writing documents without ever overwriting what a person wrote.
+
+A ledger beside the documents knows the digests of what Detent wrote. It is written first and keeps the digest before
+and after, so a crash between the two leaves a document that is known either way; anything else is an edit.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from detent.store.port import Store
+
+LEDGER = ".documents.json"
+#: What decoding raises for bytes that are no JSON, no UTF-8, or nested beyond all reason.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_decode = msgspec.json.Decoder(dict[str, tuple[str, ...]]).decode
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def encode(document: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = False) -> list[str]:
+    """Bring the documents up to date; those edited by hand are left alone and returned. The caller holds PROJECT."""
+    edited: list[str] = []
+    for directory, names in _by_directory(documents).items():
+        ledger_name = os.path.join(directory, LEDGER)
+        ledger = read_ledger(store, ledger_name)
+        behind: dict[str, bytes] = {}
+        unknown: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            current, wanted = store.get(name), documents[name]
+            known = ledger.get(name, ())
+            if current == wanted:
+                if digest(wanted) not in known:
+                    unknown[name] = (digest(wanted),)
+            elif current is not None and digest(current) not in known and not overwrite:
+                edited.append(name)
+            else:
+                behind[name] = wanted
+                # Only what Detent wrote: the same edit made a second time is an edit again.
+                before = (digest(current),) if current is not None and digest(current) in known else ()
+                ledger[name] = (*before, digest(wanted))
+        if behind or unknown:
+            store.put(ledger_name, msgspec.json.encode(ledger | unknown))
+            for name, data in behind.items():
+                store.put(name, data)
+    return edited
+
+
+def witness(store: Store, name: str) -> None:
+    """Note the digest of a file that is no document, so that a change behind Detent's back shows. Holds PROJECT."""
+    data = store.get(name)
+    ledger = read_ledger(store, LEDGER)
+    wanted = () if data is None else (digest(data),)
+    if ledger.get(name, ()) != wanted:
+        store.put(LEDGER, msgspec.json.encode(ledger | {name: wanted}))
+
+
+def edited_documents(store: Store, names: list[str]) -> list[str]:
+    """Those of `names` that hold something Detent did not write."""
+    found = []
+    for directory, grouped in _by_directory(names).items():
+        ledger = read_ledger(store, os.path.join(directory, LEDGER))
+        for name in grouped:
+            current = store.get(name)
+            if current is not None and digest(current) not in ledger.get(name, ()):
+                found.append(name)
+    return found
+
+
+def read_ledger(store: Store, name: str) -> dict[str, tuple[str, ...]]:
+    data = store.get(name)
+    if data is None:
+        return {}
+    try:
+        return _decode(data)
+    except UNREADABLE:
+        # Without its ledger every document counts as edited, which loses nothing.
+        return {}
+
+
+def _by_directory(names: Mapping[str, bytes] | list[str]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for name in names:
+        grouped.setdefault(os.path.dirname(name), []).append(name)
+    return grouped

@@ -1,0 +1,139 @@
+"""A session folded from its journal, and the one place where it is changed: lock, catch up, decide, append."""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from detent import __version__
+from detent.core.events import Commit, Event, TailDropped
+from detent.core.evolve import evolve, fingerprint
+from detent.core.session import Session
+from detent.engine.publish import UNREADABLE
+from detent.errors import Corrupt
+from detent.store.port import START, Cursor, Store
+
+#: A snapshot is worth its writing when this many commits would otherwise be read again.
+SNAPSHOT_EVERY = 500
+
+
+class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The folded session at a position. Only a cache: anything odd about it and the journal is read instead."""
+
+    written_by: str
+    cursor: Cursor
+    digest: str
+    session: msgspec.Raw
+
+
+_decode_snapshot = msgspec.json.Decoder(_Snapshot).decode
+_decode_session = msgspec.json.Decoder(Session).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Committed(NamedTuple):
+    """A commit, and the session right after it."""
+
+    commit: Commit
+    session: Session
+
+
+class Replica:
+    def __init__(self, store: Store, session: str) -> None:
+        self.id = session
+        self._store = store
+        self._mutex = threading.RLock()
+        self._session: Session | None = None
+        self._cursor: Cursor = START
+        self._torn = 0
+        self._snapshot_version = 0
+
+    def known(self) -> Session:
+        """The session as it was last seen; for what is checked again under the lock."""
+        with self._mutex:
+            return self._session or self._catch_up()
+
+    def session(self) -> Session:
+        """The session as the journal has it now."""
+        with self._mutex:
+            return self._catch_up()
+
+    @property
+    def end(self) -> Cursor:
+        """Where the journal ended when the session was last looked at."""
+        return self._cursor
+
+    def commit(self, decide: Callable[[Session], tuple[Event, ...]], *, by: str, now: datetime) -> Committed:
+        """Decide under the session's lock and make what was decided durable; a refusal changes nothing."""
+        with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
+            before = self._catch_up()
+            events = decide(before)
+            if self._torn:
+                events = (TailDropped(bytes=self._torn), *events)
+            draft = Commit(version=before.version + 1, at=now, by=by, events=events, state="")
+            after = evolve(before, draft)
+            commit = msgspec.structs.replace(draft, state=fingerprint(after))
+            self._cursor = self._store.append(self.id, self._cursor, commit)
+            self._session, self._torn = after, 0
+            return Committed(commit, after)
+
+    def save_snapshot(self) -> None:
+        """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""
+        with self._mutex:
+            if self._session is None or self._cursor.version - self._snapshot_version < SNAPSHOT_EVERY:
+                return
+            folded = _encode(self._session)
+            snapshot = _Snapshot(
+                written_by=__version__,
+                cursor=self._cursor,
+                digest=hashlib.sha256(folded).hexdigest(),
+                session=msgspec.Raw(folded),
+            )
+            self._store.put(self._snapshot_name, _encode(snapshot))
+            self._snapshot_version = self._cursor.version
+
+    @property
+    def _snapshot_name(self) -> str:
+        return f"{self.id}/snapshot.json"
+
+    def _catch_up(self) -> Session:
+        session = self._session
+        if session is None:
+            session = self._load_snapshot()
+        more = True
+        while more:
+            commits, cursor, torn, more = self._store.read(self.id, self._cursor)
+            for commit in commits:
+                session = evolve(session, commit)
+            # Only now: a commit that cannot be followed must stop every further reading at the same place.
+            self._session, self._cursor, self._torn = session, cursor, torn
+        if session is None:
+            raise no_commit(self.id)
+        return session
+
+    def _load_snapshot(self) -> Session | None:
+        data = self._store.get(self._snapshot_name)
+        if data is None:
+            return None
+        try:
+            snapshot = _decode_snapshot(data)
+            if snapshot.written_by != __version__ or hashlib.sha256(snapshot.session).hexdigest() != snapshot.digest:
+                return None
+            session = _decode_session(snapshot.session)
+            if session.version != snapshot.cursor.version:
+                return None
+            self._store.read(self.id, snapshot.cursor, limit=0)
+        except (*UNREADABLE, Corrupt):
+            return None
+        self._cursor, self._snapshot_version = snapshot.cursor, snapshot.cursor.version
+        return session
+
+
+def no_commit(session: str) -> Corrupt:
+    return Corrupt(
+        f"the journal of {session} holds no whole commit",
+        way_out="restore journal.jsonl from a backup, or remove the session's directory",
+    )

@@ -1,0 +1,56 @@
+"""A session in a phase that has gates, in a project with some code and a test."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from detent.config.catalogue import Catalogue
+from detent.config.settings import parse_settings
+from detent.engine.project import init_project, open_project
+
+UNITTEST = f"{sys.executable} -m unittest"
+CODE = "def add(a, b):\n    return a + b\n"
+TEST = """import unittest
+
+from calc import add
+
+
+class T(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(2, 3), 5)
+"""
+HAS_GIT = shutil.which("git") is not None
+
+
+def write(root, path, text):
+    full = Path(root) / path
+    full.parent.mkdir(parents=True, exist_ok=True)
+    full.write_text(text)
+    return full
+
+
+def calculator(root, *, git=False, code=CODE):
+    """The files of a little project; unittest finds the test from the top."""
+    write(root, "calc.py", code)
+    write(root, "tests/__init__.py", "")
+    write(root, "tests/test_calc.py", TEST)
+    if git:
+        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+
+
+def started(root, gates, *, clock=None, more="", phases=None):
+    """An open project and the handle of a session whose first phase `work` has just these gates."""
+    listed = phases or f'[{{ key = "work", gates = [{gates}] }}, "after"]'
+    settings = f"{more}\n[workflows.short]\nphases = {listed}\n"
+    Catalogue(parse_settings(settings, "detent.toml")).workflow("short")
+    write(root, "detent.toml", settings)
+    write(root, "docs/constitution.md", "# Constitution\n")
+    init_project(root)
+    write(root, ".workflow/install/manifest.json", "{}")
+    project = open_project(root, actor="tester", **({"clock": clock} if clock else {}))
+    return project, project.start("short", "try it")
+
+
+def verdicts(handle):
+    return {one.gate: one.verdict for judged in handle.judgements().values() for one in judged}
