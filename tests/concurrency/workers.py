@@ -1,0 +1,94 @@
+"""What the processes do. Each waits at the barrier, so that all begin at the same moment, and reports on a queue."""
+
+import os
+import random
+import time
+
+from detent.engine.project import open_project
+from detent.errors import DetentError
+
+PATIENCE_S = 60
+
+
+def transit(directory, name, barrier, reports, *, times, phases):
+    """`times` random transitions; each leaves its own tag in the journal if it succeeds."""
+    choose = random.Random(name)
+    done, refused = [], []
+    with open_project(directory, actor=name) as project:
+        handle = project.session()
+        barrier.wait(PATIENCE_S)
+        for number in range(times):
+            tag, phase = f"{name}-{number}", choose.choice(phases)
+            command = choose.choice(("begin", "finish", "fail", "redo"))
+            try:
+                match command:
+                    case "begin":
+                        handle.begin(phase, agent=tag)
+                    case "finish":
+                        handle.finish(tag, phase=phase)
+                    case "fail":
+                        handle.fail(tag, phase=phase)
+                    case "redo":
+                        handle.redo(phase, reason=tag)
+            except DetentError as refusal:
+                refused.append((type(refusal).__name__, refusal.message))
+            else:
+                done.append(tag)
+    reports.put((name, done, refused))
+
+
+def watch(directory, barrier, reports, stop):
+    """Reads all the while, with a project kept open and with fresh ones."""
+    seen = [0]
+    with open_project(directory, actor="reader") as kept:
+        handle = kept.session()
+        barrier.wait(PATIENCE_S)
+        while not stop.is_set():
+            seen.append(handle.state.version)
+            with open_project(directory, actor="reader") as fresh:
+                seen.append(fresh.session().state.version)
+            time.sleep(0.002)
+    reports.put(("reader", seen))
+
+
+def begin_each(directory, name, barrier, reports, *, phases):
+    """Begins every phase, together with all the others."""
+    answers = []
+    with open_project(directory, actor=name) as project:
+        handle = project.session()
+        for phase in phases:
+            barrier.wait(PATIENCE_S)
+            try:
+                answers.append((phase, str(handle.begin(phase).token), None))
+            except DetentError as refusal:
+                answers.append((phase, None, refusal.message))
+    reports.put((name, answers))
+
+
+def finish_each(directory, name, barrier, reports, *, tokens):
+    """Finishes every attempt, together with all the others who hold the same token."""
+    answers = []
+    with open_project(directory, actor=name) as project:
+        handle = project.session()
+        for token in tokens:
+            barrier.wait(PATIENCE_S)
+            try:
+                handle.finish(f"by {name}", token=token)
+                answers.append((token, name, None))
+            except DetentError as refusal:
+                answers.append((token, None, refusal.message))
+    reports.put((name, answers))
+
+
+def start_one(directory, name, barrier, reports, *, graph):
+    with open_project(directory, actor=name) as project:
+        barrier.wait(PATIENCE_S)
+        handle = project.start(graph, "the same task")
+        reports.put((name, handle.id, handle.state.number))
+
+
+def hold_lock(directory, barrier):
+    with open_project(directory, actor="holder") as project, project.store.lock(project.session().id):
+        barrier.wait(PATIENCE_S)
+        time.sleep(PATIENCE_S)
+        os._exit(1)
