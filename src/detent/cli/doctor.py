@@ -1,0 +1,71 @@
+"""`doctor`: whether what is on disk is what it should be."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from detent.cli.request import Request
+from detent.cli.verb import verb
+
+if TYPE_CHECKING:
+    from detent.doctor import Finding
+    from detent.views.paper import Paper
+
+
+@verb("doctor", example="detent doctor --fix")
+@click.option("--fix", "mend", is_flag=True, help="Rebuild what can be rebuilt from the journals.")
+@click.pass_obj
+def doctor_verb(request: Request, *, mend: bool) -> int:
+    """Check that journals and documents are what they should be.
+
+    The exit code is 1 if an error was found. Looking changes nothing; --fix never touches a journal.
+    """
+    from detent import doctor
+
+    with request.changing(settled=False) if mend else request.reading() as project:
+        found = doctor.fix(project) if mend else doctor.check(project)
+        found = [*found, *_installed(project.place.root)]
+    request.answer(lambda paper: _text(found, paper), {"findings": found})
+    return int(any(finding.severity == doctor.ERROR for finding in found))
+
+
+def _installed(root: str) -> "list[Finding]":
+    """What keeps the agents' hooks from working."""
+    from detent import install
+    from detent.doctor import Finding
+
+    return [
+        Finding(invariant="hooks", severity=one.severity, subject=one.subject, message=one.message, way_out=one.way_out)
+        for one in install.findings(root, codex_home=_codex_home(), version_of=_version_of)
+    ]
+
+
+def _codex_home() -> str | None:
+    """Where Codex says which hooks a person has approved; only read, and only where it is installed."""
+    home = os.environ.get("HOME")
+    return os.environ.get("CODEX_HOME") or (os.path.join(home, ".codex") if home else None)
+
+
+def _version_of(client: str) -> str | None:
+    """What the client says of itself; nothing if it is not on the path."""
+    from shutil import which
+
+    from detent.process import run
+
+    program = which({"claude-code": "claude"}.get(client, client))
+    ran = run([program, "--version"], cwd=".", timeout_s=10) if program else None
+    return ran.output.strip() if ran and ran.exit_code == 0 else None
+
+
+def _text(findings: "list[Finding]", paper: "Paper") -> str:
+    if not findings:
+        return "all is well"
+    lines = []
+    for finding in findings:
+        colour = "red" if finding.severity == "error" else "yellow"
+        head = f"{finding.severity} {finding.invariant} {finding.subject}"
+        lines.append(paper.paint(paper.cut(head, paper.width), colour))
+        lines += paper.wrap(finding.message, "    ")
+        lines += paper.wrap(f"try: {finding.way_out}", "    ")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""`status`, `why`, `log`, `history`: looking, without changing anything."""
+
+import click
+
+from detent.cli.request import Request, is_active, last, local_now
+from detent.cli.status import show_status
+from detent.cli.verb import phase_argument, session_option, verb
+
+_SHOWN = 20
+
+
+@verb("status", example="detent status")
+@session_option
+@click.pass_obj
+def status_verb(request: Request, session: str | None) -> None:
+    """Show where the session stands and what to type next."""
+    show_status(request, session)
+
+
+@verb("why", example="detent why 08-code-review")
+@phase_argument
+@session_option
+@click.pass_obj
+def why_verb(request: Request, phase: str | None, session: str | None) -> None:
+    """Tell what holds the session, or one phase."""
+    from detent.core.decide_phase import known_phase
+    from detent.views.why import why_text
+
+    with request.reading() as project:
+        handle = project.session(session)
+        state, active, everything = handle.state, is_active(project, handle), handle.why()
+    key = known_phase(state, phase) if phase else None
+    found = tuple(each for each in everything if key is None or each.phase in (key, None))
+    request.answer(
+        lambda paper: why_text(state, found, phase=key, paper=paper, active=active),
+        {"session": state.id, "phase": key, "obstacles": found},
+    )
+
+
+@verb("log", example="detent log -n 5")
+@click.option("-n", "count", metavar="N", type=click.IntRange(min=0), default=_SHOWN, help="The last N; 0 is all.")
+@session_option
+@click.pass_obj
+def log_verb(request: Request, count: int, session: str | None) -> None:
+    """Show who did what in the session, when."""
+    from detent.views.log import log_text
+
+    with request.reading() as project:
+        commits, left_out = last(project.session(session).log(), count)
+        now = local_now(project)
+    request.answer(
+        lambda paper: log_text(commits, left_out=left_out, now=now, paper=paper),
+        {"commits": commits, "left_out": left_out},
+    )
+
+
+@verb("history", example="detent history -n 5")
+@click.option("-n", "count", metavar="N", type=click.IntRange(min=0), default=_SHOWN, help="The last N; 0 is all.")
+@click.pass_obj
+def history_verb(request: Request, count: int) -> None:
+    """Show the sessions that have ended."""
+    from detent.views.history import history_text
+
+    with request.reading() as project:
+        entries = project.history()
+    shown, left_out = last(entries, count)
+    request.answer(
+        lambda paper: history_text(entries, left_out=left_out, paper=paper),
+        {"history": shown, "left_out": left_out},
+    )

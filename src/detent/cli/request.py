@@ -1,0 +1,150 @@
+"""What was asked for beside the verb itself, and how it is answered. Needs no argument parser."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from detent.errors import DetentError, NotFound
+
+if TYPE_CHECKING:
+    from detent.engine.adopt import Adoption
+    from detent.engine.handle import SessionHandle
+    from detent.engine.project import Project
+    from detent.views.paper import Paper
+
+_WIDTH, _WIDEST = 80, 200
+
+
+class Request:
+    def __init__(self) -> None:
+        self.directory = "."
+        self.project: str | None = None
+        self.json = False
+        #: What a person should know beside the answer.
+        self.notices: list[str] = []
+
+    @contextmanager
+    def reading(self) -> Iterator["Project"]:
+        """The project for looking at: nothing is written, so it works where nothing can be."""
+        with self._opened() as project:
+            self.notices += [
+                f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
+                for name in project.pending_edits()
+            ]
+            yield project
+
+    @contextmanager
+    def changing(self, *, settled: bool = True) -> Iterator["Project"]:
+        """The project for a change: edits made by hand come first, and documents are up to date afterwards."""
+        project = self._opened()
+        try:
+            if settled:
+                self.notices += map(adoption_line, project.settle())
+            yield project
+        finally:
+            self._close(project)
+
+    def answer(self, text: "Callable[[Paper], str]", record: dict[str, Any]) -> None:
+        """The one answer to the request, in the form that was asked for."""
+        if self.json:
+            write_json({**record, "notices": self.notices})
+        else:
+            self.say_notices()
+            write_text(text(paper()))
+
+    def say_notices(self) -> None:
+        for notice in self.notices:
+            complain(notice)
+        self.notices = []
+
+    def _opened(self) -> "Project":
+        from detent.engine.project import open_project
+
+        if not os.path.isdir(self.directory):
+            raise NotFound(f"{self.directory} is not a directory")
+        return open_project(self.directory, project=self.project)
+
+    def _close(self, project: "Project") -> None:
+        try:
+            project.close()
+        except DetentError as error:
+            # Whatever was committed stands: failing now would make people repeat it.
+            self.notices.append(f"documents are behind and will be written by the next command: {error.message}")
+        self.notices += project.notices
+
+
+def is_active(project: "Project", handle: "SessionHandle") -> bool:
+    return project.active() == handle.id
+
+
+def local_now(project: "Project") -> datetime:
+    return project.clock().astimezone()
+
+
+def adoption_line(adoption: "Adoption") -> str:
+    if adoption.adopted:
+        return f"adopted the edit of {adoption.document}"
+    reasons = "".join(f"\n  - {reason}" for reason in adoption.reasons)
+    return f"the edit of {adoption.document} was not adopted and is kept as {adoption.kept}:{reasons}"
+
+
+def paper() -> "Paper":
+    from detent.views.paper import LEAST_WIDTH, Paper
+
+    terminal = sys.stdout.isatty()
+    coloured = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = max(LEAST_WIDTH, min(_columns(terminal), _WIDEST))
+    return Paper(width=width, colour=coloured, encoding=_encoding())
+
+
+def write_text(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def write_json(value: object) -> None:
+    import msgspec
+
+    write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def write_bytes(data: bytes) -> None:
+    """JSON is UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def complain(message: str, way_out: str | None = None) -> None:
+    lines = [f"detent: {message}", *([f"  try: {way_out}"] if way_out else [])]
+    sys.stderr.write("".join(f"{shown(line)}\n" for whole in lines for line in whole.split("\n")))
+
+
+def shown(line: str) -> str:
+    """`line` without anything that a terminal would obey."""
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+
+
+def last(entries: Iterable[Any], count: int) -> tuple[list[Any], int]:
+    """The last `count` entries, all if it is 0, and how many there were before them."""
+    everything = list(entries)
+    kept = everything[-count:] if count else everything
+    return kept, len(everything) - len(kept)
+
+
+def _columns(terminal: bool) -> int:
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isascii() and stated.isdigit() and int(stated):
+        return int(stated)
+    try:
+        return (terminal and os.get_terminal_size(sys.stdout.fileno()).columns) or _WIDTH
+    except OSError:
+        return _WIDTH
+
+
+def _encoding() -> str:
+    name = (sys.stdout.encoding or "ascii").lower()
+    return "utf-8" if name in ("utf-8", "utf8") else name

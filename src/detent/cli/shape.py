@@ -1,0 +1,153 @@
+"""The documents that Detent writes as plain JSON, typed for their schema. A test holds the real documents to them."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+At = Annotated[str, msgspec.Meta(description="Time in UTC, ISO 8601", examples=["2026-03-01T09:00:00.000Z"])]
+PhaseStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
+
+
+class SessionPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    key: str
+    title: str
+    status: PhaseStatus
+    agent: str
+    attempt: int
+    needs: list[str]
+    summary: str | None
+    artifacts: list[str]
+
+
+class Progress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    completed_phases: list[str]
+    current_tasks: list[str]
+
+
+class SessionDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """`workflow-session.json`"""
+
+    session_id: str
+    project: str
+    type: Literal["simple", "medium", "complex"]
+    current_phase: str
+    status: Literal["active", "paused", "completed", "cancelled"]
+    progress: Progress
+    workflow: str
+    version: int
+    created_at: At
+    updated_at: At | None
+    completed_at: At | None
+    phases: list[SessionPhase]
+
+
+class GitBranch(msgspec.Struct, kw_only=True):
+    name: str
+
+
+class ActiveWorkflow(msgspec.Struct, kw_only=True):
+    """The session as the state document shows it. Keys of other tools may stand beside these."""
+
+    type: str
+    session_id: str
+    description: str
+    started_at: At
+    phases: list[str]
+    current_phase: str
+    current_phase_index: int
+    phase_status: dict[str, PhaseStatus]
+    gate_mode: str
+    artifact_prefix: str | None
+    artifact_folder: str
+    counter_used: int | None
+    git_branch: GitBranch | None
+    completed_at: At | None = None
+    cancelled_at: At | None = None
+    cancellation_reason: str | None = None
+
+
+class Timing(msgspec.Struct, kw_only=True):
+    started_at: At
+    retries: int
+    completed_at: At | None = None
+    wall_clock_minutes: float | None = None
+
+
+class TokenCount(msgspec.Struct, kw_only=True):
+    input: int
+    output: int
+
+
+class PhaseRecord(msgspec.Struct, kw_only=True):
+    status: PhaseStatus
+    started: At | None
+    completed: At | None
+    gate_passed: At | None
+    artifacts: list[str]
+    summary: str | None
+    timing: Timing | None = None
+    deliverables: list[str] = []
+    context_for_next: str | None = None
+    tokens: TokenCount | None = None
+    error: str | None = None
+
+
+class HistoryNote(msgspec.Struct, kw_only=True):
+    timestamp: At
+    agent: str
+    action: str
+
+
+class Snapshot(msgspec.Struct, kw_only=True):
+    key: str
+    status: str
+    started: At | None
+    completed: At | None
+    gate_passed: Any
+    duration_minutes: float | None
+    summary: str | None
+    artifacts: list[str] = []
+    test_iterations: dict[str, Any] | None = None
+
+
+class Metrics(msgspec.Struct, kw_only=True):
+    total_phases: int
+    phases_completed: int
+    total_duration_minutes: float | None
+    test_iterations_total: int
+    gates_passed_first_try: int
+    gates_required_iteration: int
+
+
+class HistoryEntry(msgspec.Struct, kw_only=True):
+    """One line of `history.jsonl`: a session that has ended"""
+
+    type: str
+    id: str | None
+    session_id: str
+    description: str
+    started_at: At
+    status: Literal["completed", "cancelled"]
+    artifact_prefix: str | None
+    artifact_folder: str
+    git_branch: GitBranch | None
+    merged_commit: str | None
+    phases: list[str]
+    phase_snapshots: list[Snapshot]
+    metrics: Metrics
+    completed_at: At | None = None
+    cancelled_at: At | None = None
+    reason: str | None = None
+
+
+class StateDocument(msgspec.Struct, kw_only=True):
+    """`state.json`: the active session, for tools that read and edit one file. Keys of other tools may stand beside"""
+
+    state_version: int
+    current_phase: str | None
+    active_agent: str | None
+    active_workflow: ActiveWorkflow | None
+    phases: dict[str, PhaseRecord]
+    pending_escalations: list[Any]
+    history: list[HistoryNote]
+    workflow_history: list[HistoryEntry]

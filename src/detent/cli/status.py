@@ -1,0 +1,25 @@
+"""`detent status`. It does without click, so that it can be answered before click would be loaded."""
+
+from detent.cli.request import Request, is_active, local_now
+
+
+def show_status(request: Request, session: str | None = None) -> None:
+    from detent.core.session import SessionStatus
+    from detent.views.footer import idle_text
+    from detent.views.record import session_record
+    from detent.views.status import status_text
+    from detent.views.step import START
+
+    with request.reading() as project:
+        if session is None and project.active() is None:
+            where = project.place.base
+            record = {"session": None, "active": False, "next": [START]}
+            request.answer(lambda paper: idle_text(where, paper=paper), record)
+            return
+        handle = project.session(session)
+        state, active, now = handle.state, is_active(project, handle), local_now(project)
+    if active and state.status is not SessionStatus.ACTIVE:
+        request.notices.append("the last command was interrupted; the next one, or detent adopt, tidies up after it")
+    request.answer(
+        lambda paper: status_text(state, now=now, paper=paper, active=active), session_record(state, active=active)
+    )

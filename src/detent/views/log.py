@@ -1,0 +1,24 @@
+"""The journal as people read it: who did what, when."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from detent.core.describe import describe
+from detent.core.events import Commit
+from detent.views.paper import Paper, columns_of
+
+_MOST_WHO = 20
+
+
+def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, paper: Paper) -> str:
+    """Oldest first. `left_out` commits precede those that are shown."""
+    lines = [f"{left_out} earlier left out; detent log -n 0 shows all"] if left_out else []
+    number = len(str(commits[-1].version)) if commits else 1
+    who = min(max((columns_of(paper.clean(commit.by)) for commit in commits), default=0), _MOST_WHO)
+    for commit in commits:
+        at = f"{commit.at.astimezone(now.tzinfo):%Y-%m-%d %H:%M:%S}"
+        head = f"{commit.version:>{number}}  {at}  {paper.pad(commit.by, who)}  "
+        margin = " " * (number + 2 + len(at) + 2 + who + 2)
+        for index, event in enumerate(commit.events):
+            lines.append((margin if index else head) + paper.cut(describe(event), paper.width - len(margin)))
+    return "\n".join(lines)

@@ -1,0 +1,133 @@
+"""Where a session stands: what people look at all day."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from detent.core.graph import Phase
+from detent.core.session import PhaseState, Session
+from detent.core.transition import Status
+from detent.views.elapsed import elapsed
+from detent.views.footer import footer_lines
+from detent.views.header import header_lines
+from detent.views.paper import Paper, columns_of
+from detent.views.rails import Rail, is_chain, rails
+
+_TIME, _STATUS = 7, 11
+#: With this many columns left, what a phase has to say stands on its line; otherwise below it.
+_ROOM_BESIDE = 40
+
+
+def status_text(session: Session, *, now: datetime, paper: Paper, active: bool = True) -> str:
+    """`active` tells whether the project's marker names this session."""
+    return "\n".join(
+        [
+            *header_lines(session, now, paper, active=active),
+            "",
+            *phase_lines(session, now, paper),
+            "",
+            *footer_lines(session, now, paper, active=active),
+        ]
+    )
+
+
+def own_title(phase: Phase) -> str:
+    """The title, if it says more than the key does."""
+    said = "".join(filter(str.isalnum, phase.key.lower()))
+    return "" if "".join(filter(str.isalnum, phase.title.lower())) in said else phase.title
+
+
+def phase_lines(session: Session, now: datetime, paper: Paper) -> Iterator[str]:
+    """The phases along their rails, each with what has become of it."""
+    layout = _Layout.of(session, paper)
+    for track in layout.tracks:
+        state = session.phases[track.phase]
+        if track.above:
+            yield f"  {paper.draw(track.above)}".rstrip()
+        rail = f"  {paper.draw(track.left)}{paper.glyph(state.status)}{paper.draw(track.right)}"
+        margin = " " * (layout.lanes - len(track.left) - len(track.right))
+        key = paper.pad(track.phase, layout.key_columns)
+        row = f"{rail}{margin}{key}  {_state_word(state):<{_STATUS}} {_spent(state, now):>{_TIME}}  "
+        who, said = _who(session, track.phase, paper), _said(session, track.phase, alone=layout.is_listed)
+        if layout.room:
+            yield (row + paper.pad(who, layout.who_columns) + "  " + _dim(said, paper, layout.room)).rstrip()
+        else:
+            yield (row + paper.cut(who, layout.who_columns)).rstrip()
+            if said:
+                below = f"  {paper.draw(track.beside):<{layout.lanes}}   "
+                yield below + _dim(said, paper, paper.width - len(below))
+        if track.below:
+            yield f"  {paper.draw(track.below)}"
+
+
+class _Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of the phases' table."""
+
+    tracks: list[Rail]
+    lanes: int
+    key_columns: int
+    who_columns: int
+    #: Columns for what a phase has to say on its line; 0 if there are too few and it goes below.
+    room: int
+    #: The rails would be too wide, so that what a phase needs has to be said.
+    is_listed: bool
+
+    @classmethod
+    def of(cls, session: Session, paper: Paper) -> "_Layout":
+        tracks = rails(session.workflow, paper.width // 8)
+        lanes = max(len(track.left) + 1 + len(track.right) for track in tracks)
+        beside_key = 2 + lanes + 1 + 2 + _STATUS + 1 + _TIME
+        key_columns = min(max(map(len, session.workflow.order)), paper.width * 2 // 5, paper.width - beside_key)
+        left = paper.width - beside_key - key_columns - 2
+        widest_who = max(columns_of(_who(session, track.phase, paper)) for track in tracks)
+        room = left - widest_who - 2
+        return cls(
+            tracks=tracks,
+            lanes=lanes,
+            key_columns=key_columns,
+            who_columns=widest_who if room >= _ROOM_BESIDE else max(left, 0),
+            room=room if room >= _ROOM_BESIDE else 0,
+            is_listed=not is_chain(session.workflow) and lanes == 1,
+        )
+
+
+def _dim(text: str, paper: Paper, columns: int) -> str:
+    return paper.paint(paper.cut(text, columns), "dim")
+
+
+def _state_word(state: PhaseState) -> str:
+    return str(state.status).replace("_", " ")
+
+
+def _spent(state: PhaseState, now: datetime) -> str:
+    match state.status:
+        case Status.COMPLETED | Status.FAILED:
+            return elapsed(state.started, state.completed)
+        case Status.IN_PROGRESS:
+            return elapsed(state.started, now)
+        case _:
+            return ""
+
+
+def _who(session: Session, key: str, paper: Paper) -> str:
+    state = session.phases[key]
+    attempt = f"attempt {state.attempt}" if state.attempt > 1 else ""
+    return paper.draw(" · ").join(
+        paper.clean(part) for part in (attempt, own_title(session.workflow.by_key[key]), state.agent) if part
+    )
+
+
+def _said(session: Session, key: str, *, alone: bool) -> str:
+    state = session.phases[key]
+    match state.status:
+        case Status.COMPLETED:
+            return state.summary or ""
+        case Status.FAILED:
+            return state.error or ""
+        case Status.SKIPPED:
+            return state.skip_reason or ""
+        case Status.PENDING if alone and session.workflow.by_key[key].needs:
+            return f"after {', '.join(session.workflow.by_key[key].needs)}"
+        case _:
+            return ""
