@@ -1,0 +1,329 @@
+"""What happens at an event that changes something: the engine's part of the hooks."""
+
+import os
+from typing import Any, NamedTuple
+
+import msgspec
+
+from detent.core.evidence import Verdict
+from detent.core.intent import agent_name, target_phase
+from detent.core.runner import runner
+from detent.core.session import Session
+from detent.core.shell import simple_commands
+from detent.core.transition import Status
+from detent.documents import state as state_document
+from detent.documents import workflow as workflow_document
+from detent.engine.handle import SessionHandle
+from detent.engine.project import Project, open_project
+from detent.engine.publish import UNREADABLE
+from detent.errors import DetentError
+from detent.hooks import drift, reply
+from detent.hooks.outcome import agent_report, named_files, result_block, shell_result, todo_entries
+from detent.hooks.payload import event_kind, text_of, tool_call
+from detent.store.port import PROJECT
+from detent.views.briefing import assignment, briefing, todos
+
+MAX_STOPS = 3
+STOPS = "stops.json"
+#: What clients call an agent that can do anything.
+GENERAL_AGENTS = ("", "default", "worker", "general-purpose", "generalist")
+
+
+class Event(NamedTuple):
+    """Something that happened in a client, and the session it happened to."""
+
+    client: str
+    payload: dict[str, Any]
+    project: Project
+    handle: SessionHandle
+
+
+class Stops(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a client session tried to stop while the journal stood at a version."""
+
+    version: int
+    count: int
+
+
+def handle(client: str, payload: dict[str, Any]) -> str:
+    """Carry out what the event means and answer it."""
+    name = text_of(payload.get("hook_event_name"))
+    try:
+        told, said = _handled(client, payload)
+    except DetentError as error:
+        if event_kind(payload) == "pre_tool":
+            raise
+        told, said = [], f"Detent: {error.message}. A person should run: detent doctor"
+    if said.startswith("{"):
+        return said
+    text = "\n".join(part for part in (*told, said) if part)
+    return reply.tell(name, text) if text else ""
+
+
+def _handled(client: str, payload: dict[str, Any]) -> tuple[list[str], str]:
+    """What is to be told besides, and what the event itself is answered with."""
+    with open_project(text_of(payload.get("cwd")) or os.getcwd(), actor=client) as project:
+        seen = drift.look(project)
+        if seen.is_grave:
+            doubt = f"{'; '.join(seen.problems)}. A person should run: detent doctor"
+            return [], reply.deny(client, doubt) if event_kind(payload) == "pre_tool" else f"Detent: {doubt}"
+        problems = drift.only_new(project, text_of(payload.get("session_id")), seen.problems)
+        told = [f"Detent: {problem}. A person should run: detent doctor" for problem in problems]
+        if project.active() is None:
+            return told, ""
+        told += [_adoption_text(adoption) for adoption in project.settle()]
+        event = Event(client, payload, project, project.session())
+        return told, _EVENTS.get(event_kind(payload), _nothing)(event)
+
+
+def judge_write(content: str, state: str) -> tuple[str | None, str]:
+    """Why the state document must not be replaced by `content`, if there is a reason, and what is odd about it."""
+    try:
+        with open(os.path.join(state, "state.json"), "rb") as file:
+            disk = msgspec.json.decode(file.read(), type=dict[str, Any])
+    except (OSError, *UNREADABLE):
+        return (
+            "the state document cannot be read, so it is not written over; a person should run: detent doctor --fix",
+            "",
+        )
+    try:
+        incoming = msgspec.json.decode(content)
+    except UNREADABLE as error:
+        return f"the state document would not be readable: {error}", ""
+    found = state_document.check_write(incoming, disk)
+    blocking = "; ".join(one.message for one in found if one.blocks)
+    return blocking or None, "; ".join(f"{one.rule}: {one.message}" for one in found if not one.blocks)
+
+
+def _session_start(event: Event) -> str:
+    session = event.handle.state
+    said = briefing(session, event.handle.judgements(), [event.handle.handover(key) for key in _live(session)])
+    return f"{said}\n\n{todos(session)}" if session.workflow.activation == "delegation" else said
+
+
+def _prompt(event: Event) -> str:
+    """An agent in the background has ended, and what came of it was told to nobody yet."""
+    session = event.handle.state
+    return todos(session) if session.workflow.activation == "delegation" else ""
+
+
+def _before_tool(event: Event) -> str:
+    """A delegation to a phase that is ready or has failed begins it, in workflows that are driven by delegation."""
+    call = tool_call(event.payload)
+    target = target_phase(state_document.write(event.handle.state), call)
+    agent = agent_name(call["agent"]) or None
+    try:
+        if event.handle.state.phases[target].status is Status.FAILED:
+            event.handle.redo(target, agent=agent, reason="delegated again")
+        else:
+            event.handle.begin(target, agent=agent)
+    except DetentError as error:
+        return reply.deny(event.client, f"{error.message}. {error.way_out or ''}")
+    return ""
+
+
+def _after_tool(event: Event) -> str:
+    call = tool_call(event.payload)
+    if call["kind"] == "delegate":
+        return _delegated(event.payload, call, event.handle, event.project.place.base)
+    if call["kind"] == "shell":
+        return _observe_tests(event.payload, call, event.handle)
+    if call["kind"] == "todo":
+        return todos(event.handle.state) if _disagrees(event) else ""
+    return ""
+
+
+def _disagrees(event: Event) -> bool:
+    """Whether the list that the agent wrote says something else about a phase than the session does."""
+    session = event.handle.state
+    known = {
+        entry["content"]: entry["status"] for entry in workflow_document.todos(workflow_document.from_session(session))
+    }
+    return any(known.get(title, status) != status for title, status in todo_entries(event.payload))
+
+
+def _delegated(payload: dict[str, Any], call: dict[str, Any], handle: SessionHandle, base: str) -> str:
+    target = target_phase(state_document.write(handle.state), call)
+    agent = agent_name(call["agent"])
+    phase = target or ("" if payload.get("agent_id") else _phase_for(handle.state, agent))
+    if phase not in handle.state.phases:
+        return ""
+    state, report = handle.state.phases[phase], agent_report(payload)
+    known = report.agent_id in {one.agent_id for one in state.delegations}
+    if state.status is not Status.IN_PROGRESS:
+        return todos(handle.state) if known and state.status is Status.COMPLETED else ""
+    # Gemini gives its agents no id, and tells of one only when it has ended.
+    agent_id = (
+        report.agent_id or f"{payload.get('session_id')}@{payload.get('tool_use_id') or payload.get('timestamp')}"
+    )
+    if not known and not (report.is_running and not report.agent_id):
+        handle.launched(phase, agent or state.agent, agent_id)
+    if report.is_running:
+        return ""
+    return _landed(handle, phase, agent_id, succeeded=report.succeeded, text=report.text, base=base)
+
+
+def _subagent_start(event: Event) -> str:
+    """Where launching tells no id, the start of the agent does. It hears what the phase was given."""
+    agent_id, agent = text_of(event.payload.get("agent_id")), agent_name(event.payload.get("agent_type"))
+    session = event.handle.state
+    phase = _phase_for(session, agent)
+    known = {one.agent_id for state in session.phases.values() for one in state.delegations}
+    if agent_id and phase and agent_id not in known:
+        event.handle.launched(phase, agent or session.phases[phase].agent, agent_id)
+    if not phase:
+        return ""
+    judged = event.handle.judgements(phase)[phase]
+    return assignment(event.handle.state, event.handle.handover(phase), judged)
+
+
+def _phase_for(session: Session, agent: str) -> str:
+    """The phase in progress that an agent works for, which was sent to none by name; empty if it works for none.
+
+    One that is known for something else, or that starts beside an agent of the phase, helps whoever called it.
+    """
+    live = _live(session)
+    own = [phase for phase in live if agent and session.phases[phase].agent == agent]
+    if own or len(live) != 1 or agent not in GENERAL_AGENTS:
+        return own[0] if own else ""
+    return "" if _running(session, live[0]) else live[0]
+
+
+def _running(session: Session, phase: str) -> list[str]:
+    """The agents of the phase that have not ended, as far as anybody was told."""
+    delegations = session.phases[phase].delegations
+    ended = {one.agent_id for one in delegations if one.ended_at is not None}
+    return [one.agent for one in delegations if one.agent_id not in ended]
+
+
+def _subagent_stop(event: Event) -> str:
+    """A background agent ends here. An empty id matches nothing."""
+    base = event.project.place.base
+    agent_id = text_of(event.payload.get("agent_id"))
+    for phase, state in event.handle.state.phases.items():
+        for one in state.delegations:
+            if agent_id and one.agent_id == agent_id and one.ended_at is None:
+                text = text_of(event.payload.get("last_assistant_message"))
+                return _landed(event.handle, phase, agent_id, succeeded=bool(text.strip()), text=text, base=base)
+    return ""
+
+
+def _landed(handle: SessionHandle, phase: str, agent_id: str, *, succeeded: bool, text: str, base: str) -> str:
+    """An agent ended; in a workflow that is driven by delegation its phase ends with the last of its agents."""
+    if any(one.agent_id == agent_id and one.ended_at is None for one in handle.state.phases[phase].delegations):
+        handle.landed(agent_id, succeeded=succeeded)
+    state = handle.state
+    if state.workflow.activation != "delegation" or state.phases[phase].status is not Status.IN_PROGRESS:
+        return ""
+    if running := _running(state, phase):
+        return f"Detent: {', '.join(running)} still at {phase}; if that is wrong, detent finish {phase} -m SUMMARY"
+    block = result_block(text)
+    try:
+        if block.failed or not succeeded:
+            handle.fail(block.summary or "the agent reported no result", phase=phase)
+        else:
+            handle.finish(
+                block.summary or f"{phase} done",
+                phase=phase,
+                deliverables=block.deliverables or named_files(text, base),
+                context=block.context,
+            )
+    except DetentError as error:
+        return f"Detent holds {phase}: {error.message}. Try: {error.way_out or 'detent why'}"
+    return _next_up(handle.state, phase)
+
+
+def _next_up(session: Session, phase: str) -> str:
+    """The list as it stands now, and what comes next with what the phase leaves for it."""
+    state = session.phases[phase]
+    if state.status is Status.FAILED:
+        return f"{todos(session)}\n{phase} failed: {state.error}. Delegate it again to retry."
+    if not session.ready:
+        return todos(session)
+    following = session.workflow.by_key[session.ready[0]]
+    left = f". From {phase}: {state.context}" if state.context else ""
+    return f"{todos(session)}\nNext: {following.title} ({following.agent or 'anyone'}){left}"
+
+
+def _observe_tests(payload: dict[str, Any], call: dict[str, Any], handle: SessionHandle) -> str:
+    if not any(runner(words) for words in simple_commands(call["command"])):
+        return ""
+    output, exit_code = shell_result(payload)
+    told = []
+    for phase in _live(handle.state):
+        outcome = handle.observe_tests(phase, call["command"], output, exit_code)
+        if outcome is not None:
+            told += [
+                f"Detent: {one.gate} of {phase} is {one.verdict}: {one.reason}"
+                for one in handle.judgements(phase)[phase]
+            ]
+    return "\n".join(told)
+
+
+def _stop(event: Event) -> str:
+    """Stopping is held while the agent could still open a gate, at most three times; then a person is asked."""
+    session = event.handle.state
+    if event.payload.get("background_tasks") or session.escalations or session.awaiting_review:
+        return ""
+    actionable = [
+        (phase, one)
+        for phase, judged in event.handle.judgements().items()
+        for one in judged
+        if one.verdict in (Verdict.FAIL, Verdict.STALE, Verdict.PENDING)
+        and one.kind in ("tests", "command", "artifacts", "constitution")
+    ]
+    if not actionable:
+        return ""
+    held = _count_stop(event.project, session, text_of(event.payload.get("session_id")))
+    reasons = "; ".join(
+        f"{one.gate} of {phase} is {one.verdict}: {one.reason} ({one.way_out})" for phase, one in actionable
+    )
+    if held > MAX_STOPS:
+        phase, _ = actionable[0]
+        detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
+        event.handle.escalate("stop_blocked", phase, detail)
+        return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
+    return reply.keep_going(event.client, f"The work is not done: {reasons}")
+
+
+def _count_stop(project: Project, session: Session, client_session: str) -> int:
+    """How often this client session tried to stop since the journal last moved."""
+    name = f"{session.id}/{STOPS}"
+    with project.store.lock(PROJECT):
+        try:
+            known = msgspec.json.decode(project.store.get(name) or b"{}", type=dict[str, Stops])
+        except UNREADABLE:
+            known = {}
+        before = known.get(client_session, Stops(version=0, count=0))
+        count = before.count + 1 if before.version == session.version else 1
+        # Sessions that saw an older journal start from one again anyway.
+        current = {key: stops for key, stops in known.items() if stops.version == session.version}
+        current[client_session] = Stops(version=session.version, count=count)
+        project.store.put(name, msgspec.json.encode(current))
+    return count
+
+
+def _nothing(_event: Event) -> str:
+    return ""
+
+
+def _live(session: Session) -> tuple[str, ...]:
+    return session.with_status(Status.IN_PROGRESS)
+
+
+def _adoption_text(adoption: Any) -> str:
+    if adoption.adopted:
+        return f"Detent adopted the edit of {adoption.document}."
+    return f"Detent set the edit of {adoption.document} aside as {adoption.kept}: {'; '.join(adoption.reasons)}"
+
+
+_EVENTS = {
+    "session_start": _session_start,
+    "prompt": _prompt,
+    "pre_tool": _before_tool,
+    "post_tool": _after_tool,
+    "tool_failed": _after_tool,
+    "subagent_start": _subagent_start,
+    "subagent_stop": _subagent_stop,
+    "stop": _stop,
+}

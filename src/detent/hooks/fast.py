@@ -1,0 +1,243 @@
+"""The hook command: `python -I -S fast.py CLIENT`, an event on standard input, the answer on standard output.
+
+Starting the interpreter is nearly all of a hook's time. So this file and what it always needs use builtin modules only;
+everything else is loaded when a decision needs it. Whatever happens, the exit code is 0: any other code means "let it
+through" to some clients and "deny everything" to others.
+"""
+
+import posix
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Call = dict[str, Any]
+    Exists = Callable[[str], bool]
+
+_TODO_LISTS = ("TodoWrite", "write_todos", "update_plan")
+#: What the names of guarded files have in common, for when nothing better than looking for them is possible.
+_OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml", ".claude", ".codex", ".gemini")
+#: One of these stands in every command that runs tests.
+_TEST_WORDS = (
+    "test", "tst", "unit", "spec", "check", "verify", "surefire", "failsafe", "cargo", "npm", "cypress", "ava", "bats",
+    "behave", "busted", "cucumber", "ginkgo", "jasmine", "jest", "karma", "mocha", "nose", "nox", "pest", "prove",
+    "tap", "tox",
+)  # fmt: skip
+_HERE = __file__.rpartition("/hooks/")[0]
+sys.path.insert(0, _HERE.rpartition("/")[0])
+
+
+def main(arguments: list[str], data: "bytes | None" = None) -> str:
+    """Answer one event; the text to print, empty for "go on"."""
+    client = arguments[0] if arguments else "claude-code"
+    explain = "--explain" in arguments
+    payload = None
+    try:
+        from detent.hooks.files import parse, read_all
+
+        given = read_all(0) if data is None else data
+        payload = parse(given) if given.strip() else None
+        if not isinstance(payload, dict):
+            return ""
+        return answer(client, payload, explain)
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
+        return _crashed(client, payload, error)
+
+
+def answer(client: str, payload: "Any", explain: bool = False) -> str:
+    from detent.hooks.files import project_root
+    from detent.hooks.payload import event_kind, text_of, tool_call
+    from detent.hooks.record import is_running, read_document
+
+    root = project_root(text_of(payload.get("cwd")) or posix.getcwd())
+    if root is None:
+        return ""
+    kind = event_kind(payload)
+    state = state_directory(root, text_of(payload.get("cwd")))
+    if kind == "pre_tool":
+        return _before_tool(client, payload, tool_call(payload), root, state, explain)
+    document = read_document(state)
+    if not is_running(document) and kind != "session_start":
+        return ""
+    if kind in ("post_tool", "tool_failed"):
+        matters = _matters_afterwards(tool_call(payload), document, state)
+    elif kind == "prompt":
+        # An agent that ran in the background has ended; this is the first the one in front hears of it.
+        matters = text_of(payload.get("prompt")).startswith("<task-notification>")
+    else:
+        matters = kind in ("session_start", "subagent_start", "subagent_stop", "stop")
+    return _with_engine(client, payload) if matters else ""
+
+
+def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: str, explain: bool) -> str:
+    from detent.core import standing
+    from detent.core.guard import Scene, guard
+    from detent.core.intent import target_phase
+    from detent.hooks.files import exists, resolve
+    from detent.hooks.record import is_running, journal_problem, read_document
+
+    call["home"] = posix.environ.get(b"HOME", b"").decode("utf-8", "replace")
+    if call["kind"] == "write":
+        call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path))))
+    document = read_document(state)
+    reason, trail = guard(Scene(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}")))
+    if explain:
+        return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
+    odd = ""
+    if reason is None and call["kind"] == "write" and call["content"] is not None:
+        reason, odd = _document_violation(call, root, state)
+    if call["kind"] in ("delegate", "skill") and is_running(document):
+        reason = journal_problem(document, state) or reason
+    if call["kind"] == "delegate" and isinstance(document, dict):
+        from detent.hooks.notes import note_delegation
+
+        note_delegation(document, call, state, denied=reason is not None)
+    if reason is not None:
+        from detent.hooks.reply import deny
+
+        return deny(client, reason)
+    if odd:
+        from detent.hooks.reply import tell
+
+        return tell(payload["hook_event_name"], f"Detent will not take this over as it is: {odd}")
+    if call["kind"] == "delegate" and isinstance(document, dict):
+        target = target_phase(document, call)
+        by_delegation = standing.workflow(document).get("activation") == "delegation"
+        if by_delegation and target and standing.status(document, target) in ("pending", "failed"):
+            return _with_engine(client, payload)
+    return ""
+
+
+def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | None, str]":
+    """A whole document that is about to be written must be newer than what stands, and go forward."""
+    from detent.core.guarded import guarded
+    from detent.hooks.record import journal_problem, read_document
+
+    if not any(path.endswith("/state.json") and guarded(path, root) == "document" for path in call["paths"]):
+        return None, ""
+    document = read_document(state)
+    problem = journal_problem(document, state) if isinstance(document, dict) else None
+    if problem:
+        return problem, ""
+    load_packages()
+    from detent.hooks.engine import judge_write
+
+    return judge_write(call["content"], state)
+
+
+def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
+    """Whether the engine has something to do after this call."""
+    if call["kind"] == "delegate" or call["tool"] in _TODO_LISTS:
+        return True
+    if call["kind"] == "shell" and may_test(call["command"]):
+        from detent.core.runner import runner
+        from detent.core.shell import simple_commands
+
+        if any(runner(words) for words in simple_commands(call["command"])):
+            return True
+    if call["kind"] not in ("shell", "write"):
+        return False
+    from detent.hooks.record import has_drifted
+
+    return has_drifted(document, state)
+
+
+def may_test(command: str) -> bool:
+    """False only for a command that runs no tests; telling exactly takes a module that is slow to load."""
+    text = command.lower()
+    return any(word in text for word in _TEST_WORDS)
+
+
+def _with_engine(client: str, payload: "Any") -> str:
+    load_packages()
+    from detent.hooks.engine import handle
+
+    return handle(client, payload)
+
+
+def _crashed(client: str, payload: "Any", error: "BaseException") -> str:
+    """A crash denies what is guarded, with a reason, and is counted; everything else goes on."""
+    try:
+        from detent.hooks.notes import note_failure
+
+        note_failure(payload, error)
+    except Exception:  # noqa: BLE001, S110 - not being able to count it changes nothing about the answer
+        pass
+    try:
+        from detent.hooks.payload import event_kind, tool_call
+        from detent.hooks.reply import deny
+
+        if event_kind(payload) == "pre_tool" and _may_be_guarded(tool_call(payload)):
+            problem = f"{type(error).__name__}: {error}"[:500]
+            return deny(
+                client,
+                f"Detent could not judge this call ({problem}); a person should run: detent doctor. "
+                "If that is wrong, a person can type: detent release --reason WHY",
+            )
+    except Exception:  # noqa: BLE001, S110 - nothing is left to try, and the exit code must stay 0
+        pass
+    return ""
+
+
+def _may_be_guarded(call: "Call") -> bool:
+    """Without any reading of commands or state: what hands work on, or names something that is Detent's."""
+    if call["kind"] in ("delegate", "skill"):
+        return True
+    text = " ".join((call["command"], *call["paths"])).lower()
+    return any(name in text for name in _OWN_NAMES)
+
+
+def load_packages() -> None:
+    """-S leaves installed packages out; the engine needs them."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    packages = f"{sys.executable.rpartition('/bin/')[0]}/lib/{version}/site-packages"
+    if packages not in sys.path:
+        sys.path.append(packages)
+
+
+def state_directory(root: str, cwd: str) -> str:
+    """Where the state is: of the package around `cwd` in a monorepo, else of the repository."""
+    from detent.hooks.files import exists
+
+    chosen = posix.environ.get(b"DETENT_PROJECT", b"").decode()
+    if not exists(root + "/.workflow/projects"):
+        return root + "/.workflow"
+    if not chosen:
+        load_packages()
+        from detent.config.place import find
+
+        return find(cwd or root)[0].state
+    return f"{root}/.workflow/projects/{chosen}"
+
+
+def base_directory(root: str, state: str) -> str:
+    """What paths of artifacts are relative to: the package in a monorepo, else the repository."""
+    if state == root + "/.workflow":
+        return root
+    load_packages()
+    from detent.config.place import find
+
+    return find(root, project=state.rpartition("/")[2])[0].base
+
+
+def status_line() -> str:
+    try:
+        load_packages()
+        from detent.hooks.files import read_all
+        from detent.hooks.statusline import main as line
+
+        return line(read_all(0))
+    except Exception:  # noqa: BLE001 - a line that cannot be made is left out
+        return ""
+
+
+if __name__ == "__main__":
+    text = status_line() if sys.argv[1:2] == ["statusline"] else main(sys.argv[1:])
+    try:
+        if text:
+            posix.write(1, text.encode("utf-8", "replace"))
+    except OSError:
+        posix._exit(0)  # noqa: SLF001 - nobody listens any more
+    posix._exit(0)  # noqa: SLF001 - the interpreter's own shutdown costs as much as the decision

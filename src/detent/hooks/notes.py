@@ -1,0 +1,45 @@
+"""What hooks leave behind for people: decisions about delegations, and failures of their own."""
+
+import posix
+
+from detent.hooks.files import append, project_root
+from detent.hooks.record import is_running
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Call = dict[str, Any]
+
+
+def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) -> None:
+    """One line for each decision about a delegation, so that it can be seen later what went through and why."""
+    from _json import encode_basestring_ascii as quote
+    from time import time
+
+    from detent.core import standing
+    from detent.core.intent import agent_name, target_phase
+
+    target, agent = target_phase(document, call), agent_name(call["agent"])
+    if not target or not is_running(document):
+        return
+    agents = standing.mapping(standing.workflow(document).get("agents"))
+    own = agent in ("", agent_name(agents.get(target)))
+    event = "denied" if denied else "delegated" if own else "same-phase-bypass"
+    line = f'{{"ts":{int(time())},"event":"{event}","phase":{quote(target)},"agent":{quote(agent)}}}\n'
+    try:
+        append(state + "/hook-activity.log", line)
+    except OSError:
+        # It is for looking back; the decision stands without it.
+        return
+
+
+def note_failure(payload: "Any", error: "BaseException") -> None:
+    from detent.hooks.payload import text_of
+
+    fields = payload if isinstance(payload, dict) else {}
+    root = project_root(text_of(fields.get("cwd")) or posix.getcwd())
+    if root is not None:
+        event = text_of(fields.get("hook_event_name"))[:80] or "an event that cannot be read"
+        line = " ".join(f"{event} {type(error).__name__}: {error}"[:500].split())
+        append(root + "/.workflow/hook-failures.log", line + "\n")

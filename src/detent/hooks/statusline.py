@@ -1,0 +1,28 @@
+"""One line for the client's status bar: session, phase, progress, what holds it."""
+
+import os
+from typing import Any
+
+import msgspec
+
+from detent.core.transition import Status
+from detent.engine.project import open_project
+from detent.errors import DetentError
+
+
+def main(data: bytes) -> str:
+    try:
+        payload: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return ""
+    where = (payload.get("workspace") or {}).get("project_dir") or payload.get("cwd") or os.getcwd()
+    try:
+        session = open_project(where).session().state
+    except DetentError:
+        return ""
+    done, total = len(session.with_status(Status.COMPLETED)), len(session.active_order)
+    live = ", ".join(session.with_status(Status.IN_PROGRESS)) or (
+        f"next {session.ready[0]}" if session.ready else "waiting"
+    )
+    held = f" · {len(session.escalations)} to decide" if session.escalations else ""
+    return f"detent {done}/{total} {live}{held}"

@@ -1,0 +1,280 @@
+"""What no reading of commands can prevent is noticed afterwards: by the agent at its next call, and by the doctor."""
+
+import json
+import shutil
+
+import pytest
+
+from detent.hooks import record
+from tests.conformance.disk import Disk
+from tests.conformance.hook import Place
+from tests.guard.corpus import WRITES
+
+SETTINGS = 'gates = "off"\n[workflows.row]\nphases = ["06-implementation", "16-quality-loop", "08-code-review"]\n'
+SESSION = "WFS-add-search"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A session with some commits, and one that has ended before it."""
+    place = Place(tmp_path_factory.mktemp("whole"), settings=SETTINGS)
+    place.detent("start", "row", "Earlier work")
+    place.detent("cancel", "--reason", "something else comes first")
+    place.detent("start", "row", "Add search")
+    place.detent("finish", "-m", "done")
+    place.detent("begin")
+    return place
+
+
+@pytest.fixture
+def place(whole, tmp_path):
+    root = tmp_path / "project"
+    shutil.copytree(whole.root, root)
+    copied = object.__new__(Place)
+    copied.root, copied.disk = root, Disk(root / ".workflow")
+    return copied
+
+
+def a_call(place, command="python helper.py", session="s-1"):
+    """The next shell call of the agent, which itself does nothing odd."""
+    return place.hook(
+        "PostToolUse",
+        session_id=session,
+        tool_name="Bash",
+        tool_input={"command": command},
+        tool_response={"stdout": "", "stderr": ""},
+    )
+
+
+def journal_of(place):
+    return place.disk.journal_path(SESSION)
+
+
+def truncate(place):
+    path = journal_of(place)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def cut(place):
+    path = journal_of(place)
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def empty(place):
+    journal_of(place).write_bytes(b"")
+
+
+def remove_journal(place):
+    journal_of(place).unlink()
+
+
+def append_garbage(place):
+    with journal_of(place).open("ab") as file:
+        file.write(b'{"events": []}')
+
+
+def append_line(place):
+    with journal_of(place).open("ab") as file:
+        file.write(journal_of(place).read_bytes().splitlines(keepends=True)[-1])
+
+
+def replace_journal(place):
+    other = place.disk.journal_path("WFS-earlier-work").read_bytes()
+    journal_of(place).write_bytes(other)
+
+
+def change_last_line(place):
+    path = journal_of(place)
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    changed = last.replace(b'"attempt":1', b'"attempt":7')
+    assert changed != last
+    path.write_bytes(b"".join((*before, changed)))
+
+
+def overwrite_state(place):
+    document = place.disk.state()
+    document["phases"]["16-quality-loop"]["summary"] = "all green, believe me"
+    place.disk.edit(document)
+
+
+def break_state(place):
+    place.disk.state_path.write_bytes(b"{")
+
+
+def remove_state(place):
+    place.disk.state_path.unlink()
+
+
+def edit_history(place):
+    path = place.root / ".workflow" / "history.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"cancelled", b"completed"))
+
+
+def remove_history(place):
+    (place.root / ".workflow" / "history.jsonl").write_bytes(b"")
+
+
+def remove_marker(place):
+    (place.root / ".workflow" / f".active-{SESSION}").unlink()
+
+
+def remove_ledger(place):
+    (place.root / ".workflow" / ".documents.json").unlink()
+
+
+#: What was done, a word of what the agent is told, and what the doctor names.
+EFFECTS = [
+    (truncate, "journal", SESSION),
+    (cut, "journal", SESSION),
+    (empty, "journal", SESSION),
+    (remove_journal, "journal", SESSION),
+    (append_garbage, "14 bytes stand behind the last commit", SESSION),
+    (append_line, SESSION, SESSION),
+    (replace_journal, "journal", SESSION),
+    (overwrite_state, "state.json aside as state.json.rejected-1", "state.json"),
+    (break_state, "state.json aside as state.json.rejected-1", "state.json"),
+    (remove_state, "state.json was missing", "state.json"),
+    (edit_history, "history.jsonl was changed", "history.jsonl"),
+    (remove_history, "history.jsonl was changed", "history.jsonl"),
+    (remove_marker, f"the marker .active-{SESSION} was removed", SESSION),
+    (remove_ledger, "state.json", "state.json"),
+]
+BY_NAME = {effect.__name__: (effect, word, named) for effect, word, named in EFFECTS}
+
+
+def test_nothing_is_said_where_nothing_was_changed(place):
+    assert a_call(place).text == ""
+    assert "all is well" in place.detent("doctor")
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_agent_hears_of_it_at_its_next_call(place, name):
+    effect, word, _ = BY_NAME[name]
+    effect(place)
+
+    told = a_call(place).told
+
+    assert word in told
+    assert not (place.root / ".workflow" / "hook-failures.log").exists()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_doctor_finds_it(place, name):
+    effect, _, named = BY_NAME[name]
+    effect(place)
+
+    findings = json.loads(place.run("doctor", "--json").stdout)["findings"]
+
+    assert any(named in finding["subject"] for finding in findings), findings
+
+
+def test_the_doctor_says_that_the_marker_is_gone(place):
+    remove_marker(place)
+
+    findings = json.loads(place.run("doctor", "--json").stdout)["findings"]
+
+    assert ("I3", SESSION) in [(finding["invariant"], finding["subject"]) for finding in findings]
+
+
+@pytest.mark.parametrize("effect", [truncate, cut, empty, remove_journal, replace_journal, change_last_line])
+def test_a_changed_record_is_not_written_over(place, effect):
+    """The state document still says what stood in the journal; it is what a person can compare with."""
+    before = place.disk.state_path.read_bytes()
+    effect(place)
+    damaged = journal_of(place).read_bytes() if journal_of(place).exists() else None
+
+    a_call(place)
+    place.hook("Stop")
+    place.hook("SessionStart", source="resume")
+
+    assert place.disk.state_path.read_bytes() == before
+    assert (journal_of(place).read_bytes() if journal_of(place).exists() else None) == damaged
+
+
+def test_a_line_that_was_changed_in_place_is_found_by_the_doctor(place):
+    change_last_line(place)
+
+    findings = json.loads(place.run("doctor", "--json").stdout)["findings"]
+
+    assert ("I1", SESSION) in [(finding["invariant"], finding["subject"]) for finding in findings]
+
+
+@pytest.mark.parametrize("effect", [edit_history, remove_marker, append_garbage])
+def test_the_same_is_not_said_after_every_call(place, effect):
+    effect(place)
+    first = a_call(place).told
+
+    assert first
+    assert a_call(place).told == ""
+    assert a_call(place, session="s-2").told == first
+
+
+@pytest.mark.parametrize("effect", [truncate, remove_journal])
+def test_a_record_in_doubt_is_said_after_every_call_and_nothing_is_handed_on(place, effect):
+    effect(place)
+
+    assert a_call(place).told == a_call(place).told != ""
+    denied = place.delegate("quality-loop-engineer").denied
+    assert denied is not None
+    assert "the journal of WFS-add-search is not what Detent wrote" in denied
+
+
+def test_a_record_that_went_on_is_no_drift(place):
+    """The document may be behind the journal for a moment; what it was made from still stands there."""
+    old = place.disk.state_path.read_bytes()
+    ledger = (place.root / ".workflow" / ".documents.json").read_bytes()
+    place.detent("finish", "-m", "done")
+    place.disk.state_path.write_bytes(old)
+    (place.root / ".workflow" / ".documents.json").write_bytes(ledger)
+
+    assert place.delegate("quality-loop-engineer").denied is None
+    assert a_call(place).text == ""
+    assert place.status("16-quality-loop") == "completed"
+
+
+def test_doctor_can_mend_what_can_be_mended(place):
+    for effect in (edit_history, remove_state, remove_marker):
+        effect(place)
+
+        place.run("doctor", "--fix")
+
+        assert "all is well" in place.detent("doctor")
+        assert a_call(place).text == ""
+    assert place.disk.history()[0]["status"] == "cancelled"
+    assert place.disk.markers() == [f".active-{SESSION}"]
+
+
+# Commands that cannot be read, by what they do in the end
+
+UNSEEN = [case for case in WRITES if not case.seen]
+
+
+def effect_of(case):
+    """What such a command amounts to, by the kind of file that it writes."""
+    return {"journal": append_line, "document": overwrite_state}.get(case.kind)
+
+
+@pytest.mark.parametrize("case", UNSEEN, ids=lambda case: case.note)
+def test_a_command_that_cannot_be_read_is_noticed_by_its_effect(place, case):
+    effect = effect_of(case)
+    if effect is None:
+        pytest.skip("configuration is no record; the doctor compares it with what was installed")
+    command = case.command.replace("WFS-auth", SESSION)
+    assert place.before("Bash", command=command).denied is None  # nothing to see
+
+    effect(place)
+
+    assert a_call(place, command=command).told != ""
+    assert json.loads(place.run("doctor", "--json").stdout)["findings"]
+
+
+def test_looking_for_drift_reads_no_more_than_it_must(place, monkeypatch):
+    """However long the journal is, only its end is read."""
+    read = []
+    original = record.read_file
+    monkeypatch.setattr(record, "read_file", lambda path: read.append(path.rpartition("/")[2]) or original(path))
+
+    document = record.read_document(str(place.root / ".workflow"))
+    assert record.has_drifted(document, str(place.root / ".workflow")) is False
+
+    assert sorted(set(read)) == [".documents.json", "history.jsonl", "state.json"]

@@ -1,0 +1,112 @@
+"""What a call that is let through costs: almost nothing beyond starting the interpreter, because nothing is loaded."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from detent.core import runner
+from detent.hooks.fast import may_test
+from tests.conformance.hook import FAST, Place
+from tests.core.test_testrun import RUNS
+
+SLOW = {
+    "argparse", "ast", "collections", "collections.abc", "contextlib", "dataclasses", "datetime", "enum", "functools",
+    "inspect", "json", "msgspec", "os", "pathlib", "re", "site", "subprocess", "threading", "typing",
+}  # fmt: skip
+SETTINGS = '[workflows.row]\nphases = [{ key = "06-implementation", gates = [{ kind = "tests" }] }, "08-code-review"]\n'
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    place = Place(tmp_path_factory.mktemp("busy"), settings=SETTINGS)
+    place.detent("start", "row", "Add search")
+    return place
+
+
+def loaded(place, event, **fields):
+    """The modules that the hook process imported, and what it said."""
+    payload = {"session_id": "s-1", "cwd": str(place.root), "hook_event_name": event, **fields}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-X", "importtime", str(FAST), "claude-code"],
+        cwd=place.root,
+        env={"PATH": os.environ["PATH"]},
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    lines = done.stderr.decode().splitlines()
+    return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}, done.stdout.decode()
+
+
+BASH = {"tool_name": "Bash", "tool_input": {"command": "git status && ls -la | head -3 > out.txt"}}
+READ = {"tool_name": "Read", "tool_input": {"file_path": "src/a.py"}}
+WRITE = {"tool_name": "Write", "tool_input": {"file_path": "src/a.py", "content": "x = 1\n"}}
+EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "src/a.py", "old_string": "1", "new_string": "2"}}
+MCP = {"tool_name": "mcp__demo__ping", "tool_input": {"msg": "hey"}}
+AGENT = {"tool_name": "Agent", "tool_input": {"subagent_type": "software-developer", "prompt": "go"}}
+DENIED = {"tool_name": "Bash", "tool_input": {"command": "rm -rf .workflow"}}
+
+
+@pytest.mark.parametrize("call", [BASH, READ, WRITE, EDIT, MCP, AGENT], ids=lambda call: call["tool_name"])
+def test_before_a_call_that_is_let_through_nothing_slow_is_loaded(busy, call):
+    modules, said = loaded(busy, "PreToolUse", **call)
+
+    assert said == ""
+    assert "detent.core.guard" in modules  # it was looked at
+    assert modules & SLOW == set()
+
+
+@pytest.mark.parametrize("call", [BASH, READ, WRITE, EDIT, MCP], ids=lambda call: call["tool_name"])
+def test_after_an_ordinary_call_nothing_slow_is_loaded(busy, call):
+    modules, said = loaded(busy, "PostToolUse", **call, tool_response={"stdout": "ok"})
+
+    assert said == ""
+    assert modules & SLOW == set()
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "PreCompact", "SessionEnd", "TaskCreated", "Notification"])
+def test_at_an_event_that_means_nothing_here_nothing_slow_is_loaded(busy, event):
+    modules, said = loaded(busy, event, prompt="hello")
+
+    assert said == ""
+    assert modules & SLOW == set()
+
+
+def test_a_denial_is_not_slow_either(busy):
+    modules, said = loaded(busy, "PreToolUse", **DENIED)
+
+    assert '"permissionDecision":"deny"' in said
+    assert modules & SLOW == set()
+
+
+def test_the_measure_measures(busy):
+    """A test run has to be judged, and that takes all of it."""
+    run = {"tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "tool_response": {"stdout": "1 passed in 0.1s"}}
+
+    modules, said = loaded(busy, "PostToolUse", **run)
+
+    assert "tests of 06-implementation is PASS" in said
+    assert {"re", "msgspec", "typing"} <= modules
+
+
+def test_outside_of_a_project_not_even_the_rules_are_loaded(busy, tmp_path):
+    modules, said = loaded(busy, "PreToolUse", **{**BASH, "cwd": str(tmp_path)})
+
+    assert said == ""
+    assert "detent.core.guard" not in modules
+
+
+@pytest.mark.parametrize("command", [*RUNS, *runner._PLAIN])
+def test_no_test_run_is_taken_for_an_ordinary_command(command):
+    assert may_test(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["ls -la", "git diff", "python app.py", "make build", "go vet ./...", "sed -i s/a/b/ x"]
+)
+def test_ordinary_commands_are_told_by_their_words(command):
+    assert not may_test(command)
