@@ -1,0 +1,162 @@
+"""What has to change on disk to install Detent for clients, and to remove it again. Reads, and writes nothing.
+
+A file that is as we left it goes back to its original, byte for byte. From one that was edited since only our parts are
+taken; the person's edit stays.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+import detent
+from detent.errors import Invalid, NotFound
+from detent.install import manifest as records
+from detent.install.change import Change, Plan
+from detent.install.clients import CLIENTS, HOOK_TAIL, Invocation
+from detent.install.files import missing_directories, read, resolve
+from detent.install.manifest import Entry, Manifest, digest
+from detent.install.part import Outcome, Part
+from detent.install.parts import parts
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(detent.__file__)), "hooks", "fast.py")
+
+
+def plan(root: str, clients: Sequence[str], *, python: str = sys.executable, hook: str = HOOK) -> Plan:
+    """Install for `clients`, or bring what is installed up to date. Empty if there is nothing to do."""
+    invocation = _checked(Invocation(os.path.abspath(python) if python else "", os.path.abspath(hook)))
+    draft = _Draft(root)
+    for client in _known(clients):
+        wanted = {resolve(draft.root, part.path): part for part in parts(client, invocation)}
+        for path, part in wanted.items():
+            draft.merge(path, part, client)
+        for path in draft.paths_of(client) - wanted.keys():
+            draft.take_out(path, None, client)
+    return draft.plan(records_first=True)
+
+
+def plan_removal(root: str, clients: Sequence[str]) -> Plan:
+    """Take out everything of `clients`; other clients keep theirs."""
+    draft = _Draft(root)
+    for client in _known(clients):
+        known = {resolve(draft.root, part.path): part for part in parts(client)}
+        for path in [*known, *sorted(draft.paths_of(client) - known.keys())]:
+            draft.take_out(path, known.get(path), client)
+    return draft.plan(records_first=False)
+
+
+class _Draft:
+    """The project as it will be, change by change; the disk stays as it is."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+        if not os.path.isdir(self.root):
+            raise NotFound(f"there is no directory {root}")
+        self._old = records.load(self.root)
+        self._files = dict(self._old.files)
+        self._directories = list(self._old.directories)
+        self._before: dict[str, bytes | None] = {}
+        self._after: dict[str, bytes | None] = {}
+        self._originals: dict[str, bytes] = {}
+        self._notes: list[str] = []
+
+    def paths_of(self, client: str) -> set[str]:
+        return {path for path, entry in self._files.items() if client in entry.clients}
+
+    def merge(self, path: str, part: Part, client: str) -> None:
+        present, entry = self._present(path), self._files.get(path)
+        content = self._noted(part.merge(present))
+        if content == present:
+            if entry is not None and client not in entry.clients:
+                self._files[path] = msgspec.structs.replace(entry, clients=(*entry.clients, client))
+            return
+        assert content is not None, "merging never removes a file"
+        original = self._original(part, present, entry)
+        if original is not None:
+            self._originals[digest(original)] = original
+        self._files[path] = Entry(
+            clients=tuple(dict.fromkeys((*(entry.clients if entry else ()), client))),
+            written=digest(content),
+            original=None if original is None else digest(original),
+        )
+        self._directories += [d for d in missing_directories(self.root, path) if d not in self._directories]
+        self._after[path] = content
+
+    def take_out(self, path: str, part: Part | None, client: str) -> None:
+        present, entry = self._present(path), self._files.get(path)
+        if entry is not None:
+            others = tuple(other for other in entry.clients if other != client)
+            if others:
+                self._files[path] = msgspec.structs.replace(entry, clients=others)
+                return
+            del self._files[path]
+        if present is None:
+            return
+        known, original = (False, None) if entry is None else records.original(self.root, entry)
+        if entry is not None and known and digest(present) == entry.written:
+            self._after[path] = original
+        elif part is None:
+            self._notes.append(f"{path} was edited and is kept")
+        else:
+            self._after[path] = self._noted(part.strip(present, original if known else None))
+            if entry is not None and self._after[path] is not None:
+                self._notes.append(f"{path} was edited since; only Detent's part was taken out")
+
+    def plan(self, *, records_first: bool) -> Plan:
+        changed = [
+            Change(path, self._before[path], after)
+            for path, after in self._after.items()
+            if after != self._before[path]
+        ]
+        if not self._old.files:
+            self._directories += missing_directories(self.root, f"{records.ORIGINALS}/any")
+        new = Manifest(files=self._files, directories=tuple(self._directories))
+        recorded = records.changes(self.root, self._old, new, self._originals)
+        # Whatever happens in between, what is recorded suffices to get back.
+        ordered = [*recorded, *changed] if records_first else [*changed, *recorded]
+        gone = any(change.after is None for change in ordered)
+        return Plan(
+            root=self.root,
+            changes=tuple(ordered),
+            notes=tuple(dict.fromkeys(self._notes)),
+            directories=tuple(reversed(self._old.directories)) if gone else (),
+        )
+
+    def _present(self, path: str) -> bytes | None:
+        if path in self._after:
+            return self._after[path]
+        if path not in self._before:
+            self._before[path] = read(self.root, path)
+        return self._before[path]
+
+    def _noted(self, outcome: Outcome) -> bytes | None:
+        if outcome.note:
+            self._notes.append(outcome.note)
+        return outcome.content
+
+    def _original(self, part: Part, present: bytes | None, entry: Entry | None) -> bytes | None:
+        """What the file would be without Detent."""
+        if present is None:
+            return None
+        known, original = (False, None) if entry is None else records.original(self.root, entry)
+        if entry is not None and known and digest(present) == entry.written:
+            return original
+        return part.strip(present, original if known else None).content
+
+
+def _known(clients: Sequence[str]) -> list[str]:
+    unknown = [client for client in clients if client not in CLIENTS]
+    if unknown:
+        raise NotFound(f"there is no client {', '.join(unknown)}; there are {', '.join(CLIENTS)}")
+    return list(dict.fromkeys(clients))
+
+
+def _checked(invocation: Invocation) -> Invocation:
+    """A hook that cannot start would hold every tool of the client: Python ends with the code that means `deny`."""
+    for what, path in (("interpreter", invocation.python), ("hook", invocation.hook)):
+        if not os.path.isfile(path):
+            raise NotFound(f"the {what} {path or '(unknown)'} is not there", way_out="install Detent again")
+    if not invocation.hook.endswith(HOOK_TAIL):
+        raise Invalid(f"the hook {invocation.hook} does not end in {HOOK_TAIL}; it would not be recognised again")
+    return invocation
