@@ -1,0 +1,13 @@
+"""Installs the clients, and says where, before pytest takes the terminal."""
+
+import sys
+
+from tests.clients.client import CLIENTS, ClientUnavailable, install
+
+for kind in CLIENTS:
+    try:
+        found = " ".join(install(kind))
+    except ClientUnavailable as why:
+        found = f"its tests will be skipped: {why}"
+    sys.stdout.write(f"{kind.NAME} {kind.VERSION}: {found}\n")
+    sys.stdout.flush()

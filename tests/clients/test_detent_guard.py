@@ -1,0 +1,79 @@
+"""What Detent and its hooks rest on cannot be written by an agent, and a person's decisions cannot be made by one."""
+
+import shlex
+
+from tests.clients import claude_code
+from tests.clients.scripts import do, say
+from tests.clients.workplace import DETENT, delegate, play, read, results, session_folder, set_up, settings_path, state
+
+GATED = """\
+[workflows.release]
+phases = [{ key = "release", agent = "release-manager", gates = [{ kind = "approval" }] }]
+"""
+
+
+def test_detents_own_files_and_its_hooks_can_be_read_but_not_written(stage):
+    set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
+    session = session_folder(stage).name
+    paths = [f".workflow/{session}/journal.jsonl", "detent.toml", settings_path(stage)]
+    before = {path: (stage.project / path).read_bytes() for path in paths}
+    looks = [do(stage.kind.shell("cat " + " ".join(paths)))]
+    if stage.kind is claude_code:  # it refuses by itself to write what it has not read
+        looks.append(do(*(read(stage, path) for path in paths)))
+
+    play(
+        stage,
+        "[[S:main]] go",
+        {
+            "main": [
+                *looks,
+                *(do(stage.kind.write(path, "{}\n")) for path in paths),
+                *(do(stage.kind.shell(f"echo '{{}}' > {shlex.quote(path)}")) for path in paths),
+                say("held back"),
+            ]
+        },
+    )
+
+    told = results(stage)
+    assert '"session_started"' in told[0].text  # the journal was read
+    for path, result in zip([*paths, *paths], told[-6:], strict=True):
+        assert f"would write {stage.project}/{path}" in result.text
+        assert "use detent for that, or ask a person" in result.text
+    assert {path: (stage.project / path).read_bytes() for path in paths} == before
+
+
+def test_an_agent_cannot_approve(stage):
+    set_up(stage, "release", "Ship it", toml=GATED)
+    commands = [
+        "detent approve release -m fine",
+        f"{DETENT} approve release -m fine",
+        "cd . && bash -c 'detent approve release -m fine'",
+        "detent release --reason 'in a hurry'",
+    ]
+    before = state(stage)
+
+    play(
+        stage,
+        "[[S:main]] go",
+        {"main": [*(do(stage.kind.shell(command)) for command in commands), say("held back")]},
+    )
+
+    for result in results(stage):
+        assert "is a person's decision; say what it is about and wait for the person" in result.text
+    assert state(stage) == before
+
+
+def test_a_sub_agent_is_guarded_as_well(stage):
+    set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
+
+    play(
+        stage,
+        "[[S:main]] go",
+        {
+            "main": [*delegate(stage, "PLAN", "planning-agent", "[[S:sub]] plan it"), say("planned")],
+            "sub": [do(stage.kind.shell("echo \"gates = 'off'\" > detent.toml")), stage.kind.hand_back("no way")],
+        },
+    )
+
+    assert "configuration of Detent or of its hooks" in results(stage, "sub")[0].text
+    assert (stage.project / "detent.toml").read_text() == "gates = 'strict'\n"

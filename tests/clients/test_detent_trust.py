@@ -1,0 +1,57 @@
+"""When hooks do not hold: what the clients do without an approval, and with a hook that does not answer."""
+
+import json
+import sys
+
+import pytest
+
+from detent.install import findings
+from tests.clients import codex, gemini_cli
+from tests.clients.scripts import do, say
+from tests.clients.workplace import play, set_up, settings_path
+
+
+@pytest.mark.parametrize("kind", [codex], ids=["codex"])
+def test_codex_skips_hooks_that_nobody_approved_without_a_word_and_detent_says_so(stage, monkeypatch):
+    """A limit, not a wish: nothing holds the agent then, and neither Codex nor the model is told."""
+    given = codex.arguments
+    monkeypatch.setattr(
+        codex,
+        "arguments",
+        lambda *a, **k: [each for each in given(*a, **k) if each != "--dangerously-bypass-hook-trust"],
+    )
+    set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
+
+    run = play(
+        stage,
+        "[[S:main]] go",
+        {"main": [do(stage.kind.shell("echo 'gates = \"off\"' > detent.toml")), say("done")]},
+    )
+
+    assert (stage.project / "detent.toml").read_text() == 'gates = "off"\n'
+    assert "Detent holds this work" not in stage.server.told("main")
+    assert "hook" not in (run.stdout + run.stderr).lower()
+    told = findings(str(stage.project), codex_home=str(stage.client.home / ".codex"))
+    assert any("nobody has approved them" in one.message for one in told)
+
+
+def test_a_hook_that_does_not_answer_in_time_lets_the_call_through(stage):
+    """A limit of all three clients, which is why the hook must be fast."""
+    set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
+    settings = stage.project / settings_path(stage)
+    slow = {
+        "type": "command",
+        "command": f"{sys.executable} -I -S -c 'import time; time.sleep(5)'",
+        "timeout": 1000 if stage.kind is gemini_cli else 1,
+    }
+    written = json.loads(settings.read_text())
+    written["hooks"][stage.kind.HOOK_EVENTS["PreToolUse"]] = [{"hooks": [slow]}]
+    settings.write_text(json.dumps(written))
+
+    play(
+        stage,
+        "[[S:main]] go",
+        {"main": [do(stage.kind.shell("echo \"gates = 'off'\" > detent.toml")), say("done")]},
+    )
+
+    assert (stage.project / "detent.toml").read_text() == "gates = 'off'\n"
