@@ -1,0 +1,68 @@
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from detent.doctor import check
+from detent.engine.project import Project, open_project
+from tests.factories import plain_project
+
+from .disk import Disk
+
+
+class Clock:
+    """Stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 2, 20, 10, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DETENT_PROJECT", "DETENT_ACTOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    plain_project(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def disk(root: Path) -> Disk:
+    return Disk(root / ".workflow")
+
+
+@pytest.fixture
+def project(root: Path, clock: Clock) -> Iterator[Project]:
+    """Whatever a test does with it, all invariants hold afterwards."""
+    with open_project(root, actor="tester", clock=clock) as opened:
+        yield opened
+        opened.flush()
+        assert check(opened) == []
+
+
+@pytest.fixture
+def elsewhere(root: Path) -> Callable[[str], "subprocess.CompletedProcess[str]"]:
+    """Run Python text in a process of its own; `open_project` and the project's `root` are there to use."""
+
+    def run(code: str) -> "subprocess.CompletedProcess[str]":
+        text = f"from detent.engine.project import open_project\nroot = {str(root)!r}\n{code}"
+        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=False)
+
+    return run

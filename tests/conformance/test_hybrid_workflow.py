@@ -1,0 +1,296 @@
+"""Seed 002: workflow.json, its Markdown page and the agent's todo list follow what the agents do, by hooks alone."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detent.documents.workflow import check, create_workflow_state
+
+from .hook import Answer, Place
+
+BLOCK = """The calculator is there.
+
+Status: completed
+Summary: Created the calculator
+Deliverables: calculator.py, add and subtract functions
+Context for next: calculator.py is at the top level
+"""
+
+
+class Hybrid(Place):
+    """Where Claude Code is installed, as far as the files that it reads are concerned."""
+
+    def __init__(self, root: Path, *phases: str) -> None:
+        super().__init__(root)
+        self.write(".workflow/install/manifest.json", '{"version": 1, "files": {}, "clients": ["claude-code"]}')
+        options = [part for phase in phases for part in ("--phase", phase)]
+        self.detent("start", "adhoc", "Create calculator.py with tests and verify", *options)
+
+    def workflow(self) -> dict[str, Any]:
+        return check(json.loads((self.root / ".claude/state/workflow.json").read_bytes()))
+
+    def page(self) -> str:
+        return (self.root / ".claude/workflow_state_system.md").read_text()
+
+    def statuses(self) -> list[str]:
+        return [phase["status"] for phase in self.workflow()["phases"]]
+
+    def launch(self, agent: str, agent_id: str, prompt: str = "go") -> Answer:
+        """The agent is started in the background."""
+        self.delegate(agent, prompt)
+        response = {"isAsync": True, "status": "async_launched", "agentId": agent_id}
+        return self.after("Agent", response, subagent_type=agent, prompt=prompt)
+
+    def ends(self, agent: str, agent_id: str, text: str) -> Answer:
+        return self.hook("SubagentStop", agent_id=agent_id, agent_type=agent, last_assistant_message=text)
+
+
+CREATE, VERIFY = "Create calculator module:general-purpose", "Write and run tests:task-completion-verifier"
+
+
+@pytest.mark.req("002-test-1")
+def test_one_phase_from_its_creation_to_completed(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE)
+    created = place.workflow()
+
+    assert created["task"] == "Create calculator.py with tests and verify"
+    assert created["id"].startswith("wf_")
+    assert [(phase["id"], phase["title"], phase["agent"]) for phase in created["phases"]] == [
+        ("phase_0", "Create calculator module", "general-purpose")
+    ]
+    assert (created["status"], created["current_phase"]) == ("active", "phase_0")
+    assert "- [ ] Phase 0: Create calculator module\n" in place.page()
+
+    assert place.delegate("general-purpose").denied is None
+    place.delegated("general-purpose", BLOCK)
+
+    done = place.workflow()
+    assert (done["id"], done["status"], done["current_phase"]) == (created["id"], "completed", None)
+    assert done["phases"][0]["status"] == "completed"
+    assert "Status: completed | Current Phase: none" in place.page()
+    assert "- [x] Phase 0: Create calculator module → calculator.py, add and subtract functions\n" in place.page()
+
+
+@pytest.mark.req("002-test-2")
+def test_two_phases_one_after_the_other(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    place.delegate("general-purpose")
+
+    told = place.delegated("general-purpose", BLOCK).told
+
+    first, second = place.workflow()["phases"]
+    assert first["deliverables"] == ["calculator.py", "add and subtract functions"]
+    assert first["context_for_next"] == "calculator.py is at the top level"
+    assert (first["status"], second["status"]) == ("completed", "pending")
+    assert place.workflow()["status"] == "active"
+    assert "calculator.py is at the top level" in told
+
+    assert place.delegate("task-completion-verifier").denied is None
+
+    assert place.statuses() == ["completed", "active"]
+    assert place.workflow()["current_phase"] == "phase_1"
+    given = place.hook("SubagentStart", agent_id="a-2", agent_type="task-completion-verifier").told
+    assert "calculator.py is at the top level" in given
+    assert "Created the calculator" in given
+
+    place.delegated("task-completion-verifier", "Summary: 3 tests pass", agent_id="a-2")
+
+    assert place.statuses() == ["completed", "completed"]
+    assert place.workflow()["status"] == "completed"
+    assert place.disk.history()[-1]["status"] == "completed"
+
+
+@pytest.mark.req("002-test-2")
+def test_a_phase_is_not_begun_before_its_needs_are_done(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+
+    denied = place.delegate("task-completion-verifier").denied
+
+    assert denied is not None
+    assert "phase_1 waits for phase_0 (in_progress)" in denied
+    assert place.statuses() == ["active", "pending"]
+
+
+@pytest.mark.req("002-test-2")
+def test_delegating_a_failed_phase_again_tries_it_again(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    place.delegate("general-purpose")
+    told = place.delegated("general-purpose", "Status: failed\nSummary: the disk is full").told
+
+    failed = place.workflow()
+    assert (failed["status"], failed["current_phase"]) == ("failed", "phase_0")
+    assert "the disk is full" in told
+    assert "Phase 0: Create calculator module (failed)" in place.page()
+    assert place.delegate("task-completion-verifier").denied is not None
+
+    assert place.delegate("general-purpose").denied is None
+
+    assert place.statuses() == ["active", "pending"]
+    place.delegated("general-purpose", BLOCK, agent_id="a-2")
+    assert place.statuses() == ["completed", "pending"]
+
+
+@pytest.mark.req("002-test-2")
+def test_without_a_block_named_files_are_deliverables(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    place.write("calculator.py", "def add(a, b): return a + b\n")
+    place.delegate("general-purpose")
+
+    place.delegated("general-purpose", "I wrote `calculator.py`; missing.py is for later. See /etc/passwd.")
+
+    assert place.workflow()["phases"][0]["deliverables"] == ["calculator.py"]
+
+
+@pytest.mark.req("002-test-3")
+@pytest.mark.parametrize(
+    ("tool", "inputs"),
+    [
+        ("TodoWrite", {"todos": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}),
+        ("TaskCreate", {"subject": "T1", "description": "desc", "activeForm": "doing T1"}),
+        ("TaskUpdate", {"taskId": "1", "status": "completed"}),
+        (None, {}),
+    ],
+)
+def test_the_list_is_told_whatever_it_is_kept_with(tmp_path: Path, tool: str | None, inputs: dict[str, Any]) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    if tool is not None:
+        # Entries that are no phases are the agent's own business.
+        assert place.before(tool, **inputs).text == ""
+        assert place.after(tool, {"success": True}, **inputs).text == ""
+    place.delegate("general-purpose")
+
+    told = place.delegated("general-purpose", BLOCK).told
+
+    assert "- Create calculator module: completed\n- Write and run tests: pending" in told
+    place.delegate("task-completion-verifier")
+    again = place.hook("SessionStart", source="compact").told
+    assert "- Create calculator module: completed\n- Write and run tests: in_progress" in again
+
+
+@pytest.mark.req("002-test-3")
+@pytest.mark.parametrize(
+    ("client", "tool", "inputs"),
+    [
+        ("claude-code", "TodoWrite", {"todos": [{"content": "Create calculator module", "status": "completed"}]}),
+        ("gemini", "write_todos", {"todos": [{"description": "Create calculator module", "status": "completed"}]}),
+        ("codex", "update_plan", {"plan": [{"step": "Create calculator module", "status": "completed"}]}),
+    ],
+)
+def test_a_list_that_runs_ahead_is_put_right(tmp_path: Path, client: str, tool: str, inputs: dict[str, Any]) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    event = "AfterTool" if client == "gemini" else "PostToolUse"
+
+    told = place.hook(event, client=client, tool_name=tool, tool_input=inputs, tool_response={}).told
+
+    assert "- Create calculator module: in_progress\n- Write and run tests: pending" in told
+
+
+@pytest.mark.req("002-test-3")
+def test_a_list_that_agrees_is_left_alone(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    todos = [{"content": "Create calculator module", "status": "in_progress"}, {"content": "x", "status": "completed"}]
+
+    assert place.after("TodoWrite", {}, todos=todos).text == ""
+
+
+@pytest.mark.req("002-test-4")
+@pytest.mark.parametrize("tool", ["Task", "Agent"])
+def test_a_bare_end_of_a_call_finishes_the_one_active_phase(tmp_path: Path, tool: str) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+
+    place.hook("PostToolUse", tool_name=tool)
+
+    assert place.statuses() == ["completed", "pending"]
+
+
+@pytest.mark.req("002-test-4")
+def test_an_agent_that_is_of_no_phase_finishes_none(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+
+    for agent in ("Explore", "task-completion-verifier", "code-poet"):
+        place.delegated(agent, "Summary: looked around", agent_id=f"a-{agent}")
+
+    assert place.statuses() == ["active", "pending"]
+
+
+@pytest.mark.req("002-test-4")
+def test_an_agent_in_the_background_finishes_when_it_stops(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    place.launch("general-purpose", "a-7")
+
+    assert place.statuses() == ["active", "pending"]  # launched is not finished
+
+    for other in ("a-8", ""):
+        place.ends("general-purpose", other, "Summary: somebody else")
+    assert place.statuses() == ["active", "pending"]
+
+    place.ends("general-purpose", "a-7", BLOCK)
+
+    assert place.statuses() == ["completed", "pending"]
+    assert place.workflow()["phases"][0]["deliverables"] == ["calculator.py", "add and subtract functions"]
+    # At SubagentStop the agent in front cannot be told; the notification that follows is where it can.
+    notification = "<task-notification>\n<task-id>a-7</task-id>\n</task-notification>"
+    told = place.hook("UserPromptSubmit", prompt=notification).told
+    assert "- Create calculator module: completed" in told
+    assert place.hook("UserPromptSubmit", prompt="how far are we?").text == ""
+
+
+@pytest.mark.req("002-test-4")
+def test_an_agent_that_ended_with_nothing_to_say_failed(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    place.launch("general-purpose", "a-7")
+
+    place.ends("general-purpose", "a-7", "  ")
+
+    assert place.statuses() == ["failed", "pending"]
+
+
+@pytest.mark.req("002-test-4")
+def test_a_marker_in_the_prompt_says_which_phase_is_meant(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, "Plan it:planner", "Build it:general-purpose", "Check it:general-purpose")
+    place.delegate("planner")
+    place.delegated("planner", "Summary: planned")
+
+    place.delegate("code-poet", "Phase ID: phase_1\nBuild it")
+    assert place.statuses() == ["completed", "active", "pending"]
+    place.delegated("code-poet", "Summary: built", prompt="Phase ID: phase_1\nBuild it", agent_id="a-2")
+
+    assert place.statuses() == ["completed", "completed", "pending"]
+
+
+@pytest.mark.req("002-test-4")
+def test_without_the_client_no_files_are_made_for_it(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.detent("start", "adhoc", "Make it", "--phase", CREATE)
+
+    place.delegated("general-purpose", BLOCK)
+
+    assert not (place.root / ".claude").exists()
+
+
+@pytest.mark.req("002-test-4")
+def test_files_that_cannot_be_written_stop_nothing(tmp_path: Path) -> None:
+    place = Hybrid(tmp_path, CREATE, VERIFY)
+    (place.root / ".claude/state/workflow.json").unlink()
+    (place.root / ".claude/state/workflow.json").mkdir()
+
+    place.delegate("general-purpose")
+    place.delegated("general-purpose", BLOCK)
+
+    assert place.status("phase_0") == "completed"
+
+
+@pytest.mark.req("002-test-4")
+def test_a_workflow_of_somebody_else_is_kept_in_the_archive(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    before = datetime(2026, 1, 5, 14, 30, 22, tzinfo=UTC)
+    other = create_workflow_state("Something else", [("One", "somebody")], root=place.root, now=before)
+
+    place.detent("start", "adhoc", "Make it", "--phase", CREATE)
+
+    assert json.loads((place.root / ".claude/state/workflow.json").read_bytes())["task"] == "Make it"
+    kept = json.loads((place.root / f".claude/state/workflows/{other}.json").read_bytes())
+    assert kept["task"] == "Something else"
