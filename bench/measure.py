@@ -1,0 +1,93 @@
+"""Two things measured in turns, so that a noisy machine is noisy for both."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+#: Runs a batch and returns the seconds that one operation of it took.
+Batch = Callable[[], float]
+
+
+class Setting(NamedTuple):
+    """Where to work, and how long."""
+
+    directory: str
+    quick: bool
+
+    def pick(self, full: int, quick: int) -> int:
+        return quick if self.quick else full
+
+
+class Pair(NamedTuple):
+    ours: float
+    theirs: float
+    #: Median of the rounds' own ratios: the two halves of a round saw the same machine.
+    ratio: float
+    #: How far apart the middle half of those ratios lies.
+    spread: float = 0.0
+
+
+def interleave(ours: Batch, theirs: Batch, *, rounds: int, warm_up: int = 1) -> Pair:
+    """Medians over `rounds`; who goes first alternates."""
+    for _ in range(warm_up):
+        ours(), theirs()
+    figures: list[tuple[float, float]] = []
+    for number in range(rounds):
+        if number % 2:
+            second, first = theirs(), ours()
+        else:
+            first, second = ours(), theirs()
+        figures.append((first, second))
+    ratios = [one / other for one, other in figures]
+    low, ratio, high = quantiles(ratios, n=4)
+    return Pair(median(one for one, _ in figures), median(other for _, other in figures), ratio, high - low)
+
+
+def seconds_each(work: Callable[[], object], count: int) -> float:
+    """Seconds that one of the `count` operations took that `work` did."""
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) / count
+
+
+class Calls(NamedTuple):
+    """An entry for each call: the descriptor that was synced, the bytes that were written."""
+
+    syncs: list[int]
+    written: list[int]
+
+
+@contextmanager
+def counted_calls() -> Iterator[Calls]:
+    """Counts this process's syncs and the bytes it writes, by wrapping what `os` offers for it."""
+    calls = Calls([], [])
+    plain = {name: getattr(os, name) for name in ("fsync", "fdatasync", "write") if hasattr(os, name)}
+
+    def synced(name: str) -> Callable[..., Any]:
+        def sync(fd: int) -> None:
+            plain[name](fd)
+            calls.syncs.append(fd)
+
+        return sync
+
+    def write(fd: int, data: Any) -> int:
+        length: int = plain["write"](fd, data)
+        calls.written.append(length)
+        return length
+
+    for name in plain:
+        setattr(os, name, write if name == "write" else synced(name))
+    try:
+        yield calls
+    finally:
+        for name, function in plain.items():
+            setattr(os, name, function)
+
+
+def say(text: str) -> None:
+    """Progress, for whoever waits; figures go to standard output."""
+    print(f"  {text}", file=sys.stderr, flush=True)
