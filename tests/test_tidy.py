@@ -1,0 +1,173 @@
+"""The rules that the code keeps: layers, purity, sizes, names and calls that are not allowed."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src"
+#: Imports go down only. A package that is not listed here has no place yet, and that fails too.
+LAYERS = {
+    "errors": 0,
+    "core": 1,
+    "store": 2,
+    "objects": 2,
+    "documents": 2.5,  # the document of hybrid workflows is a file of its own
+    "views": 2,
+    "config": 2,
+    "process": 2,
+    "engine": 3,
+    "doctor": 4,
+    "hooks": 5,
+    "run": 5,
+    "install": 5,
+    "cli": 6,
+    "web": 6,
+    "mcp": 6,
+    "__main__": 7,
+}
+IMPURE = {"os", "io", "time", "random", "subprocess", "socket", "pathlib", "sqlite3", "secrets", "threading", "shutil"}
+CLOCKS = {"now", "utcnow", "today"}
+BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "service", "base", "misc"}
+REGISTRIES = ("pypi.org", "pythonhosted.org", "npmjs", "crates.io", "rubygems.org", "conda.io", "anaconda.org")
+MAX_LINES = 400
+
+MODULES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path.read_text()
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def package(name: str) -> str | None:
+    """`core` of `detent.core.graph`; none for `detent` itself, which only has the version."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "detent" and len(parts) > 1 else None
+
+
+def layer_problems(name: str, tree: ast.AST) -> list[str]:
+    here = package(name)
+    if here is None:
+        return []
+    used = {package(other) for other in imports(tree)} - {None, here, "__version__"}
+    unknown = [other for other in used if other not in LAYERS]
+    return [f"{name}: {other} has no layer" for other in (*unknown, *([here] if here not in LAYERS else []))] + [
+        f"{name} imports {other}" for other in sorted(used - set(unknown)) if LAYERS[other] >= LAYERS[here]
+    ]
+
+
+def purity_problems(tree: ast.AST) -> list[str]:
+    used = {name.split(".")[0] for name in imports(tree)} & IMPURE
+    clocks = [
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.attr in CLOCKS and node.value.id in ("datetime", "date")
+    ]
+    calls = [
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("open", "print", "input")
+    ]
+    return [*sorted(used), *clocks, *calls]
+
+
+def catches_everything(tree: ast.AST) -> list[int]:
+    """Lines with a bare `except`, or one of `Exception`; `BaseException` is fine if it is raised again."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        if node.type is None
+        or (isinstance(node.type, ast.Name) and node.type.id == "Exception")
+        or (
+            isinstance(node.type, ast.Name)
+            and node.type.id == "BaseException"
+            and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+        )
+    ]
+
+
+def test_there_is_something_to_look_at():
+    assert len(MODULES) > 30
+
+
+def test_imports_go_down_only():
+    assert [problem for name, text in MODULES.items() for problem in layer_problems(name, ast.parse(text))] == []
+
+
+def test_the_core_knows_no_clock_no_files_and_no_chance():
+    core = {name: text for name, text in MODULES.items() if name.startswith("detent.core")}
+
+    assert core
+    assert [(name, problem) for name, text in core.items() for problem in purity_problems(ast.parse(text))] == []
+
+
+def test_every_module_is_short():
+    lengths = {name: len(text.splitlines()) for name, text in MODULES.items()}
+
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_every_module_says_what_it_is_for():
+    said = {name: ast.get_docstring(ast.parse(text)) for name, text in MODULES.items() if text.strip()}
+
+    assert [name for name, docstring in said.items() if not docstring] == []
+
+
+def test_no_module_is_named_for_nothing_in_particular():
+    assert [name for name in MODULES if BANNED_NAMES & set(name.split("."))] == []
+
+
+OUTERMOST = {"detent.cli.main", "detent.hooks.fast"}
+
+
+def test_only_the_outermost_boundaries_catch_everything():
+    found = {name: catches_everything(ast.parse(text)) for name, text in MODULES.items() if name not in OUTERMOST}
+
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_no_package_registry_is_named():
+    assert [(name, host) for name, text in MODULES.items() for host in REGISTRIES if host in text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("detent.core.graph", "import detent.store.files", "detent.core.graph imports store"),
+        ("detent.core.graph", "from detent.engine import project", "detent.core.graph imports engine"),
+        ("detent.store.files", "def f():\n    import detent.documents.x", "detent.store.files imports documents"),
+        ("detent.engine.project", "from detent import cli", "detent.engine.project imports cli"),
+        ("detent.errors", "from detent.core import slug", "detent.errors imports core"),
+        ("detent.core.graph", "from detent.nowhere import x", "detent.core.graph: nowhere has no layer"),
+        ("detent.nowhere", "", "detent.nowhere: nowhere has no layer"),
+    ],
+)
+def test_an_import_that_goes_up_is_noticed(name, text, problem):
+    assert layer_problems(name, ast.parse(text)) == [problem]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import time", "from os import path", "import os.path", "datetime.now(UTC)", "date.today()", "open('x')"],
+)
+def test_impurity_is_noticed(text):
+    assert purity_problems(ast.parse(text))
+
+
+@pytest.mark.parametrize("kind", ["except:", "except Exception:", "except Exception as e:", "except BaseException:"])
+def test_catching_everything_is_noticed(kind):
+    assert catches_everything(ast.parse(f"try:\n    pass\n{kind}\n    pass"))
+    assert not catches_everything(ast.parse("try:\n    pass\nexcept BaseException:\n    raise"))
