@@ -306,7 +306,7 @@ def test_what_is_guarded_is_denied_while_the_state_is_in_doubt(damaged, tool, in
     denied = damaged.before(tool, **inputs).denied
 
     assert denied is not None
-    assert "detent doctor" in denied or "detent release" in denied
+    assert any(way in denied for way in ("detent doctor", "detent release", "a person do it"))
 
 
 @pytest.mark.parametrize(("tool", "inputs"), ORDINARY)

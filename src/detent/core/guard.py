@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from detent.core.standing import Json
 
+WAY_ROUND = "use detent for that, or let a person do it in a terminal of their own"
 RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 LEAVE = (*ADVANCE, *HAND_OVER)
 #: What an agent does not decide: to approve, to leave work out, to end it, or to be rid of Detent.
@@ -61,7 +62,7 @@ def _guarded_files(scene: Scene) -> "str | None":
         targets = [(path, call["tool"]) for path in call["paths"]]
     for path, how, kind in guarded_hits(targets, scene.root):
         if kind != "document" or call["kind"] == "shell":
-            return f"{how} would write {path}, which is {_WHAT[kind]}; use detent for that, or ask a person. {RELEASE}"
+            return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
     return None
 
 
