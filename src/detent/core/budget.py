@@ -56,12 +56,6 @@ def spent(
     ]
 
 
-def overall_status(session: Session, phase: str, now: datetime) -> BudgetStatus:
-    order = list(BudgetStatus)
-    found = [budget_status(used, limit) for _, used, limit in spent(session, phase, now)]
-    return max(found, key=order.index)
-
-
 def budget_escalation(
     session: Session, phase: str, now: datetime, more: Tokens = Tokens()
 ) -> tuple[EscalationRaised, ...]:

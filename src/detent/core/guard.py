@@ -53,14 +53,13 @@ def _guarded_files(scene: Scene) -> "str | None":
     call = scene.call
     if call["kind"] not in ("shell", "write") or _is_harmless(call):
         return None
-    from detent.core.guarded import guarded_hits  # noqa: PLC0415 - most calls never need it
-    from detent.core.shell import write_targets  # noqa: PLC0415
+    from detent.core.guarded import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
 
     if call["kind"] == "shell":
-        targets = write_targets(call["command"], call["cwd"], home=call["home"])
+        hits = command_hits(call["command"], call["cwd"], scene.root, home=call["home"])
     else:
-        targets = [(path, call["tool"]) for path in call["paths"]]
-    for path, how, kind in guarded_hits(targets, scene.root):
+        hits = guarded_hits([(path, call["tool"]) for path in call["paths"]], scene.root)
+    for path, how, kind in hits:
         if kind != "document" or call["kind"] == "shell":
             return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
     return None

@@ -10,11 +10,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     Call = dict[str, Any]
-    Exists = Callable[[str], bool]
 
 _TODO_LISTS = ("TodoWrite", "write_todos", "update_plan")
 #: What the names of guarded files have in common, for when nothing better than looking for them is possible.

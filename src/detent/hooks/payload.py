@@ -2,11 +2,9 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     Call = dict[str, Any]
-    Exists = Callable[[str], bool]
 
 EVENTS = {
     "SessionStart": "session_start",

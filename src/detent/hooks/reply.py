@@ -2,14 +2,6 @@
 
 from _json import encode_basestring_ascii as quote
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Call = dict[str, Any]
-    Exists = Callable[[str], bool]
-
 LIMIT = 9_000
 #: Events at which a client hands `additionalContext` to its model. At the end of a turn or of an agent it would be
 #: taken for a wish to go on, or ignored; there and everywhere else a message for the person is all that is left.
