@@ -11,7 +11,7 @@ from detent.core.commands import Begin, Command, Finish, Redo
 from detent.core.evolve import MAX_NOTES
 from detent.core.graph import Phase, Workflow, chain
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.engine.handle import SessionHandle
 from detent.engine.project import Project, init_project, open_project
 

@@ -11,8 +11,9 @@ from detent.core.decide import decide_start
 from detent.core.events import Commit, Event, Options, PhaseRedone
 from detent.core.evolve import evolve, fingerprint
 from detent.core.graph import Phase, Workflow
-from detent.core.session import Discovery, PhaseState, Session
-from detent.core.transition import Status
+from detent.core.phase_state import PhaseState
+from detent.core.session import Discovery, Session
+from detent.core.status import Status
 from detent.engine.project import init_project
 
 NOON = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)

@@ -13,7 +13,7 @@ LAYERS = {
     "errors": 0,
     "core": 1,
     "store": 2,
-    "objects": 2,
+    "objects": 2.5,
     "documents": 2.5,  # the document of hybrid workflows is a file of its own
     "views": 2,
     "config": 2,

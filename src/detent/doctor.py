@@ -14,7 +14,7 @@ import msgspec
 from detent.config.place import STATE
 from detent.core.evolve import evolve, fingerprint
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents import session as session_document
 from detent.documents.state import history_entry, mirror_violations
 from detent.engine import history

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from detent.core.evolve import evolve, fingerprint
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.doctor import check
 from detent.engine.project import open_project
 from detent.errors import DetentError

@@ -6,7 +6,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.state import read, running
 from detent.engine.handle import SessionHandle
 from detent.engine.project import Project

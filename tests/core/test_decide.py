@@ -18,8 +18,8 @@ from detent.core.events import (
 from detent.core.evolve import evolve
 from detent.core.limits import MAX_ARTIFACTS, MAX_ERROR, MAX_PATH, MAX_REASON, MAX_SUMMARY, MAX_TASK
 from detent.core.session import SessionStatus
+from detent.core.status import Status
 from detent.core.token import Token, parse_token
-from detent.core.transition import Status
 from detent.errors import DetentError, Invalid, NotFound, Refused
 from tests.factories import NOON, after, commit, diamond, opened, row, session_at, start, workflow
 

@@ -6,7 +6,7 @@ import pytest
 from detent.core.events import Discovery
 from detent.core.graph import Phase, Workflow
 from detent.core.handover import DISCOVERY_FRESH, expected_paths, handover
-from detent.core.transition import Status
+from detent.core.status import Status
 from tests.factories import NOON, diamond, opened, session_at, workflow
 
 DONE, SKIPPED = Status.COMPLETED, Status.SKIPPED

@@ -6,18 +6,11 @@ import pytest
 
 from detent.core.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
 from detent.core.decide import decide, decide_start
-from detent.core.events import (
-    DocumentAdopted,
-    ImportedPhase,
-    PhaseBegun,
-    PhasesImported,
-    SessionCompleted,
-    TailDropped,
-    Tokens,
-)
+from detent.core.events import DocumentAdopted, ImportedPhase, PhaseBegun, PhasesImported, SessionCompleted, TailDropped
 from detent.core.evolve import MAX_NOTES, evolve, fingerprint
+from detent.core.phase_state import Tokens
 from detent.core.session import SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.errors import Corrupt
 from tests.factories import NOON, after, commit, diamond, opened, session_at, start, workflow
 

@@ -6,8 +6,8 @@ import pytest
 
 from detent.core.graph import Phase, Workflow
 from detent.core.obstacle import obstacles
+from detent.core.status import Status
 from detent.core.timeout import overdue
-from detent.core.transition import Status
 from tests.factories import NOON, session_at
 
 LIMITED = Workflow(name="one", phases=(Phase(key="a", title="A", agent="a-agent", timeout_minutes=90),))

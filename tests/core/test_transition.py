@@ -17,7 +17,8 @@ from detent.core.events import (
     PhaseSkipped,
 )
 from detent.core.evolve import evolve, fingerprint
-from detent.core.transition import TRANSITIONS, Status
+from detent.core.status import Status
+from detent.core.transition import TRANSITIONS
 from detent.errors import Corrupt, Refused
 from tests.factories import NOON, commit, session_at, workflow
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.session import SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.workflow import (
     ARCHIVE,
     MARKDOWN,

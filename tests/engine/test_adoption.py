@@ -5,7 +5,7 @@ import json
 import pytest
 
 from detent.core.events import DocumentAdopted, PhaseBegun, PhaseFailed, PhaseFinished, SessionCompleted
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.doctor import check
 from detent.engine.project import open_project
 from tests.factories import diamond, row

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from detent import doctor
 from detent.core.evolve import fingerprint
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.engine import behind
 from detent.engine import replica as replica_module
 from detent.engine.project import open_project

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.events import Tokens
 from detent.core.evidence import Verdict
+from detent.core.phase_state import Tokens
 from detent.engine.project import open_project
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 from tests.factories import TickingClock

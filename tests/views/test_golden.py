@@ -6,7 +6,7 @@ import pytest
 
 from detent.core.handover import handover
 from detent.core.obstacle import obstacles
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.state.entry import history_entry
 from detent.views.footer import idle_text
 from detent.views.graph import graph_text, mermaid, statuses

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.graph import Phase, Workflow, chain
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.graph import graph_text, mermaid
 from detent.views.paper import Paper
 from detent.views.rails import Rail, drawn_followers, rails

@@ -10,7 +10,7 @@ from detent.cli.request import Request, is_active
 from detent.cli.verb import TEXT, one_phase_argument, phase_argument, session_option, verb
 
 if TYPE_CHECKING:
-    from detent.core.events import Tokens
+    from detent.core.phase_state import Tokens
     from detent.engine.results import Begun, Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -165,7 +165,7 @@ def _from_here(request: Request, paths: tuple[str, ...]) -> list[str]:
 
 
 def _tokens(ending: _Ending) -> "Tokens":
-    from detent.core.events import Tokens
+    from detent.core.phase_state import Tokens
 
     return Tokens(input=ending["tokens_in"], output=ending["tokens_out"])
 

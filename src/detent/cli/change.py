@@ -10,7 +10,7 @@ from detent.cli.verb import TEXT, phases_argument, session_option, verb
 
 if TYPE_CHECKING:
     from detent.core.events import Event
-    from detent.core.transition import Status
+    from detent.core.status import Status
     from detent.engine.results import Outcome
 
 
@@ -89,7 +89,7 @@ def _answer(request: Request, outcome: "Outcome", *, active: bool) -> None:
 def _done(events: "tuple[Event, ...]") -> "list[tuple[Status, str]]":
     from detent.core.describe import describe
     from detent.core.events import PhaseSkipped, SessionCancelled, SessionCompleted
-    from detent.core.transition import Status
+    from detent.core.status import Status
 
     led_to = {
         PhaseSkipped: Status.SKIPPED,

@@ -82,7 +82,7 @@ class _Made:
     """A new session, and what its first phase is given."""
 
     def __init__(self, project: "Project", handle: "SessionHandle") -> None:
-        from detent.core.transition import Status
+        from detent.core.status import Status
 
         self.state = handle.state
         self.now = local_now(project)

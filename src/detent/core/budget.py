@@ -6,7 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from detent.core.events import Budget, EscalationRaised, Tokens
+from detent.core.events import Budget, EscalationRaised
+from detent.core.phase_state import Tokens
 from detent.core.session import Session
 
 APPROACHING = 0.8

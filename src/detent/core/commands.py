@@ -2,9 +2,10 @@
 
 import msgspec
 
-from detent.core.events import Discovery, Options, PhasesImported, Tokens
+from detent.core.events import Discovery, Options, PhasesImported
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
+from detent.core.phase_state import Tokens
 from detent.core.token import Token
 
 

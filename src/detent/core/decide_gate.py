@@ -37,7 +37,7 @@ from detent.core.gate_state import gate_after
 from detent.core.judge import breaks_protected, falls_short
 from detent.core.limits import MAX_REASON, check_text, cut
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.errors import Invalid, NotFound, Refused
 
 DECISIONS = ("continue", "review", "redo")

@@ -40,7 +40,8 @@ from detent.core.limits import (
 )
 from detent.core.phase_key import normalize_phase_key
 from detent.core.session import Session
-from detent.core.transition import TRANSITIONS, Status
+from detent.core.status import Status
+from detent.core.transition import TRANSITIONS
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 
 

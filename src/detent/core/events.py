@@ -7,18 +7,11 @@ import msgspec
 
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
+from detent.core.phase_state import Tokens
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     pass
-
-
-class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Model tokens that an attempt used."""
-
-    input: int = 0
-    output: int = 0
-    cost: float = 0.0
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):

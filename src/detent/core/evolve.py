@@ -38,13 +38,14 @@ from detent.core.events import (
     SessionCompleted,
     SessionStarted,
     TailDropped,
-    Tokens,
     VoteCast,
 )
 from detent.core.evidence import Delegated, GateState
 from detent.core.gate_state import gate_after
-from detent.core.session import Escalation, Note, PhaseState, Session, SessionStatus
-from detent.core.transition import TRANSITIONS, Status
+from detent.core.phase_state import PhaseState, Tokens
+from detent.core.session import Escalation, Note, Session, SessionStatus
+from detent.core.status import Status
+from detent.core.transition import TRANSITIONS
 from detent.errors import Corrupt
 
 #: Entries of the session's own history that are kept in the state; the journal keeps all.

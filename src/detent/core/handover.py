@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 
 DISCOVERY_FRESH = timedelta(hours=24)
 ARTIFACT_ROOT = "docs/requirements"

@@ -21,7 +21,8 @@ from detent.core.gate import (
     gate_kind,
     gate_name,
 )
-from detent.core.session import PhaseState, Session
+from detent.core.phase_state import PhaseState
+from detent.core.session import Session
 
 _SHOWN = 3
 

@@ -7,8 +7,8 @@ import msgspec
 
 from detent.core.evidence import Judgement, Verdict
 from detent.core.session import Session, SessionStatus
+from detent.core.status import Status
 from detent.core.timeout import overdue
-from detent.core.transition import Status
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

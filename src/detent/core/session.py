@@ -1,6 +1,5 @@
 """A session as a value: what its events have made of it, and what follows from that."""
 
-import hashlib
 from collections import deque
 from datetime import datetime
 from enum import StrEnum
@@ -8,58 +7,18 @@ from typing import Any
 
 import msgspec
 
-from detent.core.events import Discovery, Options, Tokens
-from detent.core.evidence import Delegated, GateState
+from detent.core.events import Discovery, Options
 from detent.core.graph import Workflow
 from detent.core.once import once
+from detent.core.phase_state import PhaseState
+from detent.core.status import Status
 from detent.core.token import Token
-from detent.core.transition import Status
-
-_encode = msgspec.json.Encoder().encode
 
 
 class SessionStatus(StrEnum):
     ACTIVE = "active"
     COMPLETED = "completed"
     CANCELLED = "cancelled"
-
-
-class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """What has become of one phase. Times are of the live or last attempt, but `started` is of the first."""
-
-    status: Status = Status.PENDING
-    attempt: int = 0
-    fence: int = 0
-    agent: str = ""
-    started: datetime | None = None
-    begun: datetime | None = None
-    completed: datetime | None = None
-    gate_passed: datetime | None = None
-    summary: str | None = None
-    artifacts: tuple[str, ...] = ()
-    deliverables: tuple[str, ...] = ()
-    context: str = ""
-    error: str | None = None
-    skip_reason: str | None = None
-    tokens: Tokens = Tokens()
-    #: By gate name; an attempt starts with none.
-    gates: dict[str, GateState] = {}
-    delegations: tuple[Delegated, ...] = ()
-    #: Manifest of the protected tests as they were when the phase was first begun.
-    protected: str | None = None
-    #: Where a person's review stands: pending, reviewing or done; none without supervision.
-    review: str | None = None
-    review_redos: int = 0
-    #: A person let the phase go on although a budget is exceeded.
-    budget_accepted: bool = False
-
-    @once
-    def digest(self) -> bytes:
-        return hashlib.sha256(_encode(self)).digest()
-
-    @property
-    def retries(self) -> int:
-        return max(0, self.attempt - 1)
 
 
 class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 
 
 class Overdue(msgspec.Struct, frozen=True, kw_only=True):

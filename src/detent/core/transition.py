@@ -3,8 +3,6 @@
 Rows may be added freely. Removing one would make old journals unreadable and needs a new journal format.
 """
 
-from enum import StrEnum
-
 from detent.core.events import (
     PhaseBegun,
     PhaseEvent,
@@ -14,22 +12,7 @@ from detent.core.events import (
     PhaseReset,
     PhaseSkipped,
 )
-
-
-class Status(StrEnum):
-    """Where a phase stands."""
-
-    PENDING = "pending"
-    IN_PROGRESS = "in_progress"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether what follows may begin."""
-        return self in (Status.COMPLETED, Status.SKIPPED)
-
+from detent.core.status import Status
 
 TRANSITIONS: dict[tuple[Status, type[PhaseEvent]], Status] = {
     (Status.PENDING, PhaseBegun): Status.IN_PROGRESS,

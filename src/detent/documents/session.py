@@ -3,7 +3,7 @@
 from typing import Any
 
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.state.writing import current_phase, stamp
 
 NAME = "workflow-session.json"

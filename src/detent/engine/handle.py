@@ -30,16 +30,17 @@ from detent.core.commands import (
 from detent.core.decide import decide
 from detent.core.decide_gate import find_gate
 from detent.core.decide_phase import known_phase, live_phase
-from detent.core.events import Commit, PhaseBegun, PhaseRedone, Tokens
+from detent.core.events import Commit, PhaseBegun, PhaseRedone
 from detent.core.evidence import Facts, Judgement, Verdict
 from detent.core.gate import Constitution, Tests, gate_name
 from detent.core.handover import Handover, expected_paths, handover
 from detent.core.judge import judgements
 from detent.core.limits import MAX_SUMMARY
 from detent.core.obstacle import Obstacle, obstacles
+from detent.core.phase_state import Tokens
 from detent.core.session import Session, SessionStatus
+from detent.core.status import Status
 from detent.core.token import Token, parse_token
-from detent.core.transition import Status
 from detent.engine.results import Begun, Outcome
 from detent.errors import DetentError, Refused
 from detent.store.port import START

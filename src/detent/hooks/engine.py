@@ -10,7 +10,7 @@ from detent.core.intent import agent_name, target_phase
 from detent.core.runner import runner
 from detent.core.session import Session
 from detent.core.shell import simple_commands
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents import state as state_document
 from detent.documents import workflow as workflow_document
 from detent.engine.handle import SessionHandle

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from detent.core.evidence import Judgement, Verdict
 from detent.core.handover import Handover
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 
 _MARKS = {
     Status.PENDING: "[ ]",

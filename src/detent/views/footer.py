@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.elapsed import elapsed, moment
 from detent.views.paper import Paper
 from detent.views.step import MOST_SHOWN, START, command_lines, upcoming

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from detent.core.graph import Phase, Workflow
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.paper import Paper
 from detent.views.rails import is_chain, rails
 from detent.views.status import own_title

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from detent.core.budget import usual
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.elapsed import duration
 from detent.views.paper import Paper
 

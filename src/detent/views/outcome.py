@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from detent.core.handover import Handover, Passed
 from detent.core.session import Session, SessionStatus
+from detent.core.status import Status
 from detent.core.token import Token
-from detent.core.transition import Status
 from detent.views.elapsed import elapsed
 from detent.views.header import bar_line, standing
 from detent.views.paper import Paper

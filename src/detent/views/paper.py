@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from detent.core.transition import Status
+from detent.core.status import Status
 
 LEAST_WIDTH = 40
 _JOINER, _EMOJI_FORM = "\u200d", "\ufe0f"

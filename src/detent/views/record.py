@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.step import next_commands, progress
 
 

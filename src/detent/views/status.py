@@ -6,8 +6,9 @@ from datetime import datetime
 import msgspec
 
 from detent.core.graph import Phase
-from detent.core.session import PhaseState, Session
-from detent.core.transition import Status
+from detent.core.phase_state import PhaseState
+from detent.core.session import Session
+from detent.core.status import Status
 from detent.views.elapsed import elapsed
 from detent.views.footer import footer_lines
 from detent.views.header import header_lines

@@ -1,7 +1,7 @@
 """What can be typed next, exactly."""
 
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.paper import Paper
 
 #: Of phases that are all alike, such as those that could begin, so many are listed for people.

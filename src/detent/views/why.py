@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from detent.core.obstacle import Obstacle
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.views.paper import Paper
 from detent.views.step import command_lines
 

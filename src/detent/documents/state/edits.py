@@ -12,7 +12,7 @@ from detent.core.events import Event
 from detent.core.evidence import Facts
 from detent.core.evolve import apply
 from detent.core.session import Session
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.state.rules import Violation, check_write
 from detent.documents.state.shape import Document, mapping, sequence
 from detent.documents.state.writing import running

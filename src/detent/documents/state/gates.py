@@ -9,7 +9,8 @@ import msgspec
 from detent.core.evidence import NOTHING_KNOWN, GateState, Receipt, Result, Verdict
 from detent.core.gate import Artifacts, Constitution, Elicitation, Gate, Tests, gate_kind, gate_name
 from detent.core.judge import judge
-from detent.core.session import PhaseState, Session
+from detent.core.phase_state import PhaseState
+from detent.core.session import Session
 from detent.documents.state.shape import Document
 
 _WORDS = {

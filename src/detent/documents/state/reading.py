@@ -21,7 +21,7 @@ from detent.core.graph import Phase, Workflow, problems
 from detent.core.phase_key import normalize_phase_key
 from detent.core.session import Session
 from detent.core.slug import session_id
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.state.shape import Document, mapping, number, sequence
 from detent.documents.state.stamp import parse_stamp
 from detent.documents.state.supervised import supervised

@@ -3,7 +3,7 @@
 from typing import Any
 
 from detent.core.session import Session, SessionStatus
-from detent.core.transition import Status
+from detent.core.status import Status
 from detent.documents.workflow.shape import status_of, workflow_id
 
 _STATUS = {

@@ -1,0 +1,58 @@
+"""What has become of one phase, as a value."""
+
+import hashlib
+from datetime import datetime
+
+import msgspec
+
+from detent.core.evidence import Delegated, GateState
+from detent.core.once import once
+from detent.core.status import Status
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Model tokens that an attempt used."""
+
+    input: int = 0
+    output: int = 0
+    cost: float = 0.0
+
+
+class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """What has become of one phase. Times are of the live or last attempt, but `started` is of the first."""
+
+    status: Status = Status.PENDING
+    attempt: int = 0
+    fence: int = 0
+    agent: str = ""
+    started: datetime | None = None
+    begun: datetime | None = None
+    completed: datetime | None = None
+    gate_passed: datetime | None = None
+    summary: str | None = None
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    error: str | None = None
+    skip_reason: str | None = None
+    tokens: Tokens = Tokens()
+    #: By gate name; an attempt starts with none.
+    gates: dict[str, GateState] = {}
+    delegations: tuple[Delegated, ...] = ()
+    #: Manifest of the protected tests as they were when the phase was first begun.
+    protected: str | None = None
+    #: Where a person's review stands: pending, reviewing or done; none without supervision.
+    review: str | None = None
+    review_redos: int = 0
+    #: A person let the phase go on although a budget is exceeded.
+    budget_accepted: bool = False
+
+    @once
+    def digest(self) -> bytes:
+        return hashlib.sha256(_encode(self)).digest()
+
+    @property
+    def retries(self) -> int:
+        return max(0, self.attempt - 1)
