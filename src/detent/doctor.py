@@ -1,6 +1,7 @@
 """The invariants, checked against what is really on disk; the same checks end every test.
 
-I1 journal and chain · I2 documents · I3 marker · I4 needs · I5 evidence · I6 redundant fields agree · I10 replay.
+I1 journal and chain · I2 documents · I3 marker · I4 needs · I5 evidence · I6 redundant fields agree · I7 objects ·
+I10 replay.
 Looking never changes anything; `fix` rebuilds what can be rebuilt and leaves the rest to people.
 """
 
@@ -16,8 +17,9 @@ from detent.core.evolve import evolve, fingerprint
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 from detent.documents import session as session_document
+from detent.documents.checkpoint import INDEX, INTENT
 from detent.documents.state import history_entry, mirror_violations
-from detent.engine import history
+from detent.engine import checkpoint_files, history
 from detent.engine.adopt import STATE_DOCUMENT
 from detent.engine.keeper import MARKER
 from detent.engine.project import Project
@@ -28,6 +30,9 @@ from detent.store.port import PROJECT, START
 ERROR, WARNING = "error", "warning"
 #: Where the hook counts its failures.
 HOOK_FAILURES = "hook-failures.log"
+#: Objects are hashed one by one up to this much of them; `detent checkpoint verify` hashes all.
+HASHED_BYTES = 64 * 1024 * 1024
+_LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +57,7 @@ def check(project: Project) -> list[Finding]:
     findings.extend(_check_markers(project, folded))
     findings.extend(_check_documents(project, folded))
     findings.extend(_check_history(project, folded))
+    findings.extend(_check_checkpoints(project, folded))
     findings.extend(_check_hooks(project))
     return findings
 
@@ -125,6 +131,38 @@ def _unmarked(project: Project) -> str | None:
     flow = document.get("active_workflow") if isinstance(document, dict) else None
     name = flow.get("session_id") if isinstance(flow, dict) else None
     return name if name in project.store.sessions() else None
+
+
+def _check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
+    """That every file of every checkpoint can be got back, and that the checkpoints' own documents tell the truth."""
+    if project.store.get(INTENT) is not None:
+        yield _finding("I7", INTENT, "a rollback was interrupted", "any command that changes something finishes it")
+    for name, session in folded.items():
+        if session.checkpoint is None:
+            continue
+        seen: set[str] = set()
+        for position in project.checkpoints.positions(name):
+            try:
+                missing = project.checkpoints.missing(position.event.tree.manifest, seen)
+            except DetentError as error:
+                missing = [error.message]
+            if missing:
+                listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+                yield _finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
+        yield from _check_checkpoint_files(project, name)
+    if project.checkpoints.stored_bytes() <= HASHED_BYTES:
+        for damaged in project.checkpoints.objects.verify():
+            yield _finding("I7", damaged.digest or damaged.where, f"{damaged.where}: {damaged.reason}", _LOST_OBJECT)
+
+
+def _check_checkpoint_files(project: Project, name: str) -> Iterator[Finding]:
+    for file, wanted in checkpoint_files.expected(project.store, name, project.checkpoints.files):
+        found = project.store.get(file)
+        if found != wanted:
+            what = "is missing" if found is None else "is not what the journal says"
+            yield _finding("I2", file, what, "detent doctor --fix")
+    if not checkpoint_files.is_indexed(project.store, name):
+        yield _finding("I2", INDEX, f"it does not have the checkpoints of {name}", "detent doctor --fix")
 
 
 def _check_hooks(project: Project) -> Iterator[Finding]:

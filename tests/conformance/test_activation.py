@@ -199,7 +199,7 @@ def test_begin_is_one_journal_line_and_one_version(project: Project, disk: Disk)
 
     *unchanged, added = disk.journal(handle.id)
     assert unchanged == before
-    assert [event["type"] for event in added["events"]] == ["phase_begun"]
+    assert [event["type"] for event in added["events"]] == ["phase_begun", "checkpoint_taken"]
     assert disk.state()["state_version"] == version + 1
 
 

@@ -175,7 +175,11 @@ def test_a_write_that_is_new_enough_is_adopted(project: Project, disk: Disk, ahe
     record = disk.state()["phases"]["01-requirements"]
     assert (adoption.adopted, adoption.reasons) == (True, ())
     assert (record["status"], record["summary"]) == ("completed", "written by hand")
-    assert [event["type"] for event in disk.journal(handle.id)[-1]["events"]] == ["document_adopted", "phase_finished"]
+    assert [event["type"] for event in disk.journal(handle.id)[-1]["events"]] == [
+        "document_adopted",
+        "phase_finished",
+        "checkpoint_taken",
+    ]
 
 
 @pytest.mark.req("AC-011e")

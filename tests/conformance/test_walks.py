@@ -184,4 +184,8 @@ def test_a_begin_torn_by_a_power_cut_never_happened(project: Project, disk: Disk
 
     assert seen == "pending"
     assert disk.state()["phases"][SECOND]["status"] == "in_progress"
-    assert [event["type"] for event in disk.journal(handle.id)[-1]["events"]] == ["tail_dropped", "phase_begun"]
+    assert [event["type"] for event in disk.journal(handle.id)[-1]["events"]] == [
+        "tail_dropped",
+        "phase_begun",
+        "checkpoint_taken",
+    ]

@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from detent.core.events import DocumentAdopted, PhaseBegun, PhaseFailed, PhaseFinished, SessionCompleted
+from detent.core.events import (
+    CheckpointTaken,
+    DocumentAdopted,
+    PhaseBegun,
+    PhaseFailed,
+    PhaseFinished,
+    SessionCompleted,
+)
 from detent.core.status import Status
 from detent.doctor import check
 from detent.engine.project import open_project
@@ -51,7 +58,7 @@ def test_a_phase_marked_completed_is_finished_with_what_was_written(project, han
     state = handle.state.phases["a"]
     assert (state.status, state.summary, state.artifacts) == (Status.COMPLETED, "done by hand", ("x.md",))
     last = list(handle.log())[-1]
-    assert [type(event) for event in last.events] == [DocumentAdopted, PhaseFinished]
+    assert [type(event) for event in last.events] == [DocumentAdopted, PhaseFinished, CheckpointTaken]
     assert last.by == "tester"
 
 
@@ -90,7 +97,14 @@ def test_a_pending_phase_marked_completed_was_begun_and_finished(project, handle
     project.settle()
 
     last = list(handle.log())[-1]
-    assert [type(event) for event in last.events] == [DocumentAdopted, PhaseBegun, PhaseFinished, SessionCompleted]
+    assert [type(event) for event in last.events] == [
+        DocumentAdopted,
+        PhaseBegun,
+        CheckpointTaken,
+        PhaseFinished,
+        SessionCompleted,
+        CheckpointTaken,
+    ]
     assert project.active() is None
     assert len(project.history()) == 1
 
@@ -109,7 +123,7 @@ def test_several_phases_may_be_edited_at_once(project, state_file):
 
     assert adoption.adopted
     assert [str(handle.state.phases[key].status) for key in "abcd"] == ["completed", "completed", "failed", "pending"]
-    assert [type(event) for event in list(handle.log())[-1].events][-1] is PhaseFailed
+    assert [type(event) for event in list(handle.log())[-1].events][-2:] == [PhaseFailed, CheckpointTaken]
 
 
 def test_an_edit_that_only_changes_the_layout_is_taken_without_a_commit(project, handle, state_file):

@@ -148,6 +148,7 @@ class StateDocument(msgspec.Struct, kw_only=True):
     active_agent: str | None
     active_workflow: ActiveWorkflow | None
     phases: dict[str, PhaseRecord]
+    phase_artifacts: dict[str, list[str]]
     pending_escalations: list[Any]
     history: list[HistoryNote]
     workflow_history: list[HistoryEntry]

@@ -1,6 +1,6 @@
 """The shape of `detent.toml`; the workflows that come with Detent are files of the same shape."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -54,12 +54,22 @@ class ProjectSettings(_Table, frozen=True, kw_only=True):
     path: str
 
 
+class CheckpointSettings(_Table, frozen=True, kw_only=True):
+    #: The whole tree, only the artifacts that phases declare, or nothing.
+    capture: Literal["tree", "declared", "off"] = "tree"
+    #: Patterns as in .gitignore, relative to the project: what comes from elsewhere and can be got again.
+    exclude: tuple[str, ...] = ("node_modules/", ".venv/", "__pycache__/")
+    max_file_mb: Annotated[int, msgspec.Meta(ge=1)] = 100
+    compress: bool = False
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: Off lets every phase be finished without evidence; each session keeps what held when it started.
     gates: Literal["strict", "off"] = "strict"
     supervised: Supervised | None = None
     #: Limits, or the name of a tier of them.
     budget: Budget | Literal["light", "standard", "epic"] | None = None
+    checkpoint: CheckpointSettings = CheckpointSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

@@ -1,11 +1,15 @@
 """What can be asked for. Imperative; `decide` answers each with events or a refusal."""
 
+from datetime import datetime
+
 import msgspec
 
-from detent.core.events import Discovery, Options, PhasesImported
+from detent.core.checkpoint import Tree
+from detent.core.events import CheckpointTaken, Discovery, Options, PhasesImported
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
-from detent.core.phase_state import Tokens
+from detent.core.phase_state import Tokens, ToolUse
+from detent.core.session import Session
 from detent.core.token import Token
 
 
@@ -28,6 +32,9 @@ class Start(_Command, frozen=True, kw_only=True):
     options: Options = Options()
     #: Digest of the manifest of the first phase's protected tests as they are now.
     protected: str | None = None
+    #: The files as they are now, where checkpoints are taken.
+    tree: Tree | None = None
+    now: datetime | None = None
 
 
 class Import(_Command, frozen=True, kw_only=True):
@@ -56,6 +63,7 @@ class Finish(_Command, frozen=True, kw_only=True):
     deliverables: tuple[str, ...] = ()
     context: str = ""
     tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
     merged_commit: str | None = None
 
 
@@ -65,6 +73,7 @@ class Fail(_Command, frozen=True, kw_only=True):
     error: str
     artifacts: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
 
 
 class Redo(_Command, frozen=True, kw_only=True):
@@ -165,6 +174,31 @@ class Review(_Command, frozen=True, kw_only=True):
     note: str = ""
 
 
+class TakeCheckpoint(_Command, frozen=True, kw_only=True):
+    """Take a checkpoint of the present, whatever it is between."""
+
+    note: str = ""
+
+
+class Rollback(_Command, frozen=True, kw_only=True):
+    """Go back to a checkpoint. The files stand restored already, and are put back if this is refused."""
+
+    to: CheckpointTaken
+    #: The session as the checkpoint's commit left it.
+    past: Session
+    #: The version that all of this was worked out for.
+    version: int
+    #: The files before and after; the same where none are restored.
+    before: Tree
+    after: Tree
+    archive: str | None = None
+    files: int = 0
+    paths: tuple[str, ...] = ()
+    #: Everything stands again as it did, not only what the checkpoint's phase builds on.
+    undoes: str | None = None
+
+
 PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
 GateCommand = CheckGate | Answer | Approve | Override | Launch | Land | Escalate | Resolve | Review
-Command = PhaseCommand | GateCommand
+CheckpointCommand = TakeCheckpoint | Rollback
+Command = PhaseCommand | GateCommand | CheckpointCommand

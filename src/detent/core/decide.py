@@ -1,7 +1,8 @@
 """Whether a command is allowed, and what it makes happen: the one entrance to the rules."""
 
 from detent.core.budget import budget_escalation
-from detent.core.commands import Begin, Cancel, Command, Complete, Fail, Finish, Redo, Skip
+from detent.core.commands import Begin, Cancel, Command, Complete, Fail, Finish, Redo, Rollback, Skip, TakeCheckpoint
+from detent.core.decide_checkpoint import checkpoints, decide_checkpoint
 from detent.core.decide_gate import decide_gate
 from detent.core.decide_phase import decide_import, decide_phase, decide_start
 from detent.core.events import EscalationRaised, Event, PhaseFailed, PhaseFinished, SessionCompleted
@@ -14,16 +15,21 @@ __all__ = ["decide", "decide_import", "decide_start"]
 
 def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> tuple[Event, ...]:
     """The events that `command` causes in `session`; `Refused` or `GateClosed`, and then nothing has happened."""
+    if isinstance(command, TakeCheckpoint | Rollback):
+        # Also of a session that ended: every position that it has held can be returned to.
+        return decide_checkpoint(session, command, facts)
     if session.status is not SessionStatus.ACTIVE:
         ended = f"{session.ended_at:%Y-%m-%d %H:%M}" if session.ended_at else "an unknown time"
         raise Refused(
             f"session {session.id} was {session.status} at {ended}; nothing more can happen in it",
-            way_out='detent start WORKFLOW "TASK"',
+            way_out='detent start WORKFLOW "TASK", or detent rollback to go back in this one',
         )
     if isinstance(command, Begin | Finish | Fail | Redo | Skip | Complete | Cancel):
         events = decide_phase(session, command, facts)
-        return (*events, *_over_budget(session, command, events, facts))
-    return decide_gate(session, command, facts)
+        events = (*events, *_over_budget(session, command, events, facts))
+    else:
+        events = decide_gate(session, command, facts)
+    return (*events, *checkpoints(session, events, facts))
 
 
 def _over_budget(

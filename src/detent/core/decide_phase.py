@@ -7,8 +7,10 @@ A refusal names the values and the way out, and nothing has happened.
 from collections.abc import Iterable
 from typing import assert_never
 
+from detent.core.checkpoint import Kind, Taken, checkpoint_id, checkpoint_name
 from detent.core.commands import Begin, Cancel, Complete, Fail, Finish, Import, PhaseCommand, Redo, Skip, Start
 from detent.core.events import (
+    CheckpointTaken,
     Event,
     PhaseBegun,
     PhaseEvent,
@@ -31,6 +33,7 @@ from detent.core.limits import (
     MAX_NAME,
     MAX_REASON,
     MAX_SUMMARY,
+    MAX_TOOLS,
     check_artifacts,
     check_deliverables,
     check_optional,
@@ -49,6 +52,20 @@ def decide_start(command: Start) -> tuple[Event, ...]:
     """A session opens with its first phase in progress, so no place ever shows a current phase that is pending."""
     left_out = size_phases(command.workflow.sizes, command.size, command.workflow.name)
     first = first_phase(command.workflow, command.size)
+    taken: tuple[Event, ...] = ()
+    if command.tree is not None and command.now is not None:
+        name = checkpoint_name(Kind.PRE, first, 1, 1, first=True)
+        taken = (
+            CheckpointTaken(
+                id=checkpoint_id(command.session, command.now, name),
+                name=name,
+                phase=first,
+                kind=Kind.PRE,
+                attempt=1,
+                taken=Taken.STARTED,
+                tree=command.tree,
+            ),
+        )
     return (
         _session_started(command),
         *(PhaseSkipped(phase=key, reason=f"size {command.size}") for key in left_out),
@@ -58,6 +75,7 @@ def decide_start(command: Start) -> tuple[Event, ...]:
             agent=command.workflow.by_key[first].agent,
             protected=command.protected,
         ),
+        *taken,
     )
 
 
@@ -154,6 +172,8 @@ def _finish(session: Session, command: Finish, facts: Facts) -> PhaseFinished:
         deliverables=check_deliverables(command.deliverables),
         context=check_optional("context", command.context, MAX_REASON),
         tokens=command.tokens,
+        tools=command.tools[-MAX_TOOLS:],
+        tools_dropped=max(0, len(command.tools) - MAX_TOOLS),
     )
     _check_legal(session, event)
     _check_gates(session, phase, facts)
@@ -168,6 +188,8 @@ def _fail(session: Session, command: Fail) -> PhaseFailed:
         error=cut(check_text("an error", command.error, None), MAX_ERROR),
         artifacts=check_artifacts(command.artifacts),
         tokens=command.tokens,
+        tools=command.tools[-MAX_TOOLS:],
+        tools_dropped=max(0, len(command.tools) - MAX_TOOLS),
     )
     _check_legal(session, event)
     return event

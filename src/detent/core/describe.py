@@ -1,10 +1,13 @@
 """Events in one short line each, for people."""
 
+from collections.abc import Iterable
 from typing import assert_never
 
+from detent.core.checkpoint import Taken
 from detent.core.events import (
     AgentEnded,
     AgentLaunched,
+    CheckpointTaken,
     DocumentAdopted,
     EscalationRaised,
     EscalationsResolved,
@@ -20,12 +23,18 @@ from detent.core.events import (
     PhasesImported,
     PhaseSkipped,
     QuestionAnswered,
+    RolledBack,
     SessionCancelled,
     SessionCompleted,
     SessionStarted,
     TailDropped,
     VoteCast,
 )
+
+
+def told(events: Iterable[Event]) -> list[str]:
+    """What is worth a line. Checkpoints are part of beginning and ending a phase; those asked for are worth a word."""
+    return [describe(one) for one in events if not isinstance(one, CheckpointTaken) or one.taken is Taken.NOTE]
 
 
 def describe(event: Event) -> str:
@@ -70,6 +79,11 @@ def describe(event: Event) -> str:
             return f"cancelled the session: {event.reason}"
         case DocumentAdopted():
             return f"adopted an edit of {event.document}"
+        case CheckpointTaken():
+            return f"took checkpoint {event.name}" + (f": {event.note}" if event.note else "")
+        case RolledBack():
+            files = f", {event.files} files" if event.files else ""
+            return f"{'undid the rollback, back' if event.undoes else 'rolled back'} to {event.name}{files}"
         case TailDropped():
             return f"dropped an unfinished write of {event.bytes} bytes"
         case _:

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
+from detent.core.checkpoint import Kind, Taken, Tree
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
-from detent.core.phase_state import Tokens
+from detent.core.phase_state import PhaseState, Tokens, ToolUse
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
@@ -108,6 +109,8 @@ class PhaseFinished(_Event, frozen=True, kw_only=True, tag="phase_finished"):
     deliverables: tuple[str, ...] = ()
     context: str = ""
     tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
+    tools_dropped: int = 0
 
 
 class PhaseFailed(_Event, frozen=True, kw_only=True, tag="phase_failed"):
@@ -116,6 +119,8 @@ class PhaseFailed(_Event, frozen=True, kw_only=True, tag="phase_failed"):
     error: str
     artifacts: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
+    tools_dropped: int = 0
 
 
 class PhaseSkipped(_Event, frozen=True, kw_only=True, tag="phase_skipped"):
@@ -220,6 +225,42 @@ class TailDropped(_Event, frozen=True, kw_only=True, tag="tail_dropped"):
     bytes: int
 
 
+class CheckpointTaken(_Event, frozen=True, kw_only=True, tag="checkpoint_taken"):
+    """The session as it stands behind the events before this one can be returned to, with the files of `tree`."""
+
+    id: str
+    name: str
+    phase: str
+    kind: Kind
+    attempt: int
+    taken: Taken
+    tree: Tree
+    #: The checkpoint that it follows: the last one before it, or the one that was rolled back to.
+    parent: str | None = None
+    note: str = ""
+
+
+class RolledBack(_Event, frozen=True, kw_only=True, tag="rolled_back"):
+    """The session went back to a checkpoint. What stood before is in the checkpoint taken in the same commit."""
+
+    id: str
+    to: str
+    name: str
+    #: Phases that stand otherwise from here on.
+    phases: dict[str, PhaseState] = {}
+    #: The checkpoint of what was left behind.
+    safety: str
+    #: The last checkpoint before that one.
+    source: str | None = None
+    #: Digest of the list of files that were replaced or removed; none if no file was.
+    archive: str | None = None
+    files: int = 0
+    #: Only these were restored; none means all that the checkpoint has.
+    paths: tuple[str, ...] = ()
+    #: The rollback that this one undoes.
+    undoes: str | None = None
+
+
 PhaseEvent = PhaseBegun | PhaseRedone | PhaseFinished | PhaseFailed | PhaseSkipped | PhaseReset
 GateEvent = GateChecked | QuestionAnswered | VoteCast | GateApproved
 Event = (
@@ -235,6 +276,8 @@ Event = (
     | SessionCompleted
     | SessionCancelled
     | DocumentAdopted
+    | CheckpointTaken
+    | RolledBack
     | TailDropped
 )
 

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
+from detent.core.checkpoint import Tree
+
 
 class Verdict(StrEnum):
     """Only PASS opens."""
@@ -101,6 +103,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     exists: frozenset[str] = frozenset()
     #: Manifest digest of a receipt to the files that have changed since.
     changed: dict[str, tuple[str, ...]] = {}
+    #: The files of the project, where a checkpoint is to be taken of what is decided.
+    tree: Tree | None = None
     now: datetime
 
 

@@ -11,11 +11,13 @@ from typing import Any, assert_never
 import msgspec
 
 from detent.core.budget import BUDGET_EXCEEDED
-from detent.core.describe import describe
+from detent.core.checkpoint import Kind, Taken
+from detent.core.describe import told
 from detent.core.escalation import add_distinct
 from detent.core.events import (
     AgentEnded,
     AgentLaunched,
+    CheckpointTaken,
     Commit,
     DocumentAdopted,
     EscalationRaised,
@@ -34,6 +36,7 @@ from detent.core.events import (
     PhasesImported,
     PhaseSkipped,
     QuestionAnswered,
+    RolledBack,
     SessionCancelled,
     SessionCompleted,
     SessionStarted,
@@ -43,7 +46,7 @@ from detent.core.events import (
 from detent.core.evidence import Delegated, GateState
 from detent.core.gate_state import gate_after
 from detent.core.phase_state import PhaseState, Tokens
-from detent.core.session import Escalation, Note, Session, SessionStatus
+from detent.core.session import Escalation, LastRollback, Note, Session, SessionStatus
 from detent.core.status import Status
 from detent.core.transition import TRANSITIONS
 from detent.errors import Corrupt
@@ -60,7 +63,7 @@ def evolve(session: Session | None, commit: Commit) -> Session:
         session = apply(session, event, at=commit.at, version=commit.version, by=commit.by)
     if session is None or commit.version != session.version + 1:
         raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
-    note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(map(describe, commit.events)))
+    note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(told(commit.events)))
     return msgspec.structs.replace(
         session,
         version=commit.version,
@@ -75,12 +78,15 @@ def fingerprint(session: Session) -> str:
     Earlier notes were hashed by the commits that made them.
     """
     phases = b"".join(state.digest for state in session.phases.values())
-    head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:]))
+    # What not every session has is hashed only where it is there: journals from before it was known keep their hash.
+    rare = [part for part in (session.checkpoint, session.rollback) if part is not None]
+    head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *rare))
     return hashlib.sha256(head + phases).hexdigest()[:16]
 
 
+_HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "checkpoint", "rollback")
 #: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
-_said = attrgetter(*(n for n in Session.__struct_fields__ if n not in ("workflow", "phases", "notes", "adopted")))
+_said = attrgetter(*(n for n in Session.__struct_fields__ if n not in _HASHED_OTHERWISE))
 _encoder = msgspec.json.Encoder()
 
 
@@ -123,10 +129,48 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             )
         case PhasesImported():
             return _imported(session, event, version)
+        case CheckpointTaken():
+            return _checkpoint_taken(session, event)
+        case RolledBack():
+            return _rolled_back(session, event)
         case DocumentAdopted() | TailDropped():
             return session
         case _:
             assert_never(event)
+
+
+def _checkpoint_taken(session: Session, event: CheckpointTaken) -> Session:
+    session = msgspec.structs.replace(session, checkpoint=event.id)
+    if event.taken in (Taken.NOTE, Taken.SAFETY):
+        return session
+    state = session.phases[event.phase]
+    if event.kind is Kind.PRE:
+        return with_state(session, event.phase, pre=max(state.pre, event.attempt))
+    return with_state(session, event.phase, post=max(state.post, event.attempt))
+
+
+def _rolled_back(session: Session, event: RolledBack) -> Session:
+    """Whatever waited for a decision about a phase that stands otherwise now is decided by that."""
+    unknown = [key for key in event.phases if key not in session.phases]
+    if unknown:
+        raise Corrupt(f"a rollback names {', '.join(unknown)}, which the workflow does not have")
+    return msgspec.structs.replace(
+        session,
+        phases={**session.phases, **event.phases},
+        escalations=tuple(one for one in session.escalations if one.phase not in event.phases),
+        rollback=LastRollback(id=event.id, safety=event.safety),
+        **(_GOING_ON if event.phases else {}),
+    )
+
+
+#: Of a session that goes on after it had ended.
+_GOING_ON: dict[str, Any] = {
+    "status": SessionStatus.ACTIVE,
+    "ended_at": None,
+    "cancel_reason": None,
+    "merged_commit": None,
+    "forced": False,
+}
 
 
 def _started(event: SessionStarted, at: datetime) -> Session:
@@ -248,6 +292,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 tokens=before.tokens,
                 review_redos=before.review_redos,
                 protected=before.protected or event.protected,
+                pre=before.pre,
+                post=before.post,
             )
         case PhaseFinished():
             return msgspec.structs.replace(
@@ -260,6 +306,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 deliverables=event.deliverables,
                 context=event.context,
                 tokens=_sum(before.tokens, event.tokens),
+                tools=event.tools,
+                tools_dropped=event.tools_dropped,
             )
         case PhaseFailed():
             return msgspec.structs.replace(
@@ -269,6 +317,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 error=event.error,
                 artifacts=event.artifacts,
                 tokens=_sum(before.tokens, event.tokens),
+                tools=event.tools,
+                tools_dropped=event.tools_dropped,
             )
         case PhaseSkipped():
             return msgspec.structs.replace(before, status=status, skip_reason=event.reason)
@@ -280,6 +330,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 agent=before.agent,
                 started=before.started,
                 tokens=before.tokens,
+                pre=before.pre,
+                post=before.post,
             )
         case _:
             assert_never(event)

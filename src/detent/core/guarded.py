@@ -21,6 +21,8 @@ _CONFIG = (
     ".gemini/settings.json",
 )  # fmt: skip
 _CLIENT_DOCUMENT = ".claude/state/workflow.json"
+#: Files outside `.workflow` that say how Detent works or show what it holds: a person's, and no part of the work.
+CLIENT_FILES = (*_CONFIG, _CLIENT_DOCUMENT, ".claude/workflow_state_system.md")
 _JOURNAL = (
     "wfs-*/journal.jsonl", "wfs-*/snapshot.json", "wfs-*/.documents.json", ".documents.json", "history.jsonl",
     ".lock", ".active-wfs",

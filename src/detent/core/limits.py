@@ -9,6 +9,8 @@ MAX_ERROR = 4_096
 MAX_NAME = 256
 MAX_ARTIFACTS = 1_000
 MAX_PATH = 4_096
+#: Tool calls of an attempt that are kept one by one; of the rest only the number.
+MAX_TOOLS = 200
 
 
 def check_task(text: str) -> str:

@@ -20,6 +20,15 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost: float = 0.0
 
 
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a tool that an agent made, in short."""
+
+    tool: str
+    input: str = ""
+    at: datetime | None = None
+    succeeded: bool = True
+
+
 class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """What has become of one phase. Times are of the live or last attempt, but `started` is of the first."""
 
@@ -38,6 +47,9 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     error: str | None = None
     skip_reason: str | None = None
     tokens: Tokens = Tokens()
+    #: The last tools that the agent of the attempt used, and how many more there were.
+    tools: tuple[ToolUse, ...] = ()
+    tools_dropped: int = 0
     #: By gate name; an attempt starts with none.
     gates: dict[str, GateState] = {}
     delegations: tuple[Delegated, ...] = ()
@@ -48,6 +60,9 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     review_redos: int = 0
     #: A person let the phase go on although a budget is exceeded.
     budget_accepted: bool = False
+    #: The last attempts that have a checkpoint named after nothing but them.
+    pre: int = 0
+    post: int = 0
 
     @once
     def digest(self) -> bytes:

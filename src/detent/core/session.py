@@ -39,6 +39,13 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     action: str
 
 
+class LastRollback(msgspec.Struct, frozen=True, kw_only=True):
+    """What undoing it needs to know."""
+
+    id: str
+    safety: str
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     id: str
     task: str
@@ -62,6 +69,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     #: Documents whose edits the last commit adopted, by digest: after a crash the edited text may still stand there.
     adopted: dict[str, str] = {}
     carried: dict[str, dict[str, Any]] = {}
+    #: The last checkpoint that was taken, and the last rollback that was made.
+    checkpoint: str | None = None
+    rollback: LastRollback | None = None
 
     @once
     def active_order(self) -> tuple[str, ...]:

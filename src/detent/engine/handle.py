@@ -7,7 +7,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from detent.core.budget import budget_warnings
+from detent.core.checkpoint import Tree
 from detent.core.commands import (
     Answer,
     Approve,
@@ -26,11 +29,12 @@ from detent.core.commands import (
     Resolve,
     Review,
     Skip,
+    TakeCheckpoint,
 )
 from detent.core.decide import decide
 from detent.core.decide_gate import find_gate
 from detent.core.decide_phase import known_phase, live_phase
-from detent.core.events import Commit, PhaseBegun, PhaseRedone
+from detent.core.events import CheckpointTaken, Commit, Event, PhaseBegun, PhaseRedone
 from detent.core.evidence import Facts, Judgement, Verdict
 from detent.core.gate import Constitution, Tests, gate_name
 from detent.core.handover import Handover, expected_paths, handover
@@ -38,17 +42,22 @@ from detent.core.judge import judgements
 from detent.core.limits import MAX_SUMMARY
 from detent.core.obstacle import Obstacle, obstacles
 from detent.core.phase_state import Tokens
-from detent.core.session import Session, SessionStatus
+from detent.core.session import Session
 from detent.core.status import Status
 from detent.core.token import Token, parse_token
+from detent.engine.attempt import Attempt
 from detent.engine.results import Begun, Outcome
 from detent.errors import DetentError, Refused
 from detent.store.port import START
 
 if TYPE_CHECKING:
+    from detent.documents.checkpoint import Position
+    from detent.engine.comparison import Comparison
     from detent.engine.gates import Checks
     from detent.engine.project import Project
     from detent.engine.replica import Committed
+    from detent.engine.rollback import RolledBackTo
+    from detent.engine.rollback_plan import RollbackPlan
 
 
 class SessionHandle:
@@ -146,6 +155,40 @@ class SessionHandle:
                 error.add_note(f"phase {attempt.phase} is still in progress: {problem.message}")
             raise
         attempt.fail_if_live("the block ended without finishing the phase")
+
+    # Checkpoints
+
+    def checkpoint(self, note: str = "") -> CheckpointTaken:
+        """Take a checkpoint of the present, between whatever it is."""
+        outcome = self._outcome(TakeCheckpoint(note=note))
+        return next(event for event in outcome.events if isinstance(event, CheckpointTaken))
+
+    def checkpoints(self) -> "list[Position]":
+        """Every checkpoint, oldest first."""
+        return self._project.checkpoints.positions(self.id)
+
+    def plan_rollback(self, to: str | None, *, paths: Iterable[str] = (), phase_only: bool = False) -> "RollbackPlan":
+        """What `rollback` would do; without a checkpoint, what `undo` would. Nothing is stored or changed."""
+        chosen = tuple(self._inside(path) for path in paths)
+        return self._project.rollbacks.plan(self.id, to, paths=chosen, phase_only=phase_only)
+
+    def compare(self, a: str, b: str = "now") -> "Comparison":
+        """What separates two checkpoints, or one from the present."""
+        from detent.engine.comparison import Comparison  # noqa: PLC0415 - only comparing needs it
+
+        return Comparison(self._project, self.id, a, b)
+
+    def rollback(self, to: str, *, paths: Iterable[str] = (), phase_only: bool = False) -> "RolledBackTo":
+        """Go back to a checkpoint: its files, the phase it is of and what that builds on; what follows is to be redone.
+
+        With `paths` only those files, and no phase. With `phase_only` only the phases, and no file.
+        """
+        chosen = tuple(self._inside(path) for path in paths)
+        return self._project.rollbacks.carry_out(self.id, to, paths=chosen, phase_only=phase_only)
+
+    def undo(self) -> "RolledBackTo":
+        """Undo the last rollback: files and phases stand as they did before it."""
+        return self._project.rollbacks.carry_out(self.id, None)
 
     # Gates
 
@@ -254,12 +297,33 @@ class SessionHandle:
 
     def _commit(self, command: Command) -> "Committed":
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
-        facts = self._facts(command)
-        committed = self._replica.commit(
-            lambda session: decide(session, command, facts), by=self._project.actor, now=facts.now
-        )
+        epoch = self._project.checkpoints.captures.epoch() if self._takes_checkpoint(command) else None
+        facts = self._with_tree(command, self._facts(command))
+
+        def decided(session: Session) -> tuple[Event, ...]:
+            if epoch is not None:
+                self._project.checkpoints.check_current(epoch)
+            return decide(session, command, facts)
+
+        committed = self._replica.commit(decided, by=self._project.actor, now=facts.now)
         self._project.touched(self.id)
         return committed
+
+    def _takes_checkpoint(self, command: Command) -> bool:
+        return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
+
+    def _with_tree(self, command: Command, facts: Facts) -> Facts:
+        """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
+        if not self._takes_checkpoint(command):
+            return facts
+        session = self._replica.session()
+        foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
+        taken = next((event for event in foreseen if isinstance(event, CheckpointTaken)), None)
+        if taken is None:
+            return facts
+        artifacts = command.artifacts if isinstance(command, Finish | Fail) else ()
+        tree = self._project.checkpoints.tree(taken.id, session, artifacts)
+        return msgspec.structs.replace(facts, tree=tree)
 
     def _facts(self, command: Command) -> Facts:
         if isinstance(command, Finish):
@@ -316,40 +380,9 @@ class SessionHandle:
         return os.path.normpath(path) if path.strip() else path
 
 
-class Attempt:
-    """What a block of `SessionHandle.attempt` works with."""
-
-    def __init__(self, handle: SessionHandle, begun: Begun) -> None:
-        self._handle = handle
-        self.begun = begun
-        self.token = begun.token
-        self.phase = begun.phase
-        self.handover = begun.handover
-
-    def finish(
-        self,
-        summary: str,
-        *,
-        artifacts: Iterable[str] = (),
-        deliverables: Iterable[str] = (),
-        context: str = "",
-        tokens: Tokens = Tokens(),
-    ) -> Outcome:
-        return self._handle.finish(
-            summary,
-            token=self.token,
-            artifacts=artifacts,
-            deliverables=deliverables,
-            context=context,
-            tokens=tokens,
-        )
-
-    def fail_if_live(self, error: str) -> None:
-        """Fail the attempt unless it was ended, here or by somebody else."""
-        state = self._handle.state
-        live = state.status is SessionStatus.ACTIVE and state.phases[self.phase].status is Status.IN_PROGRESS
-        if live and state.token(self.phase) == self.token:
-            self._handle.fail(error, token=self.token)
+_CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, TakeCheckpoint)
+#: Stands for files that have not been looked at yet.
+_NO_FILES = Tree(manifest="", files=0, bytes=0)
 
 
 def _near_limits(session: Session, commit: Commit) -> tuple[str, ...]:

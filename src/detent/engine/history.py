@@ -44,12 +44,24 @@ def record(store: Store, session: Session) -> bool:
     return True
 
 
-def rebuild(store: Store, ended: list[Session]) -> None:
+def withdraw(store: Store, session: str) -> bool:
+    """Take the line of a session that goes on out again. Holds PROJECT. False if there was none."""
+    lines = (store.get(NAME) or b"").splitlines()
+    mark = msgspec.json.encode({"session_id": session})[1:-1]
+    kept = [line for line in lines if mark not in line]
+    if len(kept) == len(lines):
+        return False
+    store.put(NAME, b"\n".join((*kept, b"")))
+    return True
+
+
+def rebuild(store: Store, ended: list[Session], going_on: frozenset[str] = frozenset()) -> None:
     """The whole file anew, in the order in which the sessions ended. The caller holds PROJECT.
 
     Lines of sessions that are no longer there are all that is left of them, and stay.
     """
     entries = {entry["session_id"]: entry for entry in _readable(store) if isinstance(entry.get("session_id"), str)}
+    entries = {name: entry for name, entry in entries.items() if name not in going_on}
     entries |= {session.id: history_entry(session) for session in ended}
     ordered = sorted(entries.values(), key=lambda entry: str(entry.get("completed_at") or entry.get("cancelled_at")))
     store.put(NAME, b"".join(msgspec.json.encode(entry) + b"\n" for entry in ordered))

@@ -1,15 +1,17 @@
 """Markers, documents and history of a project, kept in step with its journals."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
 from detent.config.place import Place
+from detent.core.manifest import Manifest
 from detent.core.session import Session, SessionStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
 from detent.engine import history
 from detent.engine.adopt import STATE_DOCUMENT, set_aside
+from detent.engine.checkpoint_files import forget_index, publish_checkpoints
 from detent.engine.mirror import mirror
 from detent.engine.publish import encode, witness
 from detent.engine.publish import publish as write_documents
@@ -23,9 +25,11 @@ MARKER = ".active-"
 class Keeper:
     """Nothing here decides or commits. Whatever writes wants the caller to hold PROJECT."""
 
-    def __init__(self, store: Store, place: Place) -> None:
+    def __init__(self, store: Store, place: Place, files: Callable[[str], Manifest]) -> None:
+        """`files` reads the manifest of a checkpoint."""
         self._store = store
         self._place = place
+        self._files = files
         self._replicas: dict[str, Replica] = {}
         #: Things that a person should be told and that stopped nothing.
         self.notices: list[str] = []
@@ -63,9 +67,12 @@ class Keeper:
         last, so that after a crash the next command finds something to finish."""
         replica = self.replica(name)
         session = replica.session()
+        if session.checkpoint is not None:
+            # Before the snapshot, which makes earlier commits costly to come by.
+            publish_checkpoints(self._store, replica, self._files)
         replica.save_snapshot()
         ended = session.status is not SessionStatus.ACTIVE
-        recorded = ended and history.record(self._store, session)
+        recorded = history.record(self._store, session) if ended else _withdrawn(self._store, session)
         if recorded:
             witness(self._store, history.NAME)
         documents = self.documents({name: session})
@@ -105,7 +112,9 @@ class Keeper:
                 sessions.append(self.replica(name).session())
         if self._damaged_history():
             set_aside(self._store, history.NAME)
-        history.rebuild(self._store, [s for s in sessions if s.status is not SessionStatus.ACTIVE])
+        going_on = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
+        history.rebuild(self._store, [session for session in sessions if session.id not in going_on], going_on)
+        forget_index(self._store)
         witness(self._store, history.NAME)
         for session in sessions:
             self.publish(session.id)
@@ -121,3 +130,8 @@ class Keeper:
         except Corrupt:
             return True
         return False
+
+
+def _withdrawn(store: Store, session: Session) -> bool:
+    """A session that was rolled back after its end has not ended any more."""
+    return session.rollback is not None and history.withdraw(store, session.id)

@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -13,6 +14,7 @@ from detent.config import place as places
 from detent.config.catalogue import Catalogue
 from detent.config.place import Place
 from detent.config.settings import Settings
+from detent.core.checkpoint import checkpoint_id
 from detent.core.commands import Start
 from detent.core.decide import decide_import, decide_start
 from detent.core.decide_phase import first_phase
@@ -22,10 +24,12 @@ from detent.core.evolve import evolve, fingerprint
 from detent.core.gate import Tests
 from detent.core.graph import Workflow, problems
 from detent.core.limits import MAX_NAME, check_task, check_text
+from detent.core.manifest import Manifest
 from detent.core.session import Session
 from detent.core.slug import check_session_id, slugify
 from detent.documents import session as session_document
 from detent.documents import state as state_document
+from detent.documents.checkpoint import INTENT
 from detent.engine import history
 from detent.engine.actor import acting
 from detent.engine.adopt import STATE_DOCUMENT, Adoption, adopt
@@ -39,6 +43,10 @@ from detent.engine.replica import Replica
 from detent.errors import Invalid, NotFound, StoreFailed
 from detent.store.files import FileStore
 from detent.store.port import PROJECT, Store
+
+if TYPE_CHECKING:
+    from detent.engine.checkpoints import Checkpoints
+    from detent.engine.rollback import Rollbacks
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -86,7 +94,7 @@ class Project:
         self.clock = clock
         #: Gates that the session just started goes without, and why.
         self.left_out: tuple[str, ...] = ()
-        self._keeper = Keeper(store, place)
+        self._keeper = Keeper(store, place, self._files_of)
         self._touched: set[str] = set()
         self._behind = Behind(self._publish_touched)
 
@@ -101,6 +109,19 @@ class Project:
     def close(self) -> None:
         self._behind.flush()
         self.store.close()
+
+    @cached_property
+    def checkpoints(self) -> "Checkpoints":
+        # Looking at a session needs none of what stores files.
+        from detent.engine.checkpoints import Checkpoints  # noqa: PLC0415
+
+        return Checkpoints(self.store, self.place, self.settings.checkpoint)
+
+    @cached_property
+    def rollbacks(self) -> "Rollbacks":
+        from detent.engine.rollback import Rollbacks  # noqa: PLC0415
+
+        return Rollbacks(self, self.checkpoints)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -150,7 +171,12 @@ class Project:
         chosen = self._applicable(chosen)
         check_task(task)
         protected = self._protected(chosen, size)
+        now = self.clock()
+        epoch = self.checkpoints.captures.epoch() if self.takes_checkpoints else None
+        tree = self.checkpoints.tree(checkpoint_id(task, now, "start")) if self.takes_checkpoints else None
         with self.store.lock(PROJECT):
+            if epoch is not None:
+                self.checkpoints.check_current(epoch)
             session = new_id(self.store, task, name)
             number = next_number(self.store, chosen.prefix)
             slug = slugify(task)[:MAX_FOLDER].rstrip("-")
@@ -166,8 +192,10 @@ class Project:
                 base=state_version(self.store, self._keeper),
                 options=self.settings.options(),
                 protected=protected,
+                tree=tree,
+                now=now,
             )
-            self._open(session, decide_start(command))
+            self._open(session, decide_start(command), at=now)
         handle = SessionHandle(self, session)
         if protected is not None:
             handle.keep_protected(first_phase(chosen, size))
@@ -191,7 +219,7 @@ class Project:
             workflow = self._applicable(command.start.workflow)
             options = self.settings.options(command.start.options)
             start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
-            self._open(start.session, decide_import(msgspec.structs.replace(command, start=start)))
+            self._open(start.session, decide_import(msgspec.structs.replace(command, start=start)), at=self.clock())
         return SessionHandle(self, start.session)
 
     def history(self) -> list[dict[str, Any]]:
@@ -215,6 +243,8 @@ class Project:
     def settle(self) -> list[Adoption]:
         """Adopt what was edited by hand and finish what an interrupted command left undone."""
         with self.store.lock(PROJECT):
+            if self.store.get(INTENT) is not None:
+                self.notices.extend(filter(None, [self.rollbacks.recover()]))
             active = self._keeper.clear_markers()
             if active is None:
                 return []
@@ -225,6 +255,13 @@ class Project:
             ]
             self._publish_if_possible(active, overwrite=bool(adoptions))
         return adoptions
+
+    def _files_of(self, digest: str) -> Manifest:
+        return self.checkpoints.files(digest)
+
+    @property
+    def takes_checkpoints(self) -> bool:
+        return self.settings.checkpoint.capture != "off"
 
     def _edit_facts(self, name: str) -> Facts:
         """What judging the gates of every phase needs, because an edit may finish any of them."""
@@ -237,6 +274,9 @@ class Project:
             now=self.clock(),
             exists=frozenset().union(*(facts.exists for facts in found)),
             changed={digest: files for facts in found for digest, files in facts.changed.items()},
+            tree=self.checkpoints.tree(checkpoint_id(name, self.clock(), "edit"), session)
+            if self.takes_checkpoints
+            else None,
         )
 
     def pending_edits(self) -> list[str]:
@@ -273,8 +313,8 @@ class Project:
             self.notices.append(f"{failure.message}; what was done stands all the same")
             self.touched(name)
 
-    def _open(self, session: str, events: Iterable[Event]) -> None:
-        commit = Commit(version=1, at=self.clock(), by=self.actor, events=tuple(events), state="")
+    def _open(self, session: str, events: Iterable[Event], *, at: datetime) -> None:
+        commit = Commit(version=1, at=at, by=self.actor, events=tuple(events), state="")
         after = evolve(None, commit)
         # A marker without its session counts for nothing, and of two the higher one counts: creating is the commit.
         active = self.active()

@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from detent import __version__
-from detent.core.events import Commit, Event, TailDropped
+from detent.core.events import CheckpointTaken, Commit, Event, TailDropped
 from detent.core.evolve import evolve, fingerprint
 from detent.core.session import Session
 from detent.engine.publish import UNREADABLE
@@ -18,6 +19,8 @@ from detent.store.port import START, Cursor, Store
 
 #: A snapshot is worth its writing when this many commits would otherwise be read again.
 SNAPSHOT_EVERY = 500
+#: Commits with checkpoints that are remembered until their documents are written.
+_REMEMBERED = 2 * SNAPSHOT_EVERY
 
 
 class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +44,13 @@ class Committed(NamedTuple):
     session: Session
 
 
+class Taking(NamedTuple):
+    """A commit that took checkpoints, and the session right before it."""
+
+    before: Session | None
+    commit: Commit
+
+
 class Replica:
     def __init__(self, store: Store, session: str) -> None:
         self.id = session
@@ -50,6 +60,9 @@ class Replica:
         self._cursor: Cursor = START
         self._torn = 0
         self._snapshot_version = 0
+        self._taken: deque[Taking] = deque(maxlen=_REMEMBERED)
+        #: All commits with checkpoints behind this version are in `_taken`.
+        self._remembers_from = 0
 
     def known(self) -> Session:
         """The session as it was last seen; for what is checked again under the lock."""
@@ -60,6 +73,14 @@ class Replica:
         """The session as the journal has it now."""
         with self._mutex:
             return self._catch_up()
+
+    def taken_since(self, version: int) -> "list[Taking] | None":
+        """The commits behind `version` that took checkpoints; None if they went by too long ago."""
+        with self._mutex:
+            self._catch_up()
+            if version < self._remembers_from:
+                return None
+            return [taking for taking in self._taken if taking.commit.version > version]
 
     @property
     def end(self) -> Cursor:
@@ -78,7 +99,14 @@ class Replica:
             commit = msgspec.structs.replace(draft, state=fingerprint(after))
             self._cursor = self._store.append(self.id, self._cursor, commit)
             self._session, self._torn = after, 0
+            self._remember(before, commit)
             return Committed(commit, after)
+
+    def _remember(self, before: Session | None, commit: Commit) -> None:
+        if any(isinstance(event, CheckpointTaken) for event in commit.events):
+            if len(self._taken) == _REMEMBERED:
+                self._remembers_from = self._taken[0].commit.version
+            self._taken.append(Taking(before, commit))
 
     def save_snapshot(self) -> None:
         """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""
@@ -107,6 +135,7 @@ class Replica:
         while more:
             commits, cursor, torn, more = self._store.read(self.id, self._cursor)
             for commit in commits:
+                self._remember(session, commit)
                 session = evolve(session, commit)
             # Only now: a commit that cannot be followed must stop every further reading at the same place.
             self._session, self._cursor, self._torn = session, cursor, torn
@@ -129,6 +158,7 @@ class Replica:
         except (*UNREADABLE, Corrupt):
             return None
         self._cursor, self._snapshot_version = snapshot.cursor, snapshot.cursor.version
+        self._remembers_from = snapshot.cursor.version
         return session
 
 

@@ -70,3 +70,16 @@ def replace(path: str, data: bytes) -> None:
     finally:
         os.close(fd)
     os.replace(temporary, path)
+
+
+def replace_durably(path: str, data: bytes) -> None:
+    """Atomic for readers, and on the medium when this returns."""
+    temporary = path + TEMPORARY
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        write_all(fd, data)
+        sync(fd)
+    finally:
+        os.close(fd)
+    os.replace(temporary, path)
+    sync_directory(os.path.dirname(path))

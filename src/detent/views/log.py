@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from detent.core.describe import describe
+from detent.core.describe import told
 from detent.core.events import Commit
 from detent.views.paper import Paper, columns_of
 
@@ -19,6 +19,6 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, paper: 
         at = f"{commit.at.astimezone(now.tzinfo):%Y-%m-%d %H:%M:%S}"
         head = f"{commit.version:>{number}}  {at}  {paper.pad(commit.by, who)}  "
         margin = " " * (number + 2 + len(at) + 2 + who + 2)
-        for index, event in enumerate(commit.events):
-            lines.append((margin if index else head) + paper.cut(describe(event), paper.width - len(margin)))
+        for index, line in enumerate(told(commit.events)):
+            lines.append((margin if index else head) + paper.cut(line, paper.width - len(margin)))
     return "\n".join(lines)

@@ -28,7 +28,8 @@ from detent.documents.state.supervised import supervised
 from detent.errors import Invalid
 
 _OWN = frozenset(
-    {"state_version", "current_phase", "active_agent", "active_workflow", "phases", "history", "workflow_history"}
+    {"state_version", "current_phase", "active_agent", "active_workflow", "phases", "phase_artifacts", "history"}
+    | {"workflow_history"}
 )
 _OWN_WORKFLOW = frozenset(
     {"type", "session_id", "description", "started_at", "phases", "current_phase", "current_phase_index"}
@@ -129,8 +130,15 @@ def _phase(document: Document, flow: Document, key: str) -> ImportedPhase:
         gate_passed=parse_stamp(record.get("gate_passed")),
         attempt=0 if status is Status.PENDING and started is None else 1 + max(0, retries),
         summary=_text(record.get("summary"))[:150] or None,
-        artifacts=tuple(path for path in sequence(record.get("artifacts")) if isinstance(path, str)),
+        artifacts=_artifacts(document, record, key),
     )
+
+
+def _artifacts(document: Document, record: Document, key: str) -> tuple[str, ...]:
+    """Those of the phase's record; older documents have them in a map of their own."""
+    older = mapping(document.get("phase_artifacts"))
+    listed = sequence(record.get("artifacts")) or sequence(_lookup_status(older, key))
+    return tuple(path for path in listed if isinstance(path, str))
 
 
 def _status(document: Document, flow: Document, record: Document, key: str) -> Status:

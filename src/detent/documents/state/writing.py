@@ -36,6 +36,9 @@ def running(session: Session) -> Document:
         "active_agent": (current and session.phases[current].agent) or None,
         "active_workflow": _active_workflow(session, current),
         "phases": {key: _phase(session, key) for key in session.active_order},
+        "phase_artifacts": {
+            key: list(session.phases[key].artifacts) for key in session.active_order if session.phases[key].artifacts
+        },
         "pending_escalations": _escalations(session),
         "history": _history(session),
     }
@@ -71,6 +74,7 @@ def _ended(session: Session) -> Document:
         "active_agent": None,
         "active_workflow": None,
         "phases": {},
+        "phase_artifacts": {},
         "pending_escalations": [],
         "history": _history(session),
     }

@@ -1,0 +1,34 @@
+"""The files of a tree by path, as a value, and what separates two of them."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One file of a manifest: `f` a file, `x` one that can be executed, `l` a link, whose content is its target."""
+
+    kind: str
+    digest: str
+    size: int
+
+
+Manifest = Mapping[str, Entry]
+
+
+class Changes(NamedTuple):
+    """What separates two manifests, each in order of path."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    modified: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return any(map(len, self))
+
+
+def changes(before: Manifest, after: Manifest) -> Changes:
+    return Changes(
+        added=tuple(sorted(path for path in after if path not in before)),
+        removed=tuple(sorted(path for path in before if path not in after)),
+        modified=tuple(sorted(path for path, entry in after.items() if path in before and before[path] != entry)),
+    )

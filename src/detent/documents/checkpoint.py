@@ -1,0 +1,217 @@
+"""The checkpoint documents: `checkpoints/index.json` and one file for each checkpoint of a run.
+
+Both only show what the journal and the manifests say; nothing is read back from them but where the index ended.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from detent.core.checkpoint import Taken
+from detent.core.events import CheckpointTaken, RolledBack
+from detent.core.evidence import GateState, Result, Verdict
+from detent.core.gate import Approval, Artifacts, Consensus, Constitution, Delegation, Elicitation, Gate, gate_kind
+from detent.core.gate import gate_name as name_of
+from detent.core.manifest import Entry
+from detent.core.path_text import to_text
+from detent.core.phase_state import PhaseState
+from detent.core.session import Session
+from detent.core.status import Status
+from detent.documents.state.writing import current_phase, stamp
+
+DIRECTORY = "checkpoints"
+INDEX = f"{DIRECTORY}/index.json"
+#: What a rollback is about to do; there only while one is made, or after one was interrupted.
+INTENT = f"{DIRECTORY}/rollback.json"
+
+_AGENT_STATUS = {
+    Status.PENDING: "pending",
+    Status.IN_PROGRESS: "running",
+    Status.COMPLETED: "complete",
+    Status.FAILED: "failed",
+    Status.SKIPPED: "pending",
+}
+
+
+class Position(NamedTuple):
+    """A checkpoint, and where in the journal it was taken."""
+
+    event: CheckpointTaken
+    version: int
+    at: datetime
+    by: str
+    #: The rollback of the same commit, if there was one.
+    rollback: RolledBack | None = None
+
+
+def file_name(session: str, name: str) -> str:
+    return f"{DIRECTORY}/run-{session}/{name}.json"
+
+
+def summary(session: str, position: Position) -> dict[str, Any]:
+    """The checkpoint in one line of the index."""
+    event = position.event
+    return {
+        "id": event.id,
+        "name": event.name,
+        "run_id": session,
+        "phase": event.phase,
+        "type": event.kind.value,
+        "version": event.attempt,
+        "outcome": event.taken.value,
+        "created_at": stamp(position.at),
+        "parent_checkpoint_id": event.parent,
+        "files": event.tree.files,
+        "size_bytes": event.tree.bytes,
+        "left_out": event.tree.left_out,
+        "note": event.note,
+        "file": f"run-{session}/{event.name}.json",
+    }
+
+
+def document(session: Session, position: Position, files: Mapping[str, Entry]) -> dict[str, Any]:
+    """The checkpoint with all it says; `session` is as its commit left it, `files` what its manifest holds."""
+    event = position.event
+    state = session.phases[event.phase]
+    return {
+        "id": event.id,
+        "phase": event.phase,
+        "type": event.kind.value,
+        "version": event.attempt,
+        "created_at": stamp(position.at),
+        "duration_ms": _duration_ms(state, event, position.at),
+        "orchestrator_state": {
+            "run_id": session.id,
+            "current_phase": current_phase(session),
+            "completed_phases": list(session.with_status(Status.COMPLETED)),
+            "intake_summary": {
+                "task": session.task,
+                "workflow": session.workflow.name,
+                "folder": session.folder,
+                "started_at": stamp(session.started_at),
+            },
+            "phase_status": {key: session.phases[key].status.value for key in session.workflow.order},
+        },
+        "agent_states": agent_states(session),
+        "artifacts": _artifacts(session, files),
+        "governance_results": governance(session, event.phase),
+        "parent_checkpoint_id": event.parent,
+        "metadata": _metadata(session, state, position),
+        "tree": {
+            "manifest": event.tree.manifest,
+            "files": event.tree.files,
+            "size_bytes": event.tree.bytes,
+            "left_out": event.tree.left_out,
+        },
+    }
+
+
+def agent_states(session: Session) -> dict[str, dict[str, Any]]:
+    """By agent and phase: what it was asked to do, what it used and what came of it."""
+    return {
+        f"{state.agent or 'agent'}@{key}": {
+            "status": _AGENT_STATUS[state.status],
+            "token_usage": {"input": state.tokens.input, "output": state.tokens.output},
+            "cost": state.tokens.cost,
+            "tool_invocations": [msgspec.to_builtins(tool) for tool in state.tools],
+            "tool_invocations_dropped": state.tools_dropped,
+            "delegations": [msgspec.to_builtins(one) for one in state.delegations],
+            "summary": state.summary or state.error or "",
+        }
+        for key, state in session.phases.items()
+        if state.attempt
+    }
+
+
+def governance(session: Session, phase: str) -> dict[str, Any]:
+    """What the gates of the phase had been given by then."""
+    gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
+    state = session.phases[phase]
+    quality = [_gate_result(gate, state) for gate in gates if not isinstance(gate, Constitution)]
+    compliance = [_gate_result(gate, state) for gate in gates if isinstance(gate, Constitution)]
+    passed = all(result["verdict"] == Verdict.PASS for result in (*quality, *compliance))
+    return {"quality_gates": quality, "compliance_checks": compliance, "passed": passed}
+
+
+def _gate_result(gate: Gate, state: PhaseState) -> dict[str, Any]:
+    at_gate = state.gates.get(name_of(gate), GateState())
+    receipt = at_gate.receipt
+    return {
+        "gate": name_of(gate),
+        "kind": gate_kind(gate),
+        "verdict": str(_verdict(gate, at_gate, state)),
+        "iterations": at_gate.iterations,
+        "command": receipt.command if receipt else None,
+        "exit_code": receipt.exit_code if receipt else None,
+        "coverage": receipt.coverage if receipt else None,
+        "inputs": receipt.inputs if receipt else None,
+        "error": receipt.error if receipt else None,
+        "approved_by": at_gate.approved_by,
+        "approval_reason": at_gate.approval_reason or None,
+        "votes": {who: {"approve": vote.approve, "reason": vote.reason} for who, vote in at_gate.votes.items()},
+    }
+
+
+def _verdict(gate: Gate, at_gate: GateState, state: PhaseState) -> Verdict:
+    """A finished phase had every gate open; before that the last evidence tells."""
+    if state.status is Status.COMPLETED or at_gate.approved_by is not None:
+        return Verdict.PASS
+    if isinstance(gate, Consensus | Approval | Elicitation | Artifacts | Delegation):
+        return Verdict.PENDING
+    match at_gate.receipt and at_gate.receipt.result:
+        case Result.PASSED:
+            return Verdict.PASS
+        case Result.FAILED:
+            return Verdict.FAIL
+        case Result.ERROR:
+            return Verdict.ERROR
+        case _:
+            return Verdict.PENDING
+
+
+def _artifacts(session: Session, files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:
+    """The files that phases have declared, as they were then."""
+    declared = dict.fromkeys(path for state in session.phases.values() for path in state.artifacts)
+    found = {path: files[path] for path in declared if path in files}
+    return {
+        to_text(path): {"path": to_text(path), "hash": entry.digest, "size_bytes": entry.size}
+        for path, entry in found.items()
+    }
+
+
+def _metadata(session: Session, state: PhaseState, position: Position) -> dict[str, Any]:
+    event = position.event
+    metadata: dict[str, Any] = {
+        "name": event.name,
+        "outcome": event.taken.value,
+        "journal_version": position.version,
+        "taken_by": position.by,
+        "workflow": session.workflow.digest,
+    }
+    if event.note:
+        metadata["note"] = event.note
+    if event.taken is Taken.FAILED:
+        metadata["error"] = state.error
+    if event.taken is Taken.APPROVED:
+        metadata["approvals"] = {
+            name: {
+                "by": [who for who, vote in at_gate.votes.items() if vote.approve] or [at_gate.approved_by],
+                "at": stamp(max((vote.at for vote in at_gate.votes.values()), default=None)),
+            }
+            for name, at_gate in state.gates.items()
+            if at_gate.votes or at_gate.approved_by
+        }
+    if event.taken is Taken.ROLLBACK and position.rollback is not None:
+        metadata["rollback_from"] = position.rollback.safety
+        metadata["rolled_back_to"] = position.rollback.to
+        metadata["replaced_checkpoint"] = position.rollback.source
+    return metadata
+
+
+def _duration_ms(state: PhaseState, event: CheckpointTaken, at: datetime) -> int:
+    """How long the attempt had taken; nothing has been done before a PRE that starts one."""
+    if state.begun is None or event.taken is Taken.ROLLBACK or event.attempt != state.attempt:
+        return 0
+    return round((at - state.begun).total_seconds() * 1000)

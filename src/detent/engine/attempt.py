@@ -1,0 +1,48 @@
+"""An attempt in progress, as a block of code works with it."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from detent.core.phase_state import Tokens
+from detent.core.session import SessionStatus
+from detent.core.status import Status
+from detent.engine.results import Begun, Outcome
+
+if TYPE_CHECKING:
+    from detent.engine.handle import SessionHandle
+
+
+class Attempt:
+    """What a block of `SessionHandle.attempt` works with."""
+
+    def __init__(self, handle: "SessionHandle", begun: Begun) -> None:
+        self._handle = handle
+        self.begun = begun
+        self.token = begun.token
+        self.phase = begun.phase
+        self.handover = begun.handover
+
+    def finish(
+        self,
+        summary: str,
+        *,
+        artifacts: Iterable[str] = (),
+        deliverables: Iterable[str] = (),
+        context: str = "",
+        tokens: Tokens = Tokens(),
+    ) -> Outcome:
+        return self._handle.finish(
+            summary,
+            token=self.token,
+            artifacts=artifacts,
+            deliverables=deliverables,
+            context=context,
+            tokens=tokens,
+        )
+
+    def fail_if_live(self, error: str) -> None:
+        """Fail the attempt unless it was ended, here or by somebody else."""
+        state = self._handle.state
+        live = state.status is SessionStatus.ACTIVE and state.phases[self.phase].status is Status.IN_PROGRESS
+        if live and state.token(self.phase) == self.token:
+            self._handle.fail(error, token=self.token)

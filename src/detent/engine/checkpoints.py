@@ -1,0 +1,209 @@
+"""The checkpoints of a project: taking them, finding them again, and what stood where one was taken."""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from detent.config.place import Place
+from detent.config.settings import CheckpointSettings
+from detent.core.checkpoint import Tree
+from detent.core.events import CheckpointTaken, Commit, RolledBack
+from detent.core.evolve import apply, evolve
+from detent.core.guarded import CLIENT_FILES
+from detent.core.manifest import Manifest
+from detent.core.path_text import to_text
+from detent.core.session import Session
+from detent.documents.checkpoint import DIRECTORY, INTENT, Position
+from detent.errors import Conflict, Invalid, NotFound, Refused
+from detent.objects.capture import Captured, Captures, Progress, Scope
+from detent.objects.pack import Objects
+from detent.store.port import PROJECT, START, Store
+
+if TYPE_CHECKING:
+    from detent.objects.manifest_object import Contents
+    from detent.objects.pack import Collected
+
+ARTIFACTS = "artifacts"
+#: Stands for the files as they are, where a checkpoint is named.
+NOW = "now"
+_SHORTEST_ID = 6
+
+
+class Checkpoints:
+    """What the sessions of one project share: the objects, and the captures of its tree."""
+
+    def __init__(self, store: Store, place: Place, settings: CheckpointSettings) -> None:
+        self._store = store
+        self.settings = settings
+        self.root = os.path.join(place.state, DIRECTORY)
+        self.base = place.base
+        self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
+        self.captures = Captures(self.root, self.objects, _scope(place, settings))
+        #: Told how far a capture is, in files of how many.
+        self.progress: Progress | None = None
+
+    @property
+    def are_taken(self) -> bool:
+        return self.settings.capture != "off"
+
+    def tree(self, owner: str, session: Session | None = None, artifacts: Iterable[str] = ()) -> Tree:
+        """The files as they are now, stored."""
+        return self.capture(owner, session, artifacts).tree
+
+    def capture(
+        self,
+        owner: str,
+        session: Session | None = None,
+        artifacts: Iterable[str] = (),
+        *,
+        also: Iterable[str] = (),
+        store: bool = True,
+    ) -> Captured:
+        declared = {path for state in session.phases.values() for path in state.artifacts} if session else set()
+        return self.captures.take(
+            owner, declared=declared.union(artifacts), also=also, progress=self.progress, store=store
+        )
+
+    def contents(self, digest: str) -> "Contents":
+        return self.captures.manifests.read(digest)
+
+    def files(self, digest: str) -> Manifest:
+        return self.contents(digest).files
+
+    def missing(self, manifest: str, seen: set[str]) -> list[str]:
+        """What the checkpoint needs and the store does not have, by path; `seen` is what was looked for before."""
+        found: list[str] = []
+        if manifest in seen:
+            return found
+        for path, entry in self.files(manifest).items():
+            if entry.digest not in seen:
+                seen.add(entry.digest)
+                if entry.digest not in self.objects:
+                    found.append(f"{to_text(path)} (object {entry.digest})")
+        seen.add(manifest)
+        return found
+
+    def named(self) -> set[str]:
+        """Every object that a checkpoint, an archive or an unfinished rollback of any session names."""
+        found: set[str] = set()
+        manifests: set[str] = set()
+        for session in self._store.sessions():
+            for commit in commits(self._store, session):
+                for event in commit.events:
+                    if isinstance(event, CheckpointTaken):
+                        manifests.add(event.tree.manifest)
+                    elif isinstance(event, RolledBack) and event.archive is not None:
+                        found.add(event.archive)
+        for manifest in manifests:
+            found.update(self.captures.manifests.named(manifest))
+        return found
+
+    def collect(self, *, dry_run: bool) -> "Collected":
+        """Remove objects that nothing names: of commands that were refused, and of sessions that were removed."""
+        with self._store.lock(PROJECT):
+            if self._store.get(INTENT) is not None:
+                raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+            if not dry_run:
+                self._fence_off()
+            return self.objects.collect(self.named(), dry_run=dry_run)
+
+    def _fence_off(self) -> None:
+        """From here on, whoever captured files before has to do it again: `check_current` tells them."""
+        self.captures.forget()
+        for session in self._store.sessions():
+            # A commit that had passed the check is in the journal when its lock is free.
+            with self._store.lock(session):
+                pass
+
+    def check_current(self, epoch: int) -> None:
+        """`Conflict` if objects were collected since `epoch`: those of a capture from before may be gone."""
+        if self.captures.epoch() != epoch:
+            raise Conflict("unused objects were removed meanwhile", way_out="repeat the command")
+
+    def stored_bytes(self) -> int:
+        """What the objects take up."""
+        sizes = (
+            os.lstat(os.path.join(directory, name)).st_size
+            for directory, _, names in os.walk(self.objects.root)
+            for name in names
+        )
+        return sum(sizes)
+
+    # Where they are
+
+    def positions(self, session: str) -> list[Position]:
+        """Every checkpoint of the session, oldest first."""
+        return [position for commit in commits(self._store, session) for position in positions_of(commit)]
+
+    def find(self, session: str, name: str) -> Position:
+        """The checkpoint by its id, the start of its id, its name, or its name's start if only one has it."""
+        known = self.positions(session)
+        wanted = name.strip()
+        for position in known:
+            if wanted in (position.event.id, position.event.name):
+                return position
+        close = [
+            position
+            for position in known
+            if (len(wanted) >= _SHORTEST_ID and position.event.id.startswith(wanted.lower()))
+            or position.event.name.lower() == wanted.lower()
+        ]
+        if len(close) == 1:
+            return close[0]
+        if close:
+            listed = ", ".join(f"{position.event.id[:12]} ({position.event.name})" for position in close[:5])
+            raise Invalid(f"{wanted!r} may be any of {len(close)} checkpoints: {listed}")
+        raise NotFound(
+            f"{session} has no checkpoint {wanted[:80]!r}{_suggestion(wanted, known)}",
+            way_out="detent checkpoint list",
+        )
+
+    def past(self, session: str, position: Position) -> Session:
+        """The session as it stood where the checkpoint was taken."""
+        before: Session | None = None
+        for commit in commits(self._store, session):
+            if commit.version == position.version:
+                return next(then for at, then in standing(before, commit) if at.event.id == position.event.id)
+            before = evolve(before, commit)
+        raise NotFound(f"the journal of {session} has no commit {position.version}")
+
+
+def commits(store: Store, session: str) -> Iterator[Commit]:
+    cursor, more = START, True
+    while more:
+        found, cursor, _, more = store.read(session, cursor)
+        yield from found
+
+
+def positions_of(commit: Commit) -> Iterator[Position]:
+    rollback = next((event for event in commit.events if isinstance(event, RolledBack)), None)
+    for event in commit.events:
+        if isinstance(event, CheckpointTaken):
+            yield Position(event, commit.version, commit.at, commit.by, rollback)
+
+
+def standing(before: Session | None, commit: Commit) -> Iterator[tuple[Position, Session]]:
+    """Each checkpoint of the commit with the session as it stood there; `before` is what the commit followed."""
+    positions = {position.event.id: position for position in positions_of(commit)}
+    session = before
+    for event in commit.events if positions else ():
+        session = apply(session, event, at=commit.at, version=commit.version, by=commit.by)
+        if isinstance(event, CheckpointTaken):
+            yield positions[event.id], session
+
+
+def _scope(place: Place, settings: CheckpointSettings) -> Scope:
+    return Scope(
+        base=place.base,
+        exclude=settings.exclude,
+        own=frozenset(CLIENT_FILES) if place.base == place.root else frozenset(),
+        declared_only=settings.capture == "declared",
+        max_bytes=settings.max_file_mb * 1024 * 1024,
+    )
+
+
+def _suggestion(wanted: str, known: list[Position]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelling needs it
+
+    close = get_close_matches(wanted, [position.event.name for position in known], n=1)
+    return f"; did you mean {close[0]}?" if close else ""

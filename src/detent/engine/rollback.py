@@ -1,0 +1,240 @@
+"""Going back to a checkpoint: worked out first, then carried out so that it happens as a whole or not at all.
+
+    work out -> verify every object -> store what stands now -> note the intent -> restore files -> commit -> done
+
+The journal is the commit point of the state, the intent that of the files. A kill before the intent is durable leaves
+everything as it was; a kill after it is finished by the next command, or undone if somebody changed a file meanwhile.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from detent.core.checkpoint import Tree, checkpoint_id
+from detent.core.commands import Rollback
+from detent.core.decide import decide
+from detent.core.evidence import Facts
+from detent.core.manifest import Entry
+from detent.core.path_text import from_text, to_text
+from detent.core.session import SessionStatus
+from detent.documents.checkpoint import INTENT, Position
+from detent.engine.checkpoints import Checkpoints
+from detent.engine.keeper import MARKER
+from detent.engine.results import Outcome
+from detent.engine.rollback_plan import Planner, RollbackPlan
+from detent.errors import DetentError, Refused
+from detent.objects.capture import Captured
+from detent.objects.restore import Restore, Step
+from detent.store import disk
+from detent.store.port import PROJECT
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+
+_STAGING = "restoring"
+#: Contents that are kept in memory between being verified and being written.
+_AT_HAND_BYTES = 64 * 1024 * 1024
+_SMALL_BYTES = 1024 * 1024
+
+
+class RolledBackTo(Outcome, frozen=True, kw_only=True):
+    """A rollback that was made."""
+
+    plan: RollbackPlan
+
+
+class _Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """All that finishing or undoing it needs."""
+
+    session: str
+    version: int
+    to: str
+    at: datetime
+    by: str
+    before: Tree
+    after: Tree
+    archive: str | None
+    paths: tuple[str, ...]
+    undoes: str | None
+    steps: list[tuple[str, Entry | None, Entry | None]]
+
+
+class Rollbacks:
+    """Rollbacks of one project."""
+
+    def __init__(self, project: "Project", checkpoints: Checkpoints) -> None:
+        self._project = project
+        self._checkpoints = checkpoints
+        self._planner = Planner(project, checkpoints)
+        self._restore = Restore(checkpoints.base, checkpoints.objects, os.path.join(checkpoints.root, _STAGING))
+
+    def plan(
+        self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False, store: bool = False
+    ) -> RollbackPlan:
+        """What going back to the checkpoint `to` would do; without one, what undoing the last rollback would."""
+        return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store)[0]
+
+    def carry_out(
+        self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False
+    ) -> "RolledBackTo":
+        with self._project.store.lock(PROJECT):
+            self._check_free()
+            plan, captured = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
+            contents = self._verified(plan.steps)
+            intent = self._intent(plan, captured)
+            if plan.steps:
+                self._note(intent)
+            try:
+                self._restore.apply(plan.steps, captured.keys, contents)
+                outcome = self._commit(intent, plan.to)
+            except BaseException:
+                self._take_back(intent)
+                raise
+            self._forget()
+        self._project.touched(name)
+        return RolledBackTo(session=outcome.session, events=outcome.events, plan=plan)
+
+    def recover(self) -> str | None:
+        """Finish a rollback that was interrupted, or undo it. What was done, in words; the caller holds PROJECT."""
+        intent = self._pending()
+        if intent is None:
+            self._restore.clear()
+            return None
+        session = self._project.replica(intent.session).session()
+        if session.version > intent.version and self._is_committed(intent):
+            self._forget()
+            return f"a rollback of {intent.session} to {intent.to} had been interrupted; it is complete"
+        steps = [Step(from_text(path), before, after) for path, before, after in intent.steps]
+        try:
+            self._verified(steps)
+            self._restore.apply(steps)
+            self._commit(intent, self._checkpoints.find(intent.session, intent.to))
+        except DetentError as error:
+            self._take_back(intent)
+            return f"a rollback of {intent.session} had been interrupted and was undone: {error.message}"
+        self._forget()
+        self._project.touched(intent.session)
+        return f"a rollback of {intent.session} had been interrupted; it was finished"
+
+    def _verified(self, steps: Sequence[Step]) -> dict[str, bytes]:
+        """Every object that is needed, looked at before anything is touched; the small ones are kept at hand."""
+        contents: dict[str, bytes] = {}
+        room = _AT_HAND_BYTES
+        for entry in {step.after.digest: step.after for step in steps if step.after is not None}.values():
+            if entry.size <= _SMALL_BYTES and entry.size <= room:
+                contents[entry.digest] = self._checkpoints.objects.read(entry.digest)
+                room -= entry.size
+            else:
+                self._checkpoints.objects.check(entry.digest)
+        return contents
+
+    # Carrying out
+
+    def _intent(self, plan: RollbackPlan, captured: Captured) -> _Intent:
+        """The intent, with the manifest of afterwards and the list of what is replaced stored."""
+        after, archive = captured.tree, None
+        if plan.steps:
+            files = dict(captured.files)
+            for path, _, entry in plan.steps:
+                if entry is None:
+                    files.pop(path, None)
+                else:
+                    files[path] = entry
+            listing = _archive_listing(plan)
+            owner = checkpoint_id(plan.session, self._project.clock(), "archive")
+            after, archive = self._checkpoints.captures.store_manifest(owner, files, captured, listing)
+        return _Intent(
+            session=plan.session,
+            version=plan.version,
+            to=plan.to.event.id,
+            at=self._project.clock(),
+            by=self._project.actor,
+            before=captured.tree,
+            after=after,
+            archive=archive,
+            paths=plan.paths,
+            undoes=plan.undoes,
+            steps=[(to_text(path), before, entry) for path, before, entry in plan.steps],
+        )
+
+    def _commit(self, intent: _Intent, target: Position) -> Outcome:
+        command = Rollback(
+            to=target.event,
+            past=self._checkpoints.past(intent.session, target),
+            version=intent.version,
+            before=intent.before,
+            after=intent.after,
+            archive=intent.archive,
+            files=len(intent.steps),
+            paths=intent.paths,
+            undoes=intent.undoes,
+        )
+        facts = Facts(now=intent.at)
+        commit, session = self._project.replica(intent.session).commit(
+            lambda found: decide(found, command, facts), by=intent.by, now=intent.at
+        )
+        if session.status is SessionStatus.ACTIVE and self._project.active() is None:
+            self._project.store.put(MARKER + intent.session, b"")
+        return Outcome(session=session, events=commit.events)
+
+    def _take_back(self, intent: _Intent) -> None:
+        """Undo the files. If even that fails the intent stays, and the next command tries again."""
+        foreign = self._restore.undo(Step(from_text(path), before, after) for path, before, after in intent.steps)
+        if foreign:
+            self._project.notices.append(f"left as they are, because they were changed: {', '.join(foreign[:10])}")
+        self._forget()
+
+    # The intent
+
+    def _check_free(self) -> None:
+        if self._pending() is not None:
+            raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+
+    def pending(self) -> str | None:
+        """The session of a rollback that was interrupted."""
+        intent = self._pending()
+        return intent.session if intent else None
+
+    def _pending(self) -> _Intent | None:
+        data = self._project.store.get(INTENT)
+        return _decode(data) if data else None
+
+    def _note(self, intent: _Intent) -> None:
+        path = os.path.join(self._checkpoints.root, os.path.basename(INTENT))
+        with disk.failing_as("write", path, way_out="nothing was changed; mend that and try again"):
+            disk.replace_durably(path, _encode(intent))
+
+    def _forget(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._checkpoints.root, os.path.basename(INTENT)))
+
+    def _is_committed(self, intent: _Intent) -> bool:
+        positions = self._checkpoints.positions(intent.session)
+        return any(
+            position.version == intent.version + 1 and position.rollback is not None and position.at == intent.at
+            for position in positions
+        )
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Intent).decode
+
+
+def _archive_listing(plan: RollbackPlan) -> bytes:
+    """What was replaced or removed, by path: the contents are objects."""
+    return _encode(
+        {
+            "rolled_back_to": plan.to.event.id,
+            "session": plan.session,
+            "phases": list(plan.statuses),
+            "files": {
+                to_text(step.path): {"kind": step.before.kind, "hash": step.before.digest, "size": step.before.size}
+                for step in plan.steps
+                if step.before is not None
+            },
+        }
+    )

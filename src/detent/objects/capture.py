@@ -1,0 +1,271 @@
+"""Taking the files of a tree: what changed since the last time is read and stored; the rest is only looked at."""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from detent.core.checkpoint import Tree
+from detent.core.manifest import Entry
+from detent.objects import manifest_object
+from detent.objects.hashing import Hashing
+from detent.objects.manifest_object import Contents, Manifests
+from detent.objects.pack import Batch, Objects
+from detent.objects.stat_cache import EMPTY, Key, Row, StatCache, key_of, load, save, trusted
+from detent.objects.walk import Seen, Walk
+
+#: Files above this are copied as files, several at a time, and never held in memory.
+LARGE_BYTES = 1024 * 1024
+#: Of a first look at so many files somebody should be told how far it is.
+_TELL_EVERY = 500
+_CACHE = ".stat-cache"
+#: Counts the collections of garbage.
+_EPOCH = ".epoch"
+
+Progress = Callable[[int, int], None]
+
+
+class Scope(NamedTuple):
+    """What is taken of a tree."""
+
+    base: str
+    #: Patterns as in `.gitignore`, relative to `base`.
+    exclude: tuple[str, ...] = ()
+    #: Files that are Detent's or say how it works, and are not part of the work.
+    own: frozenset[str] = frozenset()
+    #: Only what is declared, instead of everything.
+    declared_only: bool = False
+    max_bytes: int = 100 * 1024 * 1024
+
+
+class Captured(NamedTuple):
+    tree: Tree
+    files: dict[str, Entry]
+    left_out: dict[str, str]
+    #: How each file looked, so that a later change to it shows.
+    keys: dict[str, Key]
+
+
+class Captures:
+    """Captures of one tree into one store, with what was seen the last time."""
+
+    def __init__(self, root: str, objects: Objects, scope: Scope) -> None:
+        self._root = root
+        self._objects = objects
+        self._scope = scope
+        self._cache: StatCache | None = None
+        self.manifests = Manifests(objects)
+
+    def take(
+        self,
+        owner: str,
+        *,
+        declared: Iterable[str] = (),
+        also: Iterable[str] = (),
+        progress: Progress | None = None,
+        store: bool = True,
+    ) -> Captured:
+        """The tree as it is now, durably stored unless `store` is off.
+
+        `declared` files are taken whatever the rules say, and kept as files; `also` are taken whatever the rules say
+        and whatever their size.
+        """
+        cache = self._known()
+        shown = frozenset(declared)
+        files: dict[str, Entry] = {}
+        keys: dict[str, Key] = {}
+        left_out: dict[str, str] = {}
+        fresh: list[Seen] = []
+        old = cache.rows
+        also = frozenset(also)
+        for path, status in self._seen(shown, also, left_out):
+            key = keys[path] = key_of(status)
+            row = old.get(path)
+            if row is not None and row.key == key:
+                files[path] = row.entry
+            elif status.st_size > self._scope.max_bytes and path not in also:
+                left_out[path] = f"larger than {self._scope.max_bytes} bytes"
+                del keys[path]
+            else:
+                fresh.append(Seen(path, status))
+        rows = {path: old[path] for path in files}
+        if not fresh and len(files) == len(old) and left_out == cache.left_out and cache.manifest:
+            return self._captured(cache.manifest, files, left_out, keys)
+        with self._storing(owner, store=store) as batch:
+            for path, key, entry in self._read_all(fresh, shown, old, batch, left_out, progress):
+                files[path], keys[path] = entry, key
+                rows[path] = Row(trusted(key, time.time_ns()), entry)
+            for seen in fresh:
+                if seen.path not in files:
+                    keys.pop(seen.path, None)
+            digest, depth = cache.manifest, cache.depth
+            if files != {path: row.entry for path, row in old.items()} or left_out != cache.left_out or not digest:
+                before = (cache.manifest, cache.depth, _entries(old)) if cache.manifest else None
+                digest, depth = manifest_object.write(batch, files, left_out, before=before)
+        if store:
+            self._remember(StatCache(rows, digest, depth, left_out, cache.epoch))
+        return self._captured(digest, files, left_out, keys)
+
+    def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
+        """A manifest of files that are all stored already, and a listing beside it."""
+        cache = self._known()
+        before = (cache.manifest, cache.depth, like.files) if cache.manifest == like.tree.manifest else None
+        with self._storing(owner, store=True) as batch:
+            digest, _ = manifest_object.write(batch, files, like.left_out, before=before)
+            archive = batch.add(listing)
+        return self._captured(digest, files, like.left_out, {}).tree, archive
+
+    def forget(self) -> None:
+        """Objects were removed: nobody may rely on having stored something before."""
+        epoch = self.epoch() + 1
+        os.makedirs(self._root, exist_ok=True)
+        with open(os.path.join(self._root, _EPOCH), "wb") as file:
+            file.write(b"%d" % epoch)
+        self._cache = None
+
+    def _seen(self, declared: frozenset[str], also: frozenset[str], left_out: dict[str, str]) -> Iterator[Seen]:
+        walk = Walk(self._scope.base, exclude=self._scope.exclude, own=self._scope.own)
+        met: set[str] = set()
+        named = declared | also
+        for seen in () if self._scope.declared_only else walk:
+            if not _is_taken(seen.status):
+                left_out[seen.path] = "neither a file nor a link"
+                continue
+            if named:
+                met.add(seen.path)
+            yield seen
+        for path in sorted(named - met):
+            for seen in walk.inside(path):
+                if seen.path not in met and _is_taken(seen.status) and seen.path not in self._scope.own:
+                    met.add(seen.path)
+                    yield seen
+        left_out.update(walk.unreadable)
+
+    def _read_all(
+        self,
+        fresh: list[Seen],
+        declared: frozenset[str],
+        old: dict[str, Row],
+        batch: Batch | Hashing,
+        left_out: dict[str, str],
+        progress: Progress | None,
+    ) -> Iterator[tuple[str, Key, Entry]]:
+        large = [seen for seen in fresh if seen.status.st_size > LARGE_BYTES and stat.S_ISREG(seen.status.st_mode)]
+        for number, (path, status) in enumerate(fresh):
+            if progress is not None and number % _TELL_EVERY == 0:
+                progress(number, len(fresh))
+            if status.st_size > LARGE_BYTES and stat.S_ISREG(status.st_mode):
+                continue
+            try:
+                key, kind, data = _read(os.path.join(self._scope.base, path), status)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                left_out[path] = error.strerror or str(error)
+                continue
+            if path in declared:
+                digest = batch.add_data_as_file(data, name=os.path.basename(path))
+            else:
+                row = old.get(path)
+                digest = batch.add(data, like=row.entry.digest if row is not None else None)
+            yield path, key, Entry(kind, digest, len(data))
+        yield from self._read_large(large, batch, left_out)
+
+    def _read_large(
+        self, large: list[Seen], batch: Batch | Hashing, left_out: dict[str, str]
+    ) -> Iterator[tuple[str, Key, Entry]]:
+        if not large:
+            return
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - slow to load, and large files are rare
+
+        def copy(seen: Seen) -> tuple[str, Key, Entry] | str:
+            full = os.path.join(self._scope.base, seen.path)
+            try:
+                digest, size = batch.add_file(full, name=os.path.basename(seen.path))
+            except FileNotFoundError:
+                return ""
+            except PermissionError as error:
+                return error.strerror or str(error)
+            return seen.path, key_of(seen.status), Entry(_kind(seen.status), digest, size)
+
+        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            for seen, copied in zip(large, pool.map(copy, large), strict=True):
+                if not isinstance(copied, str):
+                    yield copied
+                elif copied:
+                    left_out[seen.path] = copied
+
+    @contextmanager
+    def _storing(self, owner: str, *, store: bool) -> Iterator[Batch | Hashing]:
+        if store:
+            os.makedirs(self._root, exist_ok=True)
+            with self._objects.batch(owner) as batch:
+                yield batch
+        else:
+            yield Hashing()
+
+    def _captured(
+        self, digest: str, files: dict[str, Entry], left_out: dict[str, str], keys: dict[str, Key]
+    ) -> Captured:
+        size = sum(entry.size for entry in files.values())
+        self.manifests.keep(digest, Contents(files, left_out))
+        tree = Tree(manifest=digest, files=len(files), bytes=size, left_out=len(left_out))
+        return Captured(tree, files, left_out, keys)
+
+    def _known(self) -> StatCache:
+        epoch = self.epoch()
+        if self._cache is None or self._cache.epoch != epoch:
+            self._cache = load(os.path.join(self._root, _CACHE), epoch)
+            if self._cache is EMPTY:
+                self._cache = StatCache({}, epoch=epoch)
+        return self._cache
+
+    def epoch(self) -> int:
+        """How often garbage was collected."""
+        try:
+            with open(os.path.join(self._root, _EPOCH), "rb") as file:
+                return int(file.read() or b"0")
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    def _remember(self, cache: StatCache) -> None:
+        self._cache = cache
+        try:
+            save(os.path.join(self._root, _CACHE), cache)
+        except OSError:
+            # Only a cache: what is stored is stored.
+            return
+
+
+def _read(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:
+    """The content, and how the file looked before it was read: a change during the reading shows the next time."""
+    if stat.S_ISLNK(status.st_mode):
+        return key_of(status), "l", os.fsencode(os.readlink(path))
+    # A pipe may have taken the file's place: never wait for its other end.
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        now = os.fstat(fd)
+        if not stat.S_ISREG(now.st_mode):
+            raise FileNotFoundError(path)
+        data = os.read(fd, now.st_size + 1)
+        if len(data) != now.st_size:
+            data += b"".join(iter(lambda: os.read(fd, LARGE_BYTES), b""))
+        return key_of(now), _kind(now), data
+    finally:
+        os.close(fd)
+
+
+def _kind(status: os.stat_result) -> str:
+    if stat.S_ISLNK(status.st_mode):
+        return "l"
+    return "x" if status.st_mode & stat.S_IXUSR else "f"
+
+
+def _is_taken(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
+
+
+def _entries(rows: dict[str, Row]) -> dict[str, Entry]:
+    return {path: row.entry for path, row in rows.items()}

@@ -1,0 +1,102 @@
+"""`objects.idx`: where each object is, so that opening need not read the segments. A cache; the segments are right.
+
+A row is written after the sync of the record it points to. So what the rows cover is known to be durable.
+"""
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+
+from detent.store import disk
+
+NAME = "objects.idx"
+_ROW = struct.Struct("<32sIQI")
+_FIRST = _ROW.pack(b"detent objects.idx 1", 0, 0, 0)
+
+#: Digest, number of the segment, offset and length of the record.
+Row = tuple[bytes, int, int, int]
+
+
+class Odd(Exception):
+    """What the index says cannot be so."""
+
+
+class Replaced(Exception):
+    """It is not the file that was read before."""
+
+
+class Index:
+    """Kept open: as long as it is, no other file can have its inode."""
+
+    def __init__(self, root: str) -> None:
+        self.path = os.path.join(root, NAME)
+        self._fd = -1
+        self._read = 0
+
+    def news(self) -> Iterator[Row]:
+        """The rows since the last time."""
+        self._open()
+        if self._fd < 0:
+            return iter(())
+        size = os.fstat(self._fd).st_size
+        if size < self._read:
+            raise Replaced
+        if size == self._read:
+            return iter(())
+        data = os.pread(self._fd, size - self._read, self._read)
+        if self._read == 0:
+            if not data.startswith(_FIRST):
+                raise Odd
+            self._read, data = len(_FIRST), data[len(_FIRST) :]
+        data = data[: len(data) - len(data) % _ROW.size]
+        self._read += len(data)
+        return _ROW.iter_unpack(data)
+
+    def append(self, rows: Iterable[Row]) -> None:
+        """Under the lock. Not synced: rows that are lost are found again in the segments."""
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            if os.fstat(fd).st_size > self._read:
+                # A row that somebody did not finish.
+                os.ftruncate(fd, self._read)
+            data = b"".join([_ROW.pack(*row) for row in rows])
+            data = data if self._read else _FIRST + data
+            disk.write_all(fd, data)
+        finally:
+            os.close(fd)
+        self._open()
+        self._read += len(data)
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        """Under the lock."""
+        data = b"".join([_FIRST, *(_ROW.pack(*row) for row in rows)])
+        disk.replace(self.path, data)
+        self.close()
+        self._open()
+        self._read = len(data)
+
+    def remove(self) -> None:
+        """Before anything that it says stops being so."""
+        self.close()
+        try:
+            os.unlink(self.path)
+        except FileNotFoundError:
+            return
+        disk.sync_directory(os.path.dirname(self.path))
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self._read = -1, 0
+
+    def _open(self) -> None:
+        try:
+            status = os.stat(self.path)
+        except FileNotFoundError:
+            if self._fd >= 0:
+                raise Replaced from None
+            return
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        elif status.st_ino != os.fstat(self._fd).st_ino:
+            raise Replaced

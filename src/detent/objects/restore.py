@@ -1,0 +1,212 @@
+"""Putting files back: all of them, or none.
+
+First every new content is written into a directory of its own, which is where a full disk shows. Then the files change
+places, which needs no room, and none is touched that does not look as it did when the steps were worked out. Each step
+can be taken back: what it replaces is an object too.
+"""
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from detent.core.manifest import Entry
+from detent.errors import Conflict
+from detent.objects.pack import Objects
+from detent.objects.stat_cache import Key, key_of
+from detent.objects.walk import UNFINISHED
+from detent.store import disk
+
+_CHUNK = 1 << 20
+_WAY_OUT = "nothing was changed; look at the file, then try again"
+
+
+class Step(NamedTuple):
+    """One path: what stands there and what shall; none is no file."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+
+class Restore:
+    """`staging` is a directory that nobody else uses, on the file system of the tree if it can be."""
+
+    def __init__(self, base: str, objects: Objects, staging: str) -> None:
+        self._base = base
+        self._objects = objects
+        self._staging = staging
+
+    def apply(
+        self, steps: Sequence[Step], keys: Mapping[str, Key] | None = None, contents: Mapping[str, bytes] | None = None
+    ) -> None:
+        """All steps, or none: what was done is taken back if one cannot be.
+
+        `keys` is how the files looked when the steps were worked out; without it their content is compared, and steps
+        that were taken before are left out. `contents` are objects that were read and verified before.
+        """
+        todo = ordered(steps if keys is not None else [step for step in steps if self._is_open(step)])
+        staged = self._stage(todo, contents or {})
+        done: list[Step] = []
+        try:
+            for step in todo:
+                if keys is not None and self._key(step.path) != (keys.get(step.path) if step.before else None):
+                    raise _changed(step.path)
+                done.append(step)
+                self._take(step, staged.get(step.path))
+        except BaseException:
+            self.undo(done)
+            raise
+        finally:
+            self.clear()
+
+    def undo(self, steps: Iterable[Step]) -> list[str]:
+        """Take steps back; the paths that hold something else by now are left alone and returned."""
+        self.clear()
+        back = [Step(path, after, before) for path, before, after in steps]
+        todo, foreign = [], []
+        for step in ordered(back):
+            found = self.found(step.path)
+            if found == step.before:
+                todo.append(step)
+            elif found != step.after:
+                foreign.append(step.path)
+        staged = self._stage(todo, {})
+        for step in todo:
+            self._take(step, staged.get(step.path))
+        self.clear()
+        return foreign
+
+    def clear(self) -> None:
+        """Remove what an interrupted restore left behind."""
+        if os.path.lexists(self._staging):
+            shutil.rmtree(self._staging, ignore_errors=True)
+
+    def found(self, path: str) -> Entry | None:
+        """What stands at the path now."""
+        full = os.path.join(self._base, path)
+        try:
+            status = os.lstat(full)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            target = os.fsencode(os.readlink(full))
+            return Entry("l", hashlib.sha256(target).hexdigest(), len(target))
+        if not stat.S_ISREG(status.st_mode):
+            # A directory may have to make room, and is no file.
+            return None if stat.S_ISDIR(status.st_mode) else Entry("?", "", 0)
+        digest, size = hashlib.sha256(), 0
+        with open(full, "rb", buffering=0) as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+        return Entry("x" if status.st_mode & stat.S_IXUSR else "f", digest.hexdigest(), size)
+
+    def _is_open(self, step: Step) -> bool:
+        found = self.found(step.path)
+        if found == step.after:
+            return False
+        if found != step.before:
+            raise _changed(step.path)
+        return True
+
+    def _key(self, path: str) -> Key | None:
+        try:
+            status = os.lstat(os.path.join(self._base, path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return None if stat.S_ISDIR(status.st_mode) else key_of(status)
+
+    def _stage(self, steps: Iterable[Step], contents: Mapping[str, bytes]) -> dict[str, str]:
+        """Write what shall stand somewhere, each under a number; by path."""
+        staged: dict[str, str] = {}
+        try:
+            with disk.failing_as("restore into", self._staging, way_out=_WAY_OUT):
+                os.makedirs(self._staging, exist_ok=True)
+                for number, (path, before, after) in enumerate(steps):
+                    if after is not None and not _only_mode(before, after):
+                        staged[path] = os.path.join(self._staging, str(number))
+                        self._write(staged[path], os.path.join(self._base, path), before, after, contents)
+        except BaseException:
+            self.clear()
+            raise
+        return staged
+
+    def _write(self, target: str, full: str, before: Entry | None, after: Entry, contents: Mapping[str, bytes]) -> None:
+        content = contents.get(after.digest)
+        if after.kind == "l":
+            os.symlink(self._objects.read(after.digest) if content is None else content, os.fsencode(target))
+            return
+        permissions = 0o777 if after.kind == "x" else 0o666
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
+        try:
+            if content is None:
+                self._objects.copy_to(after.digest, fd)
+            else:
+                disk.write_all(fd, content)
+            if before is not None and before.kind != "l":
+                with suppress(FileNotFoundError):
+                    os.fchmod(fd, _mode(os.lstat(full).st_mode, after))
+        finally:
+            os.close(fd)
+
+    def _take(self, step: Step, staged: str | None) -> None:
+        full = os.path.join(self._base, step.path)
+        with disk.failing_as("restore", full, way_out=_WAY_OUT):
+            if step.after is None:
+                self._remove(full)
+            elif staged is None:
+                os.chmod(full, _mode(os.lstat(full).st_mode, step.after))
+            else:
+                if step.before is None:
+                    self._make_room(full)
+                self._move(staged, full)
+
+    def _move(self, staged: str, full: str) -> None:
+        try:
+            os.rename(staged, full)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            # The tree reaches over more than one file system.
+            beside = os.path.join(os.path.dirname(full), UNFINISHED + os.path.basename(staged))
+            shutil.copy2(staged, beside, follow_symlinks=False)
+            os.rename(beside, full)
+
+    def _make_room(self, full: str) -> None:
+        """The directory of a file that was not there; an empty directory in its place gives way."""
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        if os.path.isdir(full) and not os.path.islink(full):
+            os.rmdir(full)
+
+    def _remove(self, full: str) -> None:
+        os.unlink(full)
+        directory = os.path.dirname(full)
+        # A directory goes with its last file, as it does in version control.
+        with suppress(OSError):
+            while directory != self._base:
+                os.rmdir(directory)
+                directory = os.path.dirname(directory)
+
+
+def ordered(steps: Iterable[Step]) -> list[Step]:
+    """What is removed comes first, so that a directory can become a file and a file a directory."""
+    return sorted(steps, key=lambda step: (step.after is not None, step.path))
+
+
+def _only_mode(before: Entry | None, after: Entry) -> bool:
+    return before is not None and before[1:] == after[1:] and "l" not in (before.kind, after.kind)
+
+
+def _mode(mode: int, entry: Entry) -> int:
+    """The permissions that the file had, with those to execute it as the entry says."""
+    plain = stat.S_IMODE(mode) & ~0o111
+    return plain | (plain >> 2 & 0o111) if entry.kind == "x" else plain
+
+
+def _changed(path: str) -> Conflict:
+    return Conflict(f"{path} was changed while it was being restored", way_out=_WAY_OUT)
