@@ -41,7 +41,7 @@ def find(start: str, *, project: str | None = None, environment_project: str | N
         )
     if chosen not in settings.projects:
         raise NotFound(f"there is no project {chosen}; detent.toml has {', '.join(settings.projects)}")
-    base = os.path.join(root, settings.projects[chosen].path)
+    base = os.path.normpath(os.path.join(root, settings.projects[chosen].path))
     return Place(root, chosen, base, os.path.join(root, STATE, "projects", chosen)), settings
 
 

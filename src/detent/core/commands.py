@@ -175,9 +175,10 @@ class Review(_Command, frozen=True, kw_only=True):
 
 
 class TakeCheckpoint(_Command, frozen=True, kw_only=True):
-    """Take a checkpoint of the present, whatever it is between."""
+    """Take a checkpoint of the present, whatever it is between; of the phase that is meant if several go on."""
 
     note: str = ""
+    phase: str | None = None
 
 
 class Rollback(_Command, frozen=True, kw_only=True):

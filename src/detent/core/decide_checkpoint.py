@@ -64,7 +64,12 @@ def decide_checkpoint(session: Session, command: CheckpointCommand, facts: Facts
         if facts.tree is None:
             raise Refused("checkpoints are switched off here", way_out='set capture = "tree" under [checkpoint]')
         note = check_optional("a note", command.note, MAX_REASON)
-        return (_of_present(session, facts, Taken.NOTE, facts.tree, note=note),)
+        phase = current(session)
+        if command.phase is not None and command.phase != phase:
+            if command.phase not in session.with_status(Status.IN_PROGRESS):
+                raise Refused(f"phase {command.phase} is not in progress; the present belongs to {phase}")
+            phase = command.phase
+        return (_of_present(session, facts, Taken.NOTE, facts.tree, phase=phase, note=note),)
     return _rollback(session, command, facts)
 
 
@@ -81,7 +86,7 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
             f"{', '.join(beside)} is in progress beside {target.phase} and works on the same files",
             way_out="finish or fail it first, or use --phase-only or --paths",
         )
-    safety = _of_present(session, facts, Taken.SAFETY, command.before)
+    safety = _of_present(session, facts, Taken.SAFETY, command.before, phase=current(session))
     if command.paths:
         phases = {}
     elif command.undoes is not None:
@@ -116,8 +121,9 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
     return safety, event, after
 
 
-def _of_present(session: Session, facts: Facts, taken: Taken, tree: Tree, *, note: str = "") -> CheckpointTaken:
-    phase = current(session)
+def _of_present(
+    session: Session, facts: Facts, taken: Taken, tree: Tree, *, phase: str, note: str = ""
+) -> CheckpointTaken:
     attempt = max(1, session.phases[phase].attempt)
     return _take(
         session,

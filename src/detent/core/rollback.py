@@ -66,9 +66,9 @@ def kept_paths(now: Session, past: Session, phase: str) -> frozenset[str]:
 
 def live_beside(now: Session, phase: str) -> tuple[str, ...]:
     """Phases in progress that a rollback of `phase` would leave in progress."""
-    _, descendants = lineage(now, phase)
+    ancestors, descendants = lineage(now, phase)
     live = now.with_status(Status.IN_PROGRESS)
-    return tuple(key for key in live if key != phase and key not in descendants)
+    return tuple(key for key in live if key != phase and key not in ancestors and key not in descendants)
 
 
 def _continued(present: PhaseState, after: PhaseState, version: int) -> PhaseState:

@@ -22,12 +22,12 @@ MAX_SHOWN_BYTES = 1024 * 1024
 class Comparison:
     """From `a` to `b`; each is a checkpoint's name or id, or `now`."""
 
-    def __init__(self, project: "Project", session: str, a: str, b: str) -> None:
+    def __init__(self, project: "Project", session: str, a: str, b: str, *, other: str | None = None) -> None:
+        """`other` is the session of `b`, if it is not the same."""
         self._checkpoints = project.checkpoints
         self._project = project
-        self._session = session
-        self._before = self._side(a)
-        self._after = self._side(b)
+        self._before = self._side(session, a)
+        self._after = self._side(other or session, b)
         self.diff: CheckpointDiff = compare(self._before, self._after)
 
     def text_diff(self, path: str) -> list[str]:
@@ -56,14 +56,14 @@ class Comparison:
             return []
         return [f"{to_text(path)}: was {_KINDS[before.kind]}, is {_KINDS[after.kind]}"]
 
-    def _side(self, name: str) -> Side:
+    def _side(self, session: str, name: str) -> Side:
         if name == NOW:
-            session = self._project.replica(self._session).session()
-            owner = checkpoint_id(self._session, self._project.clock(), NOW)
-            captured = self._checkpoints.capture(owner, session, store=False)
-            return _side(NOW, session, captured.files)
-        position = self._checkpoints.find(self._session, name)
-        then = self._checkpoints.past(self._session, position)
+            present = self._project.replica(session).session()
+            owner = checkpoint_id(session, self._project.clock(), NOW)
+            captured = self._checkpoints.capture(owner, present, store=False)
+            return _side(NOW, present, captured.files)
+        position = self._checkpoints.find(session, name)
+        then = self._checkpoints.past(session, position)
         return _side(position.event.name, then, self._checkpoints.files(position.event.tree.manifest))
 
     def _text(self, side: Side, path: str) -> list[str] | None:

@@ -158,9 +158,9 @@ class SessionHandle:
 
     # Checkpoints
 
-    def checkpoint(self, note: str = "") -> CheckpointTaken:
+    def checkpoint(self, note: str = "", *, phase: str | None = None) -> CheckpointTaken:
         """Take a checkpoint of the present, between whatever it is."""
-        outcome = self._outcome(TakeCheckpoint(note=note))
+        outcome = self._outcome(TakeCheckpoint(note=note, phase=phase))
         return next(event for event in outcome.events if isinstance(event, CheckpointTaken))
 
     def checkpoints(self) -> "list[Position]":

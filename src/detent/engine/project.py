@@ -108,6 +108,8 @@ class Project:
 
     def close(self) -> None:
         self._behind.flush()
+        if "checkpoints" in self.__dict__:
+            self.checkpoints.captures.save()
         self.store.close()
 
     @cached_property

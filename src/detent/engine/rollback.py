@@ -90,12 +90,17 @@ class Rollbacks:
                 self._note(intent)
             try:
                 self._restore.apply(plan.steps, captured.keys, contents)
+            except BaseException:
+                # What was done is taken back. If that failed too, the intent stays and the next command tries again.
+                if self._restore.is_whole:
+                    self._forget()
+                raise
+            try:
                 outcome = self._commit(intent, plan.to)
             except BaseException:
                 self._take_back(intent)
                 raise
-            self._forget()
-        self._project.touched(name)
+            self._conclude(intent)
         return RolledBackTo(session=outcome.session, events=outcome.events, plan=plan)
 
     def recover(self) -> str | None:
@@ -106,7 +111,7 @@ class Rollbacks:
             return None
         session = self._project.replica(intent.session).session()
         if session.version > intent.version and self._is_committed(intent):
-            self._forget()
+            self._conclude(intent)
             return f"a rollback of {intent.session} to {intent.to} had been interrupted; it is complete"
         steps = [Step(from_text(path), before, after) for path, before, after in intent.steps]
         try:
@@ -116,8 +121,7 @@ class Rollbacks:
         except DetentError as error:
             self._take_back(intent)
             return f"a rollback of {intent.session} had been interrupted and was undone: {error.message}"
-        self._forget()
-        self._project.touched(intent.session)
+        self._conclude(intent)
         return f"a rollback of {intent.session} had been interrupted; it was finished"
 
     def _verified(self, steps: Sequence[Step]) -> dict[str, bytes]:
@@ -156,7 +160,7 @@ class Rollbacks:
             before=captured.tree,
             after=after,
             archive=archive,
-            paths=plan.paths,
+            paths=tuple(map(to_text, plan.paths)),
             undoes=plan.undoes,
             steps=[(to_text(path), before, entry) for path, before, entry in plan.steps],
         )
@@ -177,9 +181,15 @@ class Rollbacks:
         commit, session = self._project.replica(intent.session).commit(
             lambda found: decide(found, command, facts), by=intent.by, now=intent.at
         )
+        return Outcome(session=session, events=commit.events)
+
+    def _conclude(self, intent: _Intent) -> None:
+        """What follows from the commit: a session that had ended goes on, if no other one took its place."""
+        session = self._project.replica(intent.session).session()
         if session.status is SessionStatus.ACTIVE and self._project.active() is None:
             self._project.store.put(MARKER + intent.session, b"")
-        return Outcome(session=session, events=commit.events)
+        self._forget()
+        self._project.touched(intent.session)
 
     def _take_back(self, intent: _Intent) -> None:
         """Undo the files. If even that fails the intent stays, and the next command tries again."""

@@ -73,7 +73,9 @@ class Planner:
         owner = checkpoint_id(name, self._project.clock(), "safety")
         also = () if phase_only else (*files, *recorded)
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
-        steps = [] if phase_only else _steps(files, captured.files, recorded, kept, tuple(paths))
+        contents = self._checkpoints.contents(target.event.tree.manifest)
+        spared = kept | contents.left_out.keys()
+        steps = [] if phase_only else _steps(files, captured.files, recorded, tuple(spared), tuple(paths))
         if paths and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
             raise NotFound(f"{target.event.name} has none of {', '.join(paths)}", way_out="detent checkpoint show")
         self._check_possible(steps, captured)
@@ -82,11 +84,11 @@ class Planner:
             version=session.version,
             to=target,
             steps=tuple(steps),
-            statuses=_statuses(session, past, target, self._project.clock(), paths, undoes),
+            statuses=_statuses(session, past, target, self._project.clock(), tuple(map(to_text, paths)), undoes),
             paths=tuple(paths),
             phase_only=phase_only,
             undoes=undoes,
-            kept=tuple(sorted(kept & captured.files.keys())),
+            kept=tuple(sorted(path for path in captured.files if kept and _is_meant(path, tuple(kept)))),
             warnings=_warnings(session, past, target, captured),
         )
         return plan, captured
@@ -129,17 +131,18 @@ class Planner:
 
 
 def _steps(
-    wanted: Manifest, present: Manifest, recorded: set[str], kept: frozenset[str], paths: tuple[str, ...]
+    wanted: Manifest, present: Manifest, recorded: set[str], spared: tuple[str, ...], paths: tuple[str, ...]
 ) -> list[Step]:
     steps = [
         Step(path, present.get(path), entry)
         for path, entry in wanted.items()
-        if present.get(path) != entry and path not in kept and _is_meant(path, paths)
+        if present.get(path) != entry and _is_meant(path, paths) and not (spared and _is_meant(path, spared))
     ]
     steps += [
         Step(path, present[path], None)
         for path in recorded
-        if path in present and path not in wanted and path not in kept and _is_meant(path, paths)
+        if path in present and path not in wanted and _is_meant(path, paths)
+        if not (spared and _is_meant(path, spared))
     ]
     return sorted(steps)
 

@@ -99,7 +99,8 @@ class Batch:
     def _edited(self, digest: str, data: bytes, like: str) -> tuple[Header, bytes] | None:
         """None if the other object is of no use, or not there: then the content stands alone."""
         key = bytes.fromhex(like)
-        base = self._waiting[key][0] if key in self._waiting else self._segments.header(like)
+        waiting = self._waiting.get(key)
+        base = waiting[0] if waiting else self._segments.header(like)
         if base is None or base.depth >= content.MAX_DEPTH or max(base.size, len(data)) > content.EDIT_BYTES:
             return None
         try:
@@ -141,7 +142,7 @@ class Batch:
     def _commit(self) -> None:
         if not self._waiting and not self._files:
             self._segments.refresh()
-            if all(key in self._segments.places and self._segments.is_durable(key) for key in self._relied):
+            if self._segments.are_durable(self._relied):
                 return
         with self._segments.locked():
             self._place_files()
@@ -181,7 +182,9 @@ class Batch:
         self._files = {}
 
     def _check_relied(self) -> None:
-        gone = [key.hex() for key in self._relied if key not in self._segments.places and key not in self._waiting]
+        gone = [
+            key.hex() for key in list(self._relied) if key not in self._segments.places and key not in self._waiting
+        ]
         if gone:
             raise Conflict(
                 f"object {gone[0]} was removed as garbage while content was stored that counts on it",

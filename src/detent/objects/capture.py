@@ -4,11 +4,12 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from detent.core.checkpoint import Tree
 from detent.core.manifest import Entry
+from detent.errors import StoreFailed
 from detent.objects import manifest_object
 from detent.objects.hashing import Hashing
 from detent.objects.manifest_object import Contents, Manifests
@@ -18,6 +19,8 @@ from detent.objects.walk import Seen, Walk
 
 #: Files above this are copied as files, several at a time, and never held in memory.
 LARGE_BYTES = 1024 * 1024
+#: Smaller files are stored as they are, without looking for what they have in common with their last content.
+_WORTH_COMPARING = 16 * 1024
 #: Of a first look at so many files somebody should be told how far it is.
 _TELL_EVERY = 500
 _CACHE = ".stat-cache"
@@ -56,6 +59,7 @@ class Captures:
         self._objects = objects
         self._scope = scope
         self._cache: StatCache | None = None
+        self._unsaved = False
         self.manifests = Manifests(objects)
 
     def take(
@@ -73,47 +77,57 @@ class Captures:
         and whatever their size.
         """
         cache = self._known()
-        shown = frozenset(declared)
-        files: dict[str, Entry] = {}
-        keys: dict[str, Key] = {}
-        left_out: dict[str, str] = {}
-        fresh: list[Seen] = []
-        old = cache.rows
-        also = frozenset(also)
-        for path, status in self._seen(shown, also, left_out):
-            key = keys[path] = key_of(status)
-            row = old.get(path)
-            if row is not None and row.key == key:
-                files[path] = row.entry
-            elif status.st_size > self._scope.max_bytes and path not in also:
-                left_out[path] = f"larger than {self._scope.max_bytes} bytes"
-                del keys[path]
-            else:
-                fresh.append(Seen(path, status))
-        rows = {path: old[path] for path in files}
-        if not fresh and len(files) == len(old) and left_out == cache.left_out and cache.manifest:
+        shown, forced = frozenset(declared), frozenset(also)
+        walk = self._walk(cache, shown | forced)
+        files, keys, left_out, fresh = walk.files, walk.keys, walk.left_out, self._not_too_large(walk, forced)
+        if not fresh and len(files) == len(cache.rows) and left_out == cache.left_out and cache.manifest:
             return self._captured(cache.manifest, files, left_out, keys)
+        rows = dict(cache.rows)
+        changed: dict[str, Entry] = {}
         with self._storing(owner, store=store) as batch:
-            for path, key, entry in self._read_all(fresh, shown, old, batch, left_out, progress):
+            for path, key, entry in self._read_all(fresh, shown, rows, batch, left_out, progress):
+                before = rows.get(path)
+                if before is None or before.entry != entry:
+                    changed[path] = entry
                 files[path], keys[path] = entry, key
                 rows[path] = Row(trusted(key, time.time_ns()), entry)
-            for seen in fresh:
-                if seen.path not in files:
-                    keys.pop(seen.path, None)
+            gone = rows.keys() - files.keys()
+            for path in gone:
+                del rows[path]
+                keys.pop(path, None)
             digest, depth = cache.manifest, cache.depth
-            if files != {path: row.entry for path, row in old.items()} or left_out != cache.left_out or not digest:
-                before = (cache.manifest, cache.depth, _entries(old)) if cache.manifest else None
-                digest, depth = manifest_object.write(batch, files, left_out, before=before)
+            if changed or gone or left_out != cache.left_out or not digest:
+                base = (digest, depth) if digest else None
+                digest, depth = manifest_object.write(batch, files, changed, gone, left_out, base=base)
         if store:
-            self._remember(StatCache(rows, digest, depth, left_out, cache.epoch))
+            self._cache = StatCache(rows, digest, depth, left_out, cache.epoch)
+            self._unsaved = True
         return self._captured(digest, files, left_out, keys)
+
+    def _walk(self, cache: StatCache, named: frozenset[str]) -> Walk:
+        walk = Walk(self._scope.base, cache.rows, exclude=self._scope.exclude, own=self._scope.own)
+        if not self._scope.declared_only:
+            walk.everything()
+        for path in sorted(named - walk.keys.keys()):
+            walk.inside(path)
+        return walk
+
+    def _not_too_large(self, walk: Walk, forced: frozenset[str]) -> list[Seen]:
+        limit = self._scope.max_bytes
+        for seen in walk.fresh:
+            if seen.status.st_size > limit and seen.path not in forced:
+                walk.left_out[seen.path] = f"larger than {limit} bytes"
+                del walk.keys[seen.path]
+        return [seen for seen in walk.fresh if seen.path in walk.keys]
 
     def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
         """A manifest of files that are all stored already, and a listing beside it."""
         cache = self._known()
-        before = (cache.manifest, cache.depth, like.files) if cache.manifest == like.tree.manifest else None
+        base = (cache.manifest, cache.depth) if cache.manifest == like.tree.manifest else None
+        changed = {path: entry for path, entry in files.items() if like.files.get(path) != entry}
         with self._storing(owner, store=True) as batch:
-            digest, _ = manifest_object.write(batch, files, like.left_out, before=before)
+            gone = like.files.keys() - files.keys()
+            digest, _ = manifest_object.write(batch, files, changed, gone, like.left_out, base=base)
             archive = batch.add(listing)
         return self._captured(digest, files, like.left_out, {}).tree, archive
 
@@ -124,24 +138,6 @@ class Captures:
         with open(os.path.join(self._root, _EPOCH), "wb") as file:
             file.write(b"%d" % epoch)
         self._cache = None
-
-    def _seen(self, declared: frozenset[str], also: frozenset[str], left_out: dict[str, str]) -> Iterator[Seen]:
-        walk = Walk(self._scope.base, exclude=self._scope.exclude, own=self._scope.own)
-        met: set[str] = set()
-        named = declared | also
-        for seen in () if self._scope.declared_only else walk:
-            if not _is_taken(seen.status):
-                left_out[seen.path] = "neither a file nor a link"
-                continue
-            if named:
-                met.add(seen.path)
-            yield seen
-        for path in sorted(named - met):
-            for seen in walk.inside(path):
-                if seen.path not in met and _is_taken(seen.status) and seen.path not in self._scope.own:
-                    met.add(seen.path)
-                    yield seen
-        left_out.update(walk.unreadable)
 
     def _read_all(
         self,
@@ -168,7 +164,7 @@ class Captures:
             if path in declared:
                 digest = batch.add_data_as_file(data, name=os.path.basename(path))
             else:
-                row = old.get(path)
+                row = old.get(path) if len(data) > _WORTH_COMPARING else None
                 digest = batch.add(data, like=row.entry.digest if row is not None else None)
             yield path, key, Entry(kind, digest, len(data))
         yield from self._read_large(large, batch, left_out)
@@ -183,11 +179,16 @@ class Captures:
         def copy(seen: Seen) -> tuple[str, Key, Entry] | str:
             full = os.path.join(self._scope.base, seen.path)
             try:
+                os.close(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
                 digest, size = batch.add_file(full, name=os.path.basename(seen.path))
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return ""
-            except PermissionError as error:
+            except OSError as error:
                 return error.strerror or str(error)
+            except StoreFailed as error:
+                if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+                    return error.message
+                raise
             return seen.path, key_of(seen.status), Entry(_kind(seen.status), digest, size)
 
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -230,13 +231,13 @@ class Captures:
         except (FileNotFoundError, ValueError):
             return 0
 
-    def _remember(self, cache: StatCache) -> None:
-        self._cache = cache
-        try:
-            save(os.path.join(self._root, _CACHE), cache)
-        except OSError:
+    def save(self) -> None:
+        """Keep what was seen for the next process; done after the work, because nobody waits for it."""
+        if self._unsaved and self._cache is not None:
+            self._unsaved = False
             # Only a cache: what is stored is stored.
-            return
+            with suppress(OSError):
+                save(os.path.join(self._root, _CACHE), self._cache)
 
 
 def _read(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:
@@ -261,11 +262,3 @@ def _kind(status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
         return "l"
     return "x" if status.st_mode & stat.S_IXUSR else "f"
-
-
-def _is_taken(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
-
-
-def _entries(rows: dict[str, Row]) -> dict[str, Entry]:
-    return {path: row.entry for path, row in rows.items()}

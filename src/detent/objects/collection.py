@@ -122,8 +122,8 @@ def _plain_files(root: str) -> Iterator[str]:
     for owner in _listed(root):
         for digest in _listed(os.path.join(root, owner)):
             if len(digest) == _DIGEST_LENGTH:
-                for name in _listed(os.path.join(root, owner, digest)):
-                    yield f"{owner}/{digest}/{name}"
+                found = (f"{owner}/{digest}/{name}" for name in _listed(os.path.join(root, owner, digest)))
+                yield from (path for path in found if not os.path.isdir(os.path.join(root, path)))
 
 
 def _listed(path: str) -> list[str]:

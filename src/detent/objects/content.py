@@ -58,9 +58,9 @@ def edited(digest: str, data: bytes, base: Header, old: bytes, *, compress: bool
     prefix = _common_prefix(old, data)
     suffix = _common_suffix(old, data, min(len(old), len(data)) - prefix)
     middle = data[prefix : len(data) - suffix]
-    form, stored = _packed(middle, compress=compress)
-    if (len(stored) + _EDIT_OVERHEAD) * 2 > len(data):
+    if (len(middle) + _EDIT_OVERHEAD) * 2 > len(data):
         return None
+    form, stored = _packed(middle, compress=compress)
     return Header(
         sha256=digest,
         form=EDIT,

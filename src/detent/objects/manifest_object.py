@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -12,7 +12,7 @@ from detent.core.manifest import Entry, Manifest
 from detent.core.path_text import from_text, to_text
 from detent.errors import Corrupt
 from detent.objects.hashing import Hashing
-from detent.objects.pack import Batch, Objects
+from detent.objects.pack import Batch
 
 #: Differences lie on one another at most this deep; then all is written again.
 MAX_DEPTH = 32
@@ -39,10 +39,18 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(_Written).decode
 
 
+class Readable(Protocol):
+    """Whatever has objects."""
+
+    def read(self, digest: str) -> bytes:
+        """The verified content; `Corrupt` if it is missing or damaged."""
+        ...
+
+
 class Manifests:
     """Reads manifests, and keeps the last few at hand."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Readable) -> None:
         self._objects = objects
         self._kept: dict[str, Contents] = {}
 
@@ -103,15 +111,22 @@ class Manifests:
 
 
 def write(
-    batch: Batch | Hashing, now: Manifest, left_out: Mapping[str, str], *, before: tuple[str, int, Manifest] | None
+    batch: Batch | Hashing,
+    files: Manifest,
+    changed: Mapping[str, Entry],
+    gone: Iterable[str],
+    left_out: Mapping[str, str],
+    *,
+    base: tuple[str, int] | None,
 ) -> tuple[str, int]:
-    """Store the manifest, as a difference to `before` (its digest, depth and files) where that is worth it."""
+    """Store the manifest of `files`; its digest and depth.
+
+    Where that is worth it as what changed and is gone since `base`, which is the digest and depth of another.
+    """
     told = {to_text(path): reason for path, reason in left_out.items()}
-    if before is not None and before[1] < MAX_DEPTH:
-        base, depth, old = before
-        changed = {to_text(path): entry for path, entry in now.items() if old.get(path) != entry}
-        gone = sorted(to_text(path) for path in old if path not in now)
-        if len(changed) + len(gone) <= len(now) * _WORTHWHILE:
-            return batch.add(_encode(_Written(base=base, set=changed, gone=gone, left_out=told))), depth + 1
-    whole = {to_text(path): entry for path, entry in now.items()}
+    lost = sorted(map(to_text, gone))
+    if base is not None and base[1] < MAX_DEPTH and len(changed) + len(lost) <= len(files) * _WORTHWHILE:
+        new = {to_text(path): entry for path, entry in changed.items()}
+        return batch.add(_encode(_Written(base=base[0], set=new, gone=lost, left_out=told))), base[1] + 1
+    whole = {to_text(path): entry for path, entry in files.items()}
     return batch.add(_encode(_Written(set=whole, left_out=told))), 0

@@ -42,7 +42,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Found(NamedTuple):
-    """A whole record: where it begins, where its stored bytes do, and where it ends."""
+    """A record: where it begins, where its stored bytes do, and where it ends."""
 
     header: Header
     offset: int
@@ -81,8 +81,9 @@ def plain_path(header: Header) -> str | None:
 
 
 def scan(fd: int, start: int, end: int) -> Iterator[Found]:
-    """The whole records between two offsets, in order. What lies between two of them is damaged; what follows the
-    last may be torn."""
+    """The records between two offsets, in order. What lies between two of them is damaged; what follows the last may
+    be torn. One that does not end in a newline may be longer than its header says or shorter; its content will tell,
+    and others are looked for within it."""
     window = _Window(fd, end)
     offset = start
     while offset < end:
@@ -91,7 +92,8 @@ def scan(fd: int, start: int, end: int) -> Iterator[Found]:
             offset = window.find(START, offset + 1)
         else:
             yield found
-            offset = found.end
+            closed = window.get(found.end - 1, 1) == b"\n"
+            offset = found.end if closed else found.start
 
 
 class _Window:
@@ -129,5 +131,4 @@ def _record_at(window: _Window, offset: int) -> Found | None:
         return None
     header, length = parsed
     end = offset + length + header.bytes + 1
-    whole = end <= window.end and window.get(end - 1, 1) == b"\n"
-    return Found(header, offset, offset + length, end) if whole else None
+    return Found(header, offset, offset + length, end) if end <= window.end else None

@@ -18,7 +18,7 @@ from detent.core.manifest import Entry
 from detent.errors import Conflict
 from detent.objects.pack import Objects
 from detent.objects.stat_cache import Key, key_of
-from detent.objects.walk import UNFINISHED
+from detent.objects.walk import UNFINISHED, leads_through_link
 from detent.store import disk
 
 _CHUNK = 1 << 20
@@ -40,6 +40,8 @@ class Restore:
         self._base = base
         self._objects = objects
         self._staging = staging
+        #: Whether the tree stands as it did or as it shall, and nowhere between.
+        self.is_whole = True
 
     def apply(
         self, steps: Sequence[Step], keys: Mapping[str, Key] | None = None, contents: Mapping[str, bytes] | None = None
@@ -50,8 +52,11 @@ class Restore:
         that were taken before are left out. `contents` are objects that were read and verified before.
         """
         todo = ordered(steps if keys is not None else [step for step in steps if self._is_open(step)])
+        if not todo:
+            return
         staged = self._stage(todo, contents or {})
         done: list[Step] = []
+        self.is_whole = False
         try:
             for step in todo:
                 if keys is not None and self._key(step.path) != (keys.get(step.path) if step.before else None):
@@ -61,17 +66,18 @@ class Restore:
         except BaseException:
             self.undo(done)
             raise
-        finally:
-            self.clear()
+        self.clear()
+        self.is_whole = True
 
     def undo(self, steps: Iterable[Step]) -> list[str]:
         """Take steps back; the paths that hold something else by now are left alone and returned."""
+        self.is_whole = False
         self.clear()
         back = [Step(path, after, before) for path, before, after in steps]
         todo, foreign = [], []
         for step in ordered(back):
             found = self.found(step.path)
-            if found == step.before:
+            if found == step.before or (found is None and step.after is not None):
                 todo.append(step)
             elif found != step.after:
                 foreign.append(step.path)
@@ -79,6 +85,7 @@ class Restore:
         for step in todo:
             self._take(step, staged.get(step.path))
         self.clear()
+        self.is_whole = True
         return foreign
 
     def clear(self) -> None:
@@ -92,6 +99,8 @@ class Restore:
         try:
             status = os.lstat(full)
         except (FileNotFoundError, NotADirectoryError):
+            return None
+        if leads_through_link(self._base, path):
             return None
         if stat.S_ISLNK(status.st_mode):
             target = os.fsencode(os.readlink(full))
@@ -110,7 +119,8 @@ class Restore:
         found = self.found(step.path)
         if found == step.after:
             return False
-        if found != step.before:
+        # None at all is what a kill between taking the old file away and putting the new one there leaves.
+        if found not in (step.before, None):
             raise _changed(step.path)
         return True
 
@@ -119,7 +129,9 @@ class Restore:
             status = os.lstat(os.path.join(self._base, path))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return None if stat.S_ISDIR(status.st_mode) else key_of(status)
+        if stat.S_ISDIR(status.st_mode) or leads_through_link(self._base, path):
+            return None
+        return key_of(status)
 
     def _stage(self, steps: Iterable[Step], contents: Mapping[str, bytes]) -> dict[str, str]:
         """Write what shall stand somewhere, each under a number; by path."""
@@ -128,9 +140,10 @@ class Restore:
             with disk.failing_as("restore into", self._staging, way_out=_WAY_OUT):
                 os.makedirs(self._staging, exist_ok=True)
                 for number, (path, before, after) in enumerate(steps):
-                    if after is not None and not _only_mode(before, after):
+                    full = os.path.join(self._base, path)
+                    if after is not None and not (_only_mode(before, after) and os.path.lexists(full)):
                         staged[path] = os.path.join(self._staging, str(number))
-                        self._write(staged[path], os.path.join(self._base, path), before, after, contents)
+                        self._write(staged[path], full, before, after, contents)
         except BaseException:
             self.clear()
             raise
@@ -164,6 +177,10 @@ class Restore:
             else:
                 if step.before is None:
                     self._make_room(full)
+                else:
+                    # Renaming over a file makes some file systems write it out at once, one by one.
+                    with suppress(FileNotFoundError):
+                        os.unlink(full)
                 self._move(staged, full)
 
     def _move(self, staged: str, full: str) -> None:
@@ -178,13 +195,15 @@ class Restore:
             os.rename(beside, full)
 
     def _make_room(self, full: str) -> None:
-        """The directory of a file that was not there; an empty directory in its place gives way."""
+        """The directory of a file that was not there; empty directories in its place give way."""
         os.makedirs(os.path.dirname(full), exist_ok=True)
         if os.path.isdir(full) and not os.path.islink(full):
-            os.rmdir(full)
+            for directory, _, _ in os.walk(full, topdown=False):
+                os.rmdir(directory)
 
     def _remove(self, full: str) -> None:
-        os.unlink(full)
+        with suppress(FileNotFoundError):
+            os.unlink(full)
         directory = os.path.dirname(full)
         # A directory goes with its last file, as it does in version control.
         with suppress(OSError):

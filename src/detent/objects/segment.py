@@ -33,7 +33,7 @@ class Segment:
     def news(self) -> Iterator[Found]:
         """The records behind those that are known, which they are from then on."""
         for found in record.scan(self.fd, self.covered, self.size()):
-            self.covered = found.end
+            self.covered = max(self.covered, found.end)
             yield found
 
     def vouch(self, end: int) -> None:

@@ -33,6 +33,8 @@ class Segments:
     def __init__(self, root: str) -> None:
         self.root = root
         self.places: dict[bytes, Place] = {}
+        #: Damaged, and so not there; an edit may still find in it what it needs.
+        self._broken: dict[bytes, Place] = {}
         self.files: dict[int, Segment] = {}
         self._stamps: list[_Stamp] = []
         self._index = Index(root)
@@ -76,13 +78,12 @@ class Segments:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Alone with the segments, up to date, with nothing torn at their end."""
-        with self._lock.held():
-            with self._guarded("write to"):
-                self._refresh(again=True)
-                self._appended.clear()
-                for segment in list(self.files.values())[-1:]:
-                    if segment.size() > segment.end():
-                        segment.cut(segment.end())
+        with self._lock.held(), self._guarded("write to"):
+            self._refresh(again=True)
+            self._appended.clear()
+            for segment in list(self.files.values())[-1:]:
+                if segment.size() > segment.end():
+                    segment.cut(segment.end())
             yield
 
     def append(self, records: Iterable[tuple[bytes, bytes, bytes]]) -> None:
@@ -118,9 +119,11 @@ class Segments:
             with suppress(OSError, Replaced):
                 self._write_index()
 
-    def is_durable(self, digest: bytes) -> bool:
-        number, offset, length = self.places[digest]
-        return offset + length <= self.files[number].durable
+    def are_durable(self, digests: Iterable[bytes]) -> bool:
+        """False also if one of them is not there."""
+        with self._guarded("read"):
+            places = [self.places.get(digest) for digest in digests]
+            return all(place and place[1] + place[2] <= self.files[place[0]].durable for place in places)
 
     def replace(self, number: int, kept: Iterable[bytes]) -> None:
         """Under the lock: another file in the place of a segment, durable before it is seen."""
@@ -233,7 +236,7 @@ class Segments:
             elif place is not None:
                 self.places[digest] = place
             else:
-                del self.places[digest]
+                self._broken[digest] = self.places.pop(digest)
 
     def _is_whole(self, digest: bytes) -> bool:
         """Of a plain file, which was synced before its record was written, the size says enough."""
@@ -262,7 +265,7 @@ class Segments:
 
     def _record(self, digest: bytes, limit: int | None = None) -> tuple[Header, bytes] | None:
         """None unless the record at the digest's place is one of this digest. Up to `limit` bytes of it are read."""
-        place = self.places.get(digest)
+        place = self.places.get(digest) or self._broken.get(digest)
         if place is None:
             return None
         number, offset, length = place
@@ -306,5 +309,6 @@ class Segments:
         for segment in self.files.values():
             segment.close()
         self._index.close()
-        self.files, self.places, self._stamps, self._unindexed = {}, {}, [], []
+        self.files, self.places, self._broken = {}, {}, {}
+        self._stamps, self._unindexed = [], []
         self._distrusted = False

@@ -1,10 +1,12 @@
 """The files of a project's tree, as `.gitignore` and the settings leave it. Needs no git and never follows a link."""
 
 import os
-from collections.abc import Iterator
+import stat
 from typing import NamedTuple
 
 from detent.core.ignore import Ignored, Rules
+from detent.core.manifest import Entry
+from detent.objects.stat_cache import Key, Row
 
 #: Version control's and Detent's own, wherever they are.
 NEVER = frozenset({".git", ".workflow"})
@@ -21,33 +23,52 @@ class Seen(NamedTuple):
 
 
 class Walk:
-    """One walk. What could not be looked into is in `unreadable` afterwards, with the reason."""
+    """One walk over a tree. What was met is sorted out at once, because most files are as they were the last time."""
 
-    def __init__(self, base: str, *, exclude: tuple[str, ...] = (), own: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, base: str, known: dict[str, Row], *, exclude: tuple[str, ...] = (), own: frozenset[str] = frozenset()
+    ) -> None:
+        """`known` is how files looked before."""
         self._base = base
-        self._exclude = Ignored().with_rules(Rules(exclude)) if exclude else None
+        self._known = known
+        self._exclude = Ignored().with_rules(Rules(exclude))
         self._own = own
-        self.unreadable: dict[str, str] = {}
+        #: Files that look as they did, by path.
+        self.files: dict[str, Entry] = {}
+        self.keys: dict[str, Key] = {}
+        #: Files and links that are new or look different.
+        self.fresh: list[Seen] = []
+        #: What cannot be taken, with the reason.
+        self.left_out: dict[str, str] = {}
 
-    def __iter__(self) -> Iterator[Seen]:
+    def everything(self) -> None:
+        """All files but those that the rules leave out."""
         above, ignored = _rules_above(self._base)
-        yield from self._below("", above, ignored)
+        self._below("", above, ignored, obeying=True)
 
-    def inside(self, path: str) -> Iterator[Seen]:
+    def inside(self, path: str) -> None:
         """What is at `path` whatever the rules say: the file, or all files of the directory."""
+        parts = path.split("/")
+        if (
+            path in self.keys
+            or path in self._own
+            or not NEVER.isdisjoint(parts)
+            or leads_through_link(self._base, path)
+        ):
+            return
         try:
             status = os.lstat(os.path.join(self._base, path))
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self.unreadable[path] = error.strerror or str(error)
+            self.left_out[path] = error.strerror or str(error)
             return
-        if os.path.isdir(os.path.join(self._base, path)) and not os.path.islink(os.path.join(self._base, path)):
-            yield from self._below(path.rstrip("/") + "/", "", Ignored(), obeying=False)
+        if stat.S_ISDIR(status.st_mode):
+            self._below(path.rstrip("/") + "/", "", Ignored(), obeying=False)
         else:
-            yield Seen(path, status)
+            self._meet(path, status)
 
-    def _below(self, start: str, above: str, ignored: Ignored, *, obeying: bool = True) -> Iterator[Seen]:
+    def _below(self, start: str, above: str, ignored: Ignored, *, obeying: bool) -> None:
         waiting = [(start, ignored)]
         while waiting:
             directory, rules = waiting.pop()
@@ -56,7 +77,7 @@ class Walk:
                     found = list(entries)
             except OSError as error:
                 if not isinstance(error, FileNotFoundError):
-                    self.unreadable[directory or "."] = error.strerror or str(error)
+                    self.left_out[directory or "."] = error.strerror or str(error)
                 continue
             if obeying and any(entry.name == _IGNORE_FILE for entry in found):
                 rules = _with_file(rules, os.path.join(self._base, directory), above + directory)
@@ -67,21 +88,40 @@ class Walk:
                     continue
                 try:
                     inner = entry.is_dir(follow_symlinks=False)
-                    if obeying and self._left_out(path, above + path, rules, directory=inner):
+                    if obeying and (rules.matches(above + path, inner) or self._exclude.matches(path, inner)):
                         continue
                     if inner:
                         waiting.append((path + "/", rules))
                     else:
-                        yield Seen(path, entry.stat(follow_symlinks=False))
+                        self._meet(path, entry.stat(follow_symlinks=False))
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    self.unreadable[path] = error.strerror or str(error)
+                    self.left_out[path] = error.strerror or str(error)
 
-    def _left_out(self, path: str, whole: str, rules: Ignored, *, directory: bool) -> bool:
-        if self._exclude is not None and self._exclude.matches(path, directory):
+    def _meet(self, path: str, status: os.stat_result) -> None:
+        key = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        row = self._known.get(path)
+        if row is not None and row.key == key:
+            self.files[path] = row.entry
+        elif path in self.keys:
+            return
+        elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+            self.fresh.append(Seen(path, status))
+        else:
+            self.left_out[path] = "neither a file nor a link"
+            return
+        self.keys[path] = key
+
+
+def leads_through_link(base: str, path: str) -> bool:
+    """Whether a directory on the way to the file is a link, so that it is a file of another place."""
+    at = path.rfind("/")
+    while at > 0:
+        if os.path.islink(os.path.join(base, path[:at])):
             return True
-        return rules.matches(whole, directory)
+        at = path.rfind("/", 0, at)
+    return False
 
 
 def _rules_above(base: str) -> tuple[str, Ignored]:
@@ -102,8 +142,12 @@ def _rules_above(base: str) -> tuple[str, Ignored]:
 
 
 def _with_file(ignored: Ignored, directory: str, base: str, *, name: str = _IGNORE_FILE) -> Ignored:
+    path = os.path.join(directory, name)
     try:
-        with open(os.path.join(directory, name), "rb") as file:
+        if os.path.islink(path):
+            # Git does not follow it either.
+            return ignored
+        with open(path, "rb") as file:
             return ignored.with_rules(Rules.parse(file.read(), base.rstrip("/")))
     except OSError:
         # None there, or none that can be read: git goes without it too.

@@ -1,0 +1,292 @@
+"""The form of a bundle: a plain tar that follows from its header and ends in a digest of all that precedes it.
+
+    detent-session.json   what is in it, with the SHA-256 of each part
+    journal.jsonl         the commits
+    objects/<sha256>      contents that checkpoints name, each once
+    files/<path>          what else stood in the session's directory
+    sha256                the digest
+
+Any tar program can unpack one. Here nothing is taken from tar headers: those that must stand between the parts are made
+anew and compared, so that a link, a device or a path that leads elsewhere gets nowhere.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from detent.core.path_text import from_text, to_text
+from detent.errors import Corrupt, Invalid, NotFound, Refused
+from detent.store import disk
+from detent.store.files import JOURNAL
+
+FORMAT, VERSION = "detent-session", 1
+HEADER, DIGEST = "detent-session.json", "sha256"
+OBJECTS, FILES = "objects/", "files/"
+MAX_HEADER_BYTES = 256 << 20
+_BLOCK = 512
+_CHUNK = 1 << 20
+_HEX = re.compile("[0-9a-f]{64}")
+
+#: Told how many bytes are done, and of how many.
+Progress = Callable[[int, int], None]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+
+
+class Part(NamedTuple):
+    """One file of the bundle."""
+
+    name: str
+    size: Count
+    sha256: str
+    executable: bool = False
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    format: str
+    version: int
+    written_by: str
+    session: str
+    #: Where the journal ends: its last commit and the sum of that line.
+    commits: Count
+    sum: str
+    objects: Count
+    files: Count
+    parts: list[Part]
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    format: str = ""
+    version: int = 0
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Header).decode
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+class Writer:
+    """Writes to an open file, from its start. Each part is given as what copies it to a descriptor."""
+
+    def __init__(self, fd: int, progress: Progress | None) -> None:
+        self._fd = fd
+        self._progress = progress
+
+    def write(self, header: Header, copies: Iterable[Callable[[int], None]]) -> tuple[str, int]:
+        """The digest of the bundle, and its size."""
+        text = _encode(header)
+        disk.write_all(self._fd, _tar_header(_header_part(len(text))) + text + _padding(len(text)))
+        whole = _layout(header, len(text)).end
+        for part, copy in zip(header.parts, copies, strict=True):
+            disk.write_all(self._fd, _tar_header(part))
+            start = os.lseek(self._fd, 0, os.SEEK_CUR)
+            copy(self._fd)
+            end = os.lseek(self._fd, 0, os.SEEK_CUR)
+            if end - start != part.size:
+                raise Corrupt(f"{part.name} has {end - start} bytes and should have {part.size}")
+            disk.write_all(self._fd, _padding(part.size))
+            if self._progress is not None:
+                self._progress(end, whole)
+        # Read again: what counts is what stands there.
+        digest = hashlib.sha256()
+        for chunk in _chunks(self._fd, 0, whole):
+            digest.update(chunk)
+        disk.write_all(self._fd, _trailer(digest.hexdigest()))
+        return digest.hexdigest(), whole + len(_trailer(digest.hexdigest()))
+
+
+class Reader:
+    """A bundle that is open. `verify` comes first; after it every part is what the header says."""
+
+    def __init__(self, fd: int, path: str) -> None:
+        self._fd = fd
+        self.path = path
+        self.size = os.fstat(fd).st_size
+        self.digest = ""
+        text = self._header_text()
+        kind = _decoded_kind(text)
+        if kind is not None and kind.format != FORMAT:
+            raise self._foreign()
+        if kind is not None and kind.version > VERSION:
+            raise Refused(
+                f"{path} is a bundle of format {kind.version}, and this Detent reads up to {VERSION}",
+                way_out="upgrade Detent",
+            )
+        try:
+            self.header = _decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._damaged(f"its header cannot be read: {error}") from error
+        self._check_header(self.header)
+        self._text = text
+        self._layout = _layout(self.header, len(text))
+        if self._layout.end + len(_trailer("")) != self.size:
+            raise self._damaged(f"it has {self.size} bytes, and what it lists makes {self._layout.end + _TRAILER}")
+        self._parts = dict(zip((part.name for part in self.header.parts), self.header.parts, strict=True))
+
+    def verify(self, progress: Progress | None = None) -> None:
+        """Every byte: the digest of the whole, and each part's own."""
+        whole = hashlib.sha256()
+        self._expect(whole, 0, _tar_header(_header_part(len(self._text))))
+        self._expect(whole, _BLOCK, self._text + _padding(len(self._text)))
+        for part, start in zip(self.header.parts, self._layout.starts, strict=True):
+            heading = _tar_header(part)
+            self._expect(whole, start - len(heading), heading)
+            digest = hashlib.sha256()
+            for chunk in _chunks(self._fd, start, part.size):
+                whole.update(chunk)
+                digest.update(chunk)
+            if digest.hexdigest() != part.sha256:
+                raise self._damaged(f"{part.name} does not have the SHA-256 that the header states")
+            self._expect(whole, start + part.size, _padding(part.size))
+            if progress is not None:
+                progress(start + part.size, self.size)
+        self._expect(hashlib.sha256(), self._layout.end, _trailer(whole.hexdigest()))
+        self.digest = whole.hexdigest()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts
+
+    def part(self, name: str) -> Part:
+        return self._parts[name]
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The content of a part, once more compared with its digest when all of it was given."""
+        part = self._parts[name]
+        digest = hashlib.sha256()
+        for chunk in _chunks(self._fd, self._layout.starts[self.header.parts.index(part)], part.size):
+            digest.update(chunk)
+            yield chunk
+        if digest.hexdigest() != part.sha256:
+            raise self._damaged(f"{name} was changed while it was read")
+
+    def read(self, name: str) -> bytes:
+        return b"".join(self.chunks(name))
+
+    def _expect(self, whole: "hashlib._Hash", offset: int, wanted: bytes) -> None:
+        found = b"".join(_chunks(self._fd, offset, len(wanted)))
+        if found != wanted:
+            raise self._damaged(f"at byte {offset} stands something else than should")
+        whole.update(found)
+
+    def _header_text(self) -> bytes:
+        try:
+            info = tarfile.TarInfo.frombuf(os.pread(self._fd, _BLOCK, 0), "utf-8", "surrogateescape")
+        except tarfile.TarError as error:
+            raise self._foreign() from error
+        if info.name != HEADER or not info.isreg():
+            raise self._foreign()
+        if not 0 <= info.size <= min(MAX_HEADER_BYTES, self.size):
+            raise self._damaged(f"its header would have {info.size} bytes")
+        return b"".join(_chunks(self._fd, _BLOCK, info.size))
+
+    def _check_header(self, header: Header) -> None:
+        names = [part.name for part in header.parts]
+        objects = [name for name in names if name.startswith(OBJECTS)]
+        files = [name for name in names if name.startswith(FILES)]
+        if names != [JOURNAL, *sorted(set(objects)), *sorted(set(files))]:
+            raise self._damaged("its header lists something else than a journal, objects and files")
+        if (header.objects, header.files) != (len(objects), len(files)):
+            raise self._damaged("its header counts otherwise than it lists")
+        for part in header.parts:
+            digest = part.name.removeprefix(OBJECTS) if part.name in objects else part.sha256
+            if digest != part.sha256 or _HEX.fullmatch(part.sha256) is None:
+                raise self._damaged(f"its header gives {part.name[:200]} a digest that it cannot have")
+        for name in files:
+            self._check_file(name.removeprefix(FILES), names)
+
+    def _check_file(self, text: str, names: list[str]) -> None:
+        try:
+            path = from_text(text)
+        except Invalid as error:
+            raise self._damaged(error.message) from error
+        if not is_inside(path) or to_text(path) != text:
+            raise self._damaged(f"the path {text[:200]!r} does not stay where it belongs")
+        del names
+
+    def _foreign(self) -> Invalid:
+        return Invalid(f"{self.path} is not a bundle of a session", way_out="detent session export makes one")
+
+    def _damaged(self, reason: str) -> Corrupt:
+        return Corrupt(f"{self.path} is damaged or cut off: {reason}", way_out="copy it again, or export it again")
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Reader]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}") from None
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise Invalid(f"{path} is not a file")
+        yield Reader(fd, path)
+    finally:
+        os.close(fd)
+
+
+def is_inside(path: str) -> bool:
+    """Whether the path leads to a place below where it starts, whatever stands there."""
+    return bool(path) and "\0" not in path and not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+class _Layout(NamedTuple):
+    #: Where the content of each part begins.
+    starts: list[int]
+    #: Where the last of them ends, padded.
+    end: int
+
+
+def _layout(header: Header, header_bytes: int) -> _Layout:
+    at = _BLOCK + header_bytes + len(_padding(header_bytes))
+    starts = []
+    for part in header.parts:
+        at += len(_tar_header(part))
+        starts.append(at)
+        at += part.size + (-part.size % _BLOCK)
+    return _Layout(starts, at)
+
+
+def _tar_header(part: Part) -> bytes:
+    info = tarfile.TarInfo(from_text(part.name))
+    info.size = part.size
+    info.mode = 0o755 if part.executable else 0o644
+    return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+
+
+def _header_part(size: int) -> Part:
+    return Part(HEADER, size, "")
+
+
+def _trailer(digest: str) -> bytes:
+    text = digest.encode().ljust(64) + b"\n"
+    return _tar_header(Part(DIGEST, len(text), "")) + text + _padding(len(text)) + bytes(2 * _BLOCK)
+
+
+_TRAILER = len(_trailer(""))
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % _BLOCK)
+
+
+def _chunks(fd: int, start: int, size: int) -> Iterator[bytes]:
+    """Fewer bytes at the end of the file."""
+    end = start + size
+    while start < end and (chunk := os.pread(fd, min(_CHUNK, end - start), start)):
+        yield chunk
+        start += len(chunk)
+
+
+def _decoded_kind(text: bytes) -> _Kind | None:
+    try:
+        return _decode_kind(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
