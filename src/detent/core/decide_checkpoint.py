@@ -62,7 +62,9 @@ def current(session: Session) -> str:
 def decide_checkpoint(session: Session, command: CheckpointCommand, facts: Facts) -> tuple[Event, ...]:
     if isinstance(command, TakeCheckpoint):
         if facts.tree is None:
-            raise Refused("checkpoints are switched off here", way_out='set capture = "tree" under [checkpoint]')
+            raise Refused(
+                "checkpoints are switched off here", way_out='set capture = "tree" under [checkpoint] in detent.toml'
+            )
         note = check_optional("a note", command.note, MAX_REASON)
         phase = current(session)
         if command.phase is not None and command.phase != phase:
@@ -106,7 +108,8 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
         undoes=command.undoes,
     )
     if command.paths:
-        return safety, event
+        note = f"after restoring {', '.join(command.paths[:3])}"
+        return safety, event, _of_present(session, facts, Taken.NOTE, command.after, phase=current(session), note=note)
     attempt = session.phases[target.phase].attempt + 1
     after = _take(
         session,

@@ -19,6 +19,7 @@ LEAVE = (*ADVANCE, *HAND_OVER)
 #: What an agent does not decide: to approve, to leave work out, to end it, or to be rid of Detent.
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall"),
+    *("rollback", "undo"),
     *("complete --force", "gate answer"),
 )
 _WHAT = {
@@ -75,9 +76,13 @@ def _people_decide(scene: Scene) -> "str | None":
         verb, *rest = _detent_words(words) or [""]
         for decision in PEOPLE_ONLY:
             name, _, more = decision.partition(" ")
-            if verb == name and (not more or more in rest):
+            if verb == name and (not more or more in rest) and not _only_looks(verb, rest):
                 return f"detent {decision} is a person's decision; say what it is about and wait for the person"
     return None
+
+
+def _only_looks(verb: str, rest: "list[str]") -> bool:
+    return verb in ("rollback", "undo") and "--dry-run" in rest and "--yes" not in rest
 
 
 def _readable(scene: Scene) -> "str | None":

@@ -1,12 +1,14 @@
 """An attempt in progress, as a block of code works with it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from detent.core.phase_state import Tokens
 from detent.core.session import SessionStatus
 from detent.core.status import Status
 from detent.engine.results import Begun, Outcome
+from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
@@ -46,3 +48,23 @@ class Attempt:
         live = state.status is SessionStatus.ACTIVE and state.phases[self.phase].status is Status.IN_PROGRESS
         if live and state.token(self.phase) == self.token:
             self._handle.fail(error, token=self.token)
+
+
+@contextmanager
+def attempting(handle: "SessionHandle", begin: Callable[[], Begun]) -> Iterator[Attempt]:
+    """An attempt around a block: failed if the block raises, or ends without having finished it."""
+    attempt = Attempt(handle, begin())
+    try:
+        yield attempt
+    except BaseException as error:
+        try:
+            attempt.fail_if_live(_printable(f"{type(error).__name__}: {error}".strip(": ")))
+        except DetentError as problem:
+            error.add_note(f"phase {attempt.phase} is still in progress: {problem.message}")
+        raise
+    attempt.fail_if_live("the block ended without finishing the phase")
+
+
+def _printable(text: str) -> str:
+    """Errors quote whatever went wrong, file names of any bytes included."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")

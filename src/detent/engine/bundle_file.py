@@ -32,6 +32,8 @@ OBJECTS, FILES = "objects/", "files/"
 MAX_HEADER_BYTES = 256 << 20
 _BLOCK = 512
 _CHUNK = 1 << 20
+#: The digest as a file of its own: heading, content, and the two empty blocks that end a tar.
+_TRAILER = 4 * _BLOCK
 _HEX = re.compile("[0-9a-f]{64}")
 
 #: Told how many bytes are done, and of how many.
@@ -98,7 +100,7 @@ class Writer:
         for chunk in _chunks(self._fd, 0, whole):
             digest.update(chunk)
         disk.write_all(self._fd, _trailer(digest.hexdigest()))
-        return digest.hexdigest(), whole + len(_trailer(digest.hexdigest()))
+        return digest.hexdigest(), whole + _TRAILER
 
 
 class Reader:
@@ -125,9 +127,10 @@ class Reader:
         self._check_header(self.header)
         self._text = text
         self._layout = _layout(self.header, len(text))
-        if self._layout.end + len(_trailer("")) != self.size:
+        if self._layout.end + _TRAILER != self.size:
             raise self._damaged(f"it has {self.size} bytes, and what it lists makes {self._layout.end + _TRAILER}")
-        self._parts = dict(zip((part.name for part in self.header.parts), self.header.parts, strict=True))
+        self._starts = {part.name: at for part, at in zip(self.header.parts, self._layout.starts, strict=True)}
+        self._parts = {part.name: part for part in self.header.parts}
 
     def verify(self, progress: Progress | None = None) -> None:
         """Every byte: the digest of the whole, and each part's own."""
@@ -159,7 +162,7 @@ class Reader:
         """The content of a part, once more compared with its digest when all of it was given."""
         part = self._parts[name]
         digest = hashlib.sha256()
-        for chunk in _chunks(self._fd, self._layout.starts[self.header.parts.index(part)], part.size):
+        for chunk in _chunks(self._fd, self._starts[name], part.size):
             digest.update(chunk)
             yield chunk
         if digest.hexdigest() != part.sha256:
@@ -197,17 +200,17 @@ class Reader:
             digest = part.name.removeprefix(OBJECTS) if part.name in objects else part.sha256
             if digest != part.sha256 or _HEX.fullmatch(part.sha256) is None:
                 raise self._damaged(f"its header gives {part.name[:200]} a digest that it cannot have")
-        for name in files:
-            self._check_file(name.removeprefix(FILES), names)
+        self._check_paths([name.removeprefix(FILES) for name in files])
 
-    def _check_file(self, text: str, names: list[str]) -> None:
-        try:
-            path = from_text(text)
-        except Invalid as error:
-            raise self._damaged(error.message) from error
-        if not is_inside(path) or to_text(path) != text:
-            raise self._damaged(f"the path {text[:200]!r} does not stay where it belongs")
-        del names
+    def _check_paths(self, texts: list[str]) -> None:
+        directories = {parent for text in texts for parent in parents(text)}
+        for text in texts:
+            try:
+                path = from_text(text)
+            except Invalid as error:
+                raise self._damaged(error.message) from error
+            if not is_inside(path) or to_text(path) != text or text in directories:
+                raise self._damaged(f"the path {text[:200]!r} does not stay where it belongs")
 
     def _foreign(self) -> Invalid:
         return Invalid(f"{self.path} is not a bundle of a session", way_out="detent session export makes one")
@@ -235,6 +238,14 @@ def opened(path: str) -> Iterator[Reader]:
 def is_inside(path: str) -> bool:
     """Whether the path leads to a place below where it starts, whatever stands there."""
     return bool(path) and "\0" not in path and not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+def parents(path: str) -> Iterator[str]:
+    """The directories that the path leads through."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
 
 
 class _Layout(NamedTuple):
@@ -266,11 +277,8 @@ def _header_part(size: int) -> Part:
 
 
 def _trailer(digest: str) -> bytes:
-    text = digest.encode().ljust(64) + b"\n"
+    text = digest.encode() + b"\n"
     return _tar_header(Part(DIGEST, len(text), "")) + text + _padding(len(text)) + bytes(2 * _BLOCK)
-
-
-_TRAILER = len(_trailer(""))
 
 
 def _padding(size: int) -> bytes:

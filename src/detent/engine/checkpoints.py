@@ -42,6 +42,10 @@ class Checkpoints:
         #: Told how far a capture is, in files of how many.
         self.progress: Progress | None = None
 
+    def close(self) -> None:
+        self.captures.save()
+        self.objects.close()
+
     @property
     def are_taken(self) -> bool:
         return self.settings.capture != "off"
@@ -100,12 +104,13 @@ class Checkpoints:
 
     def collect(self, *, dry_run: bool) -> "Collected":
         """Remove objects that nothing names: of commands that were refused, and of sessions that were removed."""
+        if dry_run:
+            return self.objects.collect(self.named(), dry_run=True)
         with self._store.lock(PROJECT):
             if self._store.get(INTENT) is not None:
                 raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
-            if not dry_run:
-                self._fence_off()
-            return self.objects.collect(self.named(), dry_run=dry_run)
+            self._fence_off()
+            return self.objects.collect(self.named(), dry_run=False)
 
     def _fence_off(self) -> None:
         """From here on, whoever captured files before has to do it again: `check_current` tells them."""

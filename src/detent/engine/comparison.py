@@ -75,7 +75,7 @@ class Comparison:
         data = self._data(side, path, entry)
         if b"\0" in data:
             return None
-        return data.decode("utf-8", "replace").splitlines()
+        return _lines(data.decode("utf-8", "replace"))
 
     def _data(self, side: Side, path: str, entry: Entry) -> bytes:
         if side.name != NOW or entry.digest in self._checkpoints.objects:
@@ -85,6 +85,12 @@ class Comparison:
             return os.fsencode(os.readlink(full))
         with open(full, "rb") as file:
             return file.read(MAX_SHOWN_BYTES + 1)
+
+
+def _lines(text: str) -> list[str]:
+    """Only a line feed ends a line; that the last one has none is said as version control says it."""
+    *lines, rest = text.split("\n")
+    return [*lines, f"{rest}\n\\ No newline at end of file"] if rest else lines
 
 
 _KINDS = {"f": "a file", "x": "an executable file", "l": "a link"}

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -45,9 +45,9 @@ from detent.core.phase_state import Tokens
 from detent.core.session import Session
 from detent.core.status import Status
 from detent.core.token import Token, parse_token
-from detent.engine.attempt import Attempt
+from detent.engine.attempt import Attempt, attempting
 from detent.engine.results import Begun, Outcome
-from detent.errors import DetentError, Refused
+from detent.errors import Refused
 from detent.store.port import START
 
 if TYPE_CHECKING:
@@ -142,19 +142,9 @@ class SessionHandle:
     def cancel(self, reason: str) -> Outcome:
         return self._outcome(Cancel(reason=reason))
 
-    @contextmanager
-    def attempt(self, phase: str | None = None, *, agent: str | None = None) -> Iterator["Attempt"]:
+    def attempt(self, phase: str | None = None, *, agent: str | None = None) -> AbstractContextManager[Attempt]:
         """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
-        attempt = Attempt(self, self.begin(phase, agent=agent))
-        try:
-            yield attempt
-        except BaseException as error:
-            try:
-                attempt.fail_if_live(_printable(f"{type(error).__name__}: {error}".strip(": ")))
-            except DetentError as problem:
-                error.add_note(f"phase {attempt.phase} is still in progress: {problem.message}")
-            raise
-        attempt.fail_if_live("the block ended without finishing the phase")
+        return attempting(self, lambda: self.begin(phase, agent=agent))
 
     # Checkpoints
 
@@ -178,17 +168,24 @@ class SessionHandle:
 
         return Comparison(self._project, self.id, a, b)
 
-    def rollback(self, to: str, *, paths: Iterable[str] = (), phase_only: bool = False) -> "RolledBackTo":
+    def rollback(
+        self,
+        to: str,
+        *,
+        paths: Iterable[str] = (),
+        phase_only: bool = False,
+        expected: "RollbackPlan | None" = None,
+    ) -> "RolledBackTo":
         """Go back to a checkpoint: its files, the phase it is of and what that builds on; what follows is to be redone.
 
         With `paths` only those files, and no phase. With `phase_only` only the phases, and no file.
         """
         chosen = tuple(self._inside(path) for path in paths)
-        return self._project.rollbacks.carry_out(self.id, to, paths=chosen, phase_only=phase_only)
+        return self._project.rollbacks.carry_out(self.id, to, paths=chosen, phase_only=phase_only, expected=expected)
 
-    def undo(self) -> "RolledBackTo":
+    def undo(self, *, expected: "RollbackPlan | None" = None) -> "RolledBackTo":
         """Undo the last rollback: files and phases stand as they did before it."""
-        return self._project.rollbacks.carry_out(self.id, None)
+        return self._project.rollbacks.carry_out(self.id, None, expected=expected)
 
     # Gates
 
@@ -393,8 +390,3 @@ def _near_limits(session: Session, commit: Commit) -> tuple[str, ...]:
 
 def _token(token: Token | str | None) -> Token | None:
     return parse_token(token) if isinstance(token, str) else token
-
-
-def _printable(text: str) -> str:
-    """Errors quote whatever went wrong, file names of any bytes included."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "?")

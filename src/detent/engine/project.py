@@ -109,7 +109,7 @@ class Project:
     def close(self) -> None:
         self._behind.flush()
         if "checkpoints" in self.__dict__:
-            self.checkpoints.captures.save()
+            self.checkpoints.close()
         self.store.close()
 
     @cached_property

@@ -26,7 +26,7 @@ from detent.engine.checkpoints import Checkpoints
 from detent.engine.keeper import MARKER
 from detent.engine.results import Outcome
 from detent.engine.rollback_plan import Planner, RollbackPlan
-from detent.errors import DetentError, Refused
+from detent.errors import Conflict, DetentError, Refused
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
 from detent.store import disk
@@ -79,11 +79,20 @@ class Rollbacks:
         return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store)[0]
 
     def carry_out(
-        self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False
+        self,
+        name: str,
+        to: str | None,
+        *,
+        paths: Sequence[str] = (),
+        phase_only: bool = False,
+        expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
+        """`expected` is the plan that somebody agreed to; `Conflict` if it is not what would happen any more."""
         with self._project.store.lock(PROJECT):
             self._check_free()
             plan, captured = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
+            if expected is not None and plan != expected:
+                raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)
             intent = self._intent(plan, captured)
             if plan.steps:
@@ -98,7 +107,11 @@ class Rollbacks:
             try:
                 outcome = self._commit(intent, plan.to)
             except BaseException:
-                self._take_back(intent)
+                # An interruption may come right after the journal was written.
+                if self._is_committed(intent):
+                    self._conclude(intent)
+                else:
+                    self._take_back(intent)
                 raise
             self._conclude(intent)
         return RolledBackTo(session=outcome.session, events=outcome.events, plan=plan)
@@ -111,6 +124,7 @@ class Rollbacks:
             return None
         session = self._project.replica(intent.session).session()
         if session.version > intent.version and self._is_committed(intent):
+            self._restore.clear()
             self._conclude(intent)
             return f"a rollback of {intent.session} to {intent.to} had been interrupted; it is complete"
         steps = [Step(from_text(path), before, after) for path, before, after in intent.steps]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from detent.core.checkpoint import checkpoint_id
+from detent.core.checkpoint import Taken, checkpoint_id
 from detent.core.commands import Rollback
 from detent.core.decide import decide
 from detent.core.events import RolledBack
@@ -22,6 +22,7 @@ from detent.engine.checkpoints import Checkpoints
 from detent.errors import Invalid, NotFound, Refused
 from detent.objects.capture import Captured
 from detent.objects.restore import Step
+from detent.objects.walk import hidden
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -54,6 +55,9 @@ class Planner:
         self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, store: bool
     ) -> tuple[RollbackPlan, Captured]:
         session = self._project.replica(name).session()
+        outside = [path for path in paths if os.path.isabs(path) or path.split("/")[0] == ".."]
+        if outside:
+            raise Invalid(f"{', '.join(map(to_text, outside))} is not inside the project")
         undoes = None
         if to is None:
             if session.rollback is None:
@@ -73,11 +77,11 @@ class Planner:
         owner = checkpoint_id(name, self._project.clock(), "safety")
         also = () if phase_only else (*files, *recorded)
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
-        contents = self._checkpoints.contents(target.event.tree.manifest)
-        spared = kept | contents.left_out.keys()
+        spared = kept | self._not_taken(target, recorded)
         steps = [] if phase_only else _steps(files, captured.files, recorded, tuple(spared), tuple(paths))
         if paths and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
-            raise NotFound(f"{target.event.name} has none of {', '.join(paths)}", way_out="detent checkpoint show")
+            way_out = f"detent checkpoint show {target.event.name} --files"
+            raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
         self._check_possible(steps, captured)
         plan = RollbackPlan(
             session=name,
@@ -98,6 +102,16 @@ class Planner:
         positions = self._checkpoints.positions(name)
         later = [position.event.tree.manifest for position in positions[positions.index(target) + 1 :]]
         return self._checkpoints.captures.manifests.names_since(later, target.event.tree.manifest)
+
+    def _not_taken(self, target: Position, recorded: set[str]) -> frozenset[str]:
+        """Paths that the checkpoint cannot know about: left out of it, or ignored when it was taken."""
+        contents = self._checkpoints.contents(target.event.tree.manifest)
+        left_out = frozenset(contents.left_out)
+        if target.event.taken is Taken.SAFETY:
+            # That one also has what was ignored, as far as the rollback touched it.
+            return left_out
+        later = (path for path in recorded if path not in contents.files)
+        return left_out | hidden(later, contents.files, self._checkpoints.objects.read)
 
     def _check_possible(self, steps: Sequence[Step], captured: Captured) -> None:
         problems = [

@@ -52,6 +52,7 @@ class Restore:
         that were taken before are left out. `contents` are objects that were read and verified before.
         """
         todo = ordered(steps if keys is not None else [step for step in steps if self._is_open(step)])
+        self.clear()
         if not todo:
             return
         staged = self._stage(todo, contents or {})

@@ -2,10 +2,11 @@
 
 import os
 import stat
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from detent.core.ignore import Ignored, Rules
-from detent.core.manifest import Entry
+from detent.core.manifest import Entry, Manifest
 from detent.objects.stat_cache import Key, Row
 
 #: Version control's and Detent's own, wherever they are.
@@ -48,13 +49,9 @@ class Walk:
 
     def inside(self, path: str) -> None:
         """What is at `path` whatever the rules say: the file, or all files of the directory."""
-        parts = path.split("/")
-        if (
-            path in self.keys
-            or path in self._own
-            or not NEVER.isdisjoint(parts)
-            or leads_through_link(self._base, path)
-        ):
+        if path in self.keys or path in self._own or not NEVER.isdisjoint(path.split("/")):
+            return
+        if leads_through_link(self._base, path):
             return
         try:
             status = os.lstat(os.path.join(self._base, path))
@@ -112,6 +109,31 @@ class Walk:
             self.left_out[path] = "neither a file nor a link"
             return
         self.keys[path] = key
+
+
+def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) -> set[str]:
+    """Those of the paths that the ignore files among `files` leave out, had they been there."""
+    stacks: dict[str, Ignored | None] = {}
+
+    def holding(directory: str) -> Ignored | None:
+        """The rules in a directory; None if it is left out itself. Directories end in a slash, but for the root."""
+        if directory not in stacks:
+            above = directory[: directory.rstrip("/").rfind("/") + 1]
+            rules = holding(above) if directory else Ignored()
+            if rules is not None and directory and rules.matches(directory.rstrip("/"), is_directory=True):
+                rules = None
+            entry = files.get(directory + _IGNORE_FILE)
+            if rules is not None and entry is not None and entry.kind != "l":
+                rules = rules.with_rules(Rules.parse(read(entry.digest), directory.rstrip("/")))
+            stacks[directory] = rules
+        return stacks[directory]
+
+    found = set()
+    for path in paths:
+        rules = holding(path[: path.rfind("/") + 1])
+        if rules is None or rules.matches(path, is_directory=False):
+            found.add(path)
+    return found
 
 
 def leads_through_link(base: str, path: str) -> bool:

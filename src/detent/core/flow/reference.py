@@ -1,0 +1,77 @@
+"""References to values, such as `[focus_paths]` or `[shared_context.strategy]`, in commands and in prose.
+
+Brackets mean much else to a shell, so only a name that the task declares makes a reference: `[ -n "$x" ]`, `[a-z]`,
+`arr[i]` and `.[]` stay as they are. An odd number of backslashes before the bracket takes the meaning from it.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REFERENCE = re.compile(r"\[([A-Za-z_][A-Za-z0-9_]*(?:\.(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+))*)\]")
+
+#: Names that every task has, whether or not its document gives them a value.
+CONTEXT_FIELDS = ("requirements", "focus_paths", "acceptance", "parent", "depends_on", "inherited", "shared_context")
+TOP_FIELDS = ("id", "title", "status")
+META_FIELDS = ("type", "agent")
+GIVEN = ("session", "dependency_summaries")
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True):
+    """One occurrence. `start` and `end` take in the brackets."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(self.name.split("."))
+
+    @property
+    def first(self) -> str:
+        return self.path[0]
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    reference: Reference
+    escaped: bool
+
+
+def reference_at(text: str, position: int, declared: Collection[str]) -> Reference | None:
+    """The reference that begins exactly here, if one does."""
+    match = _REFERENCE.match(text, position)
+    if match is None or match[1].split(".")[0] not in declared:
+        return None
+    return Reference(name=match[1], start=match.start(), end=match.end())
+
+
+def find(text: str, declared: Collection[str], start: int = 0, stop: int | None = None) -> Iterator[Found]:
+    """All that could be references by their form and their name, with whether they are escaped."""
+    for match in _REFERENCE.finditer(text, start, len(text) if stop is None else stop):
+        if match[1].split(".")[0] in declared:
+            reference = Reference(name=match[1], start=match.start(), end=match.end())
+            yield Found(reference=reference, escaped=_is_escaped(text, match.start(), start))
+
+
+def _is_escaped(text: str, position: int, start: int) -> bool:
+    at = position
+    while at > start and text[at - 1] == "\\":
+        at -= 1
+    return (position - at) % 2 == 1
+
+
+def references(text: str, declared: Collection[str]) -> tuple[Reference, ...]:
+    return tuple(found.reference for found in find(text, declared) if not found.escaped)
+
+
+def task_properties(document: object) -> frozenset[str]:
+    """The names that a task declares by being a task; what its steps put out comes on top."""
+    names = {*CONTEXT_FIELDS, *TOP_FIELDS, *META_FIELDS, *GIVEN, "meta", "context"}
+    if isinstance(document, dict):
+        for part in (document.get("context"), document.get("meta")):
+            if isinstance(part, dict):
+                names.update(key for key in part if isinstance(key, str) and IDENTIFIER.fullmatch(key))
+    return frozenset(names)

@@ -1,0 +1,1 @@
+"""Tasks as values: their ids, documents, dependencies, states and rules. Knows nothing of journals and files."""

@@ -1,0 +1,46 @@
+"""Which agent does a task, and what kind of work it is: by what was said, then by title, then by type."""
+
+from collections.abc import Mapping
+
+AGENTS = ("code-developer", "planning-agent", "code-review-test-agent", "review-agent")
+DEFAULT_AGENT = "code-developer"
+
+_AGENT_WORDS = {
+    "planning-agent": "plan plans planned planning design designs designing",
+    "code-review-test-agent": "test tests testing validate validates validating validation",
+    "review-agent": "review reviews reviewing audit audits auditing",
+    "code-developer": "build builds building implement implements implementing implementation fix fixes fixing",
+}
+_TYPE_WORDS = {
+    "bugfix": "fix fixes fixing bug bugs bugfix hotfix repair",
+    "refactor": "refactor refactors refactoring restructure simplify rename",
+    "test": "test tests testing validate validates validating validation",
+    "docs": "document documents documenting documentation docs readme",
+    "feature": "build builds building implement implements implementing implementation add create",
+}
+_TYPE_AGENTS = {"test": "code-review-test-agent"}
+
+
+def agent_for(*, explicit: str | None = None, meta: str | None = None, title: str = "", type: str | None = None) -> str:  # noqa: A002
+    """What the caller said, what the task says, the first telling word of its title, its type, or code-developer."""
+    named = (explicit or "").strip() or (meta or "").strip()
+    return named or _told_by(title, _BY_AGENT_WORD) or _TYPE_AGENTS.get(type or "", DEFAULT_AGENT)
+
+
+def type_for(title: str, default: str = "feature") -> str:
+    """The kind of work that a title speaks of."""
+    return _told_by(title, _BY_TYPE_WORD) or default
+
+
+def _told_by(title: str, meanings: Mapping[str, str]) -> str | None:
+    """Titles begin with what is to be done, so the first word that means something decides."""
+    words = "".join(character if character.isalnum() else " " for character in title.casefold()).split()
+    return next((meanings[word] for word in words if word in meanings), None)
+
+
+def _by_word(words: Mapping[str, str]) -> dict[str, str]:
+    return {word: meaning for meaning, listed in words.items() for word in listed.split()}
+
+
+_BY_AGENT_WORD = _by_word(_AGENT_WORDS)
+_BY_TYPE_WORD = _by_word(_TYPE_WORDS)

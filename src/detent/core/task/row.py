@@ -1,0 +1,92 @@
+"""The part of a task that scheduling needs. A session holds one row per task, 100,000 of them without trouble."""
+
+from enum import StrEnum
+from sys import intern
+from typing import Any
+
+import msgspec
+
+from detent.core.task.id import canonical, parent_of
+from detent.errors import Invalid
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands, as its document says it."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+    CONTAINER = "container"
+    FAILED = "failed"
+
+
+class TaskType(StrEnum):
+    FEATURE = "feature"
+    BUGFIX = "bugfix"
+    REFACTOR = "refactor"
+    TEST = "test"
+    DOCS = "docs"
+
+
+#: What `execution` says of a task that does not go on, by its status.
+REASON_KEYS = {TaskStatus.BLOCKED: "waiting_on", TaskStatus.FAILED: "last_error"}
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Holds only strings, numbers and one tuple of strings, so that no circle can go through it (`gc=False`)."""
+
+    #: Canonical, as are those in `depends_on`.
+    id: str
+    title: str
+    status: TaskStatus = TaskStatus.PENDING
+    type: str = "feature"
+    agent: str = "code-developer"
+    depends_on: tuple[str, ...] = ()
+    version: int = 1
+    #: Why it is blocked or has failed.
+    reason: str | None = None
+    attempts: int = 0
+
+    @property
+    def parent(self) -> str | None:
+        return parent_of(self.id)
+
+
+def row_of(document: dict[str, Any]) -> Row:
+    """The row of a document without errors. What cannot be read is refused: nothing is guessed or left out."""
+    try:
+        meta, context, execution = document["meta"], document["context"], document.get("execution") or {}
+        title, status = document["title"], TaskStatus(document["status"])
+        if not isinstance(title, str):
+            raise TypeError("its title is not a text")
+        return Row(
+            id=canonical(document["id"]),
+            title=title,
+            status=status,
+            type=intern(meta.get("type") or "feature"),
+            agent=intern(meta.get("agent") or "code-developer"),
+            depends_on=tuple(dict.fromkeys(map(canonical, context.get("depends_on") or ()))),
+            version=document.get("version") or 1,
+            reason=execution.get(REASON_KEYS[status]) if status in REASON_KEYS else None,
+            attempts=execution.get("attempts") or 0,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Invalid(f"task {str(document.get('id'))[:80]!r} cannot be read: {error!r}") from error
+
+
+def put_row(document: dict[str, Any], row: Row) -> dict[str, Any]:
+    """A copy of the document that says what `row` says of status, version, reason and attempts."""
+    execution = dict(document.get("execution") or {})
+    for key in REASON_KEYS.values():
+        execution.pop(key, None)
+    if row.attempts or "attempts" in execution:
+        execution["attempts"] = row.attempts
+    if row.reason is not None and row.status in REASON_KEYS:
+        execution[REASON_KEYS[row.status]] = row.reason
+    changed = {**document, "status": row.status.value}
+    if row.version != 1 or "version" in document:
+        changed["version"] = row.version
+    if execution or "execution" in document:
+        changed["execution"] = execution
+    return changed

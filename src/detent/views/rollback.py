@@ -1,0 +1,129 @@
+"""A rollback as people read it: what it would do, and what it did."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from detent.core.path_text import to_text
+from detent.core.session import Session
+from detent.core.status import Status
+from detent.views.elapsed import moment
+from detent.views.outcome import moved_lines
+from detent.views.paper import Paper, columns_of
+from detent.views.size import counted
+
+_MAX_SHOWN = 20
+_SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "green")}
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback would do. `files` are paths by what becomes of them: restored, removed or added."""
+
+    session: str
+    name: str
+    taken: str
+    at: datetime
+    files: Mapping[str, tuple[str, ...]]
+    statuses: Mapping[str, tuple[Status, Status]]
+    paths: tuple[str, ...] = ()
+    phase_only: bool = False
+    is_undo: bool = False
+    kept: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback did."""
+
+    planned: Planned
+    session: Session
+    #: The checkpoint of what stood before it.
+    safety: str
+    is_active: bool
+
+
+def plan_text(planned: Planned, *, now: datetime, paper: Paper) -> str:
+    what = "undo the last rollback, back to" if planned.is_undo else "roll back to"
+    about = f"{what} {planned.name} ({planned.taken}, {moment(planned.at, now)})"
+    return "\n".join(
+        [
+            *(paper.paint(line, "bold") for line in paper.wrap(about)),
+            "",
+            *_phase_lines(planned, paper),
+            "",
+            *_file_lines(planned, paper),
+            *_kept_lines(planned, paper),
+            *_warning_lines(planned, paper),
+        ]
+    )
+
+
+def rolled_back_text(done: RolledBack, *, paper: Paper) -> str:
+    planned = done.planned
+    what = "undid the rollback, back" if planned.is_undo else "rolled back"
+    named = "" if done.is_active else f" --session {done.session.id}"
+    head = f"{what} to {planned.name}: {_counts(planned)}"
+    return "\n".join(
+        [
+            f"{paper.glyph(Status.COMPLETED)} {paper.cut(head, paper.width - 2)}",
+            paper.cut(f"  what stood before is {done.safety}", paper.width),
+            "  the way back:",
+            *paper.command(f"detent undo{named}", "    "),
+            "",
+            *moved_lines(done.session, paper=paper, active=done.is_active),
+        ]
+    )
+
+
+def _phase_lines(planned: Planned, paper: Paper) -> Iterator[str]:
+    if planned.paths:
+        yield "phases: none, because of --paths"
+        return
+    if not planned.statuses:
+        yield "phases: each stands as it did then"
+        return
+    yield f"phases: {len(planned.statuses)} stand otherwise"
+    arrow = "→" if paper.has_glyphs else "->"
+    name = max(columns_of(key) for key in planned.statuses)
+    for key, (before, after) in planned.statuses.items():
+        change = f"{before.replace('_', ' ')} {arrow} {after.replace('_', ' ')}"
+        yield f"  {paper.glyph(after)} {paper.cut(f'{key:<{name}}  {change}', paper.width - 4)}"
+
+
+def _file_lines(planned: Planned, paper: Paper) -> Iterator[str]:
+    if planned.phase_only:
+        yield "files: none, because of --phase-only"
+        return
+    yield f"files: {_counts(planned)}"
+    changes = sorted((path, what) for what, paths in planned.files.items() for path in paths)
+    for path, what in changes[:_MAX_SHOWN]:
+        sign, colour = _SIGNS[what]
+        yield f"  {paper.paint(sign, colour)} {paper.cut(to_text(path), paper.width - 4)}"
+    if len(changes) > _MAX_SHOWN:
+        yield f"  and {len(changes) - _MAX_SHOWN} more; --json lists all"
+
+
+def _kept_lines(planned: Planned, paper: Paper) -> Iterator[str]:
+    if not planned.kept:
+        return
+    yield ""
+    yield from paper.wrap(f"stays: {counted(len(planned.kept), 'file')} that phases beside it declared since")
+    for path in planned.kept[:_MAX_SHOWN]:
+        yield paper.cut(f"    {to_text(path)}", paper.width)
+    if len(planned.kept) > _MAX_SHOWN:
+        yield f"    and {len(planned.kept) - _MAX_SHOWN} more; --json lists all"
+
+
+def _warning_lines(planned: Planned, paper: Paper) -> Iterator[str]:
+    for number, warning in enumerate(planned.warnings):
+        yield from [""] if not number else []
+        first, *rest = paper.wrap(f"warning: {warning}", "  ")
+        yield from (paper.paint(line, "yellow") for line in (first.strip(), *rest))
+
+
+def _counts(planned: Planned) -> str:
+    if not any(planned.files.values()):
+        return "no file changes"
+    found = [f"{len(planned.files[what])} {what}" for what in _SIGNS if planned.files.get(what)]
+    return ", ".join(found)
