@@ -1,7 +1,6 @@
 import time
 from datetime import timedelta
 
-import msgspec
 import pytest
 
 from detent.core.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
@@ -9,7 +8,7 @@ from detent.core.decide import decide, decide_start
 from detent.core.events import DocumentAdopted, ImportedPhase, PhaseBegun, PhasesImported, SessionCompleted, TailDropped
 from detent.core.evolve import MAX_NOTES, evolve, fingerprint
 from detent.core.phase_state import Tokens
-from detent.core.session import SessionStatus
+from detent.core.session import SessionStatus, decode_session, encode_session
 from detent.core.status import Status
 from detent.errors import Corrupt
 from tests.factories import NOON, after, commit, diamond, opened, session_at, start, workflow
@@ -122,7 +121,7 @@ def test_the_fingerprint_tells_apart_everything_that_can_happen():
 def test_the_fingerprint_is_the_same_after_a_round_trip_through_json():
     session = after(opened(), decide(opened(), Finish(summary="done", artifacts=("x",))))
 
-    again = msgspec.json.decode(msgspec.json.encode(session), type=type(session))
+    again = decode_session(encode_session(session))
 
     assert again == session
     assert fingerprint(again) == fingerprint(session)

@@ -1,15 +1,18 @@
 """What can be asked for. Imperative; `decide` answers each with events or a refusal."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from detent.core.checkpoint import Tree
-from detent.core.events import CheckpointTaken, Discovery, Options, PhasesImported
+from detent.core.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
 from detent.core.phase_state import Tokens, ToolUse
 from detent.core.session import Session
+from detent.core.task.lifecycle import Action
+from detent.core.task.split import ChildDraft
 from detent.core.token import Token
 
 
@@ -199,7 +202,62 @@ class Rollback(_Command, frozen=True, kw_only=True):
     undoes: str | None = None
 
 
+class WriteTasks(_Command, frozen=True, kw_only=True):
+    """Add tasks, or change the documents of tasks that are there. All or none."""
+
+    documents: tuple[dict[str, Any], ...]
+    reason: str = ""
+    #: Only new ids, or only known ones; either is fine without.
+    new: bool | None = None
+
+
+class SplitTask(_Command, frozen=True, kw_only=True):
+    """Break a task down into parts."""
+
+    document: dict[str, Any]
+    parts: tuple[ChildDraft, ...]
+
+
+class RemoveTask(_Command, frozen=True, kw_only=True):
+    task: str
+
+
+class MoveTask(_Command, frozen=True, kw_only=True):
+    """Something happens to a task: start, done, fail, block, unblock, resume, retry, release, reopen."""
+
+    task: str
+    action: Action
+    reason: str = ""
+    summary: str | None = None
+    #: Who takes it, for start and resume; its fence is set when it is decided.
+    claim: Claim | None = None
+    #: The number of the claim that is acted under; without one, whoever asks is believed.
+    fence: int | None = None
+
+
+class SetComplexity(_Command, frozen=True, kw_only=True):
+    level: str
+
+
+class Pause(_Command, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class Resume(_Command, frozen=True, kw_only=True):
+    pass
+
+
+class Reopen(_Command, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class Archive(_Command, frozen=True, kw_only=True):
+    pass
+
+
 PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
 GateCommand = CheckGate | Answer | Approve | Override | Launch | Land | Escalate | Resolve | Review
 CheckpointCommand = TakeCheckpoint | Rollback
-Command = PhaseCommand | GateCommand | CheckpointCommand
+TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity
+SessionCommand = Pause | Resume | Reopen | Archive
+Command = PhaseCommand | GateCommand | CheckpointCommand | TaskCommand | SessionCommand

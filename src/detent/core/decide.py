@@ -1,13 +1,36 @@
 """Whether a command is allowed, and what it makes happen: the one entrance to the rules."""
 
 from detent.core.budget import budget_escalation
-from detent.core.commands import Begin, Cancel, Command, Complete, Fail, Finish, Redo, Rollback, Skip, TakeCheckpoint
+from detent.core.commands import (
+    Archive,
+    Begin,
+    Cancel,
+    Command,
+    Complete,
+    Fail,
+    Finish,
+    MoveTask,
+    Pause,
+    Redo,
+    RemoveTask,
+    Reopen,
+    Resume,
+    Rollback,
+    SetComplexity,
+    Skip,
+    SplitTask,
+    TakeCheckpoint,
+    WriteTasks,
+)
 from detent.core.decide_checkpoint import checkpoints, decide_checkpoint
 from detent.core.decide_gate import decide_gate
 from detent.core.decide_phase import decide_import, decide_phase, decide_start
+from detent.core.decide_session import decide_session
+from detent.core.decide_task import decide_task
 from detent.core.events import EscalationRaised, Event, PhaseFailed, PhaseFinished, SessionCompleted
 from detent.core.evidence import NOTHING_KNOWN, Facts
 from detent.core.session import Session, SessionStatus
+from detent.core.task_phases import with_phases
 from detent.errors import Refused
 
 __all__ = ["decide", "decide_import", "decide_start"]
@@ -18,15 +41,20 @@ def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> 
     if isinstance(command, TakeCheckpoint | Rollback):
         # Also of a session that ended: every position that it has held can be returned to.
         return decide_checkpoint(session, command, facts)
+    if isinstance(command, Pause | Resume | Reopen | Archive):
+        events = decide_session(session, command)
+        return (*events, *checkpoints(session, events, facts))
     if session.status is not SessionStatus.ACTIVE:
         ended = f"{session.ended_at:%Y-%m-%d %H:%M}" if session.ended_at else "an unknown time"
         raise Refused(
             f"session {session.id} was {session.status} at {ended}; nothing more can happen in it",
-            way_out='detent start WORKFLOW "TASK", or detent rollback to go back in this one',
+            way_out='detent start WORKFLOW "TASK", or detent reopen',
         )
     if isinstance(command, Begin | Finish | Fail | Redo | Skip | Complete | Cancel):
         events = decide_phase(session, command, facts)
         events = (*events, *_over_budget(session, command, events, facts))
+    elif isinstance(command, WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity):
+        events = with_phases(session, decide_task(session, command, facts), facts)
     else:
         events = decide_gate(session, command, facts)
     return (*events, *checkpoints(session, events, facts))

@@ -44,6 +44,7 @@ from detent.core.limits import (
 from detent.core.phase_key import normalize_phase_key
 from detent.core.session import Session
 from detent.core.status import Status
+from detent.core.task.row import TaskStatus
 from detent.core.transition import TRANSITIONS
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 
@@ -234,6 +235,7 @@ def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
 
 
 def _complete(session: Session, command: Complete) -> SessionCompleted:
+    _check_tasks_done(session, command)
     unfinished = session.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)
     if unfinished and not command.force:
         listed = ", ".join(f"{key} ({session.phases[key].status})" for key in unfinished)
@@ -242,6 +244,20 @@ def _complete(session: Session, command: Complete) -> SessionCompleted:
             way_out="finish or skip them, or detent complete --force",
         )
     return SessionCompleted(merged_commit=_commit_name(command.merged_commit), forced=bool(unfinished))
+
+
+def _check_tasks_done(session: Session, command: Complete) -> None:
+    """Work that was planned and not done is said, and never marked as done."""
+    counts = session.tasks.counts
+    left = sum(counts.values()) - counts.get(TaskStatus.COMPLETED, 0)
+    if left and not command.force:
+        open_ones = [task for task in session.tasks.leaves if session.tasks[task].status is not TaskStatus.COMPLETED]
+        listed = ", ".join(f"{task} ({session.tasks[task].status})" for task in open_ones[:10])
+        more = f" and {left - 10} more" if left > 10 else ""
+        raise Refused(
+            f"{left} of {sum(counts.values())} tasks are not done: {listed}{more}",
+            way_out="finish them, or detent complete --force",
+        )
 
 
 def _check_gates(session: Session, phase: str, facts: Facts) -> None:

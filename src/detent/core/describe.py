@@ -8,6 +8,7 @@ from detent.core.events import (
     AgentEnded,
     AgentLaunched,
     CheckpointTaken,
+    ComplexitySet,
     DocumentAdopted,
     EscalationRaised,
     EscalationsResolved,
@@ -24,17 +25,28 @@ from detent.core.events import (
     PhaseSkipped,
     QuestionAnswered,
     RolledBack,
+    SessionArchived,
     SessionCancelled,
     SessionCompleted,
+    SessionPaused,
+    SessionReopened,
+    SessionResumed,
     SessionStarted,
     TailDropped,
+    TaskMoved,
+    TaskRemoved,
+    TaskWritten,
     VoteCast,
 )
+
+#: Lines about one commit; an import may write thousands of tasks.
+MOST_TOLD = 20
 
 
 def told(events: Iterable[Event]) -> list[str]:
     """What is worth a line. Checkpoints are part of beginning and ending a phase; those asked for are worth a word."""
-    return [describe(one) for one in events if not isinstance(one, CheckpointTaken) or one.taken is Taken.NOTE]
+    lines = [describe(one) for one in events if not isinstance(one, CheckpointTaken) or one.taken is Taken.NOTE]
+    return lines if len(lines) <= MOST_TOLD else [*lines[:MOST_TOLD], f"and {len(lines) - MOST_TOLD} more"]
 
 
 def describe(event: Event) -> str:
@@ -79,6 +91,22 @@ def describe(event: Event) -> str:
             return f"cancelled the session: {event.reason}"
         case DocumentAdopted():
             return f"adopted an edit of {event.document}"
+        case TaskWritten():
+            return f"wrote {event.task}: {event.document.get('title')}" + (f" ({event.reason})" if event.reason else "")
+        case TaskRemoved():
+            return f"removed {event.task}"
+        case TaskMoved():
+            return f"{event.action} {event.task}" + (f": {event.reason}" if event.reason else "")
+        case ComplexitySet():
+            return f"called the work {event.level}"
+        case SessionPaused():
+            return "paused the session" + (f": {event.reason}" if event.reason else "")
+        case SessionResumed():
+            return "resumed the session"
+        case SessionReopened():
+            return "reopened the session" + (f": {event.reason}" if event.reason else "")
+        case SessionArchived():
+            return "archived the session"
         case CheckpointTaken():
             return f"took checkpoint {event.name}" + (f": {event.note}" if event.note else "")
         case RolledBack():

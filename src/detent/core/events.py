@@ -261,6 +261,67 @@ class RolledBack(_Event, frozen=True, kw_only=True, tag="rolled_back"):
     undoes: str | None = None
 
 
+class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who works on a task, and under which number: a later claim always has a higher one."""
+
+    owner: str
+    fence: int
+    since: datetime
+    host: str = ""
+    #: The process that holds it; none if it may end before the work does, as a command in a shell.
+    pid: int | None = None
+    lease_s: float = 3600.0
+
+
+class TaskWritten(_Event, frozen=True, kw_only=True, tag="task_written"):
+    """A task was added, or its document was changed."""
+
+    task: str
+    document: dict[str, Any]
+    reason: str = ""
+
+
+class TaskRemoved(_Event, frozen=True, kw_only=True, tag="task_removed"):
+    task: str
+
+
+class TaskMoved(_Event, frozen=True, kw_only=True, tag="task_moved"):
+    """Something happened to a task: `action` is a row of the table in `core/task/lifecycle.py`."""
+
+    task: str
+    action: str
+    status: str
+    reason: str = ""
+    #: The file of the summary, for a task that is done.
+    summary: str | None = None
+    claim: Claim | None = None
+
+
+class ComplexitySet(_Event, frozen=True, kw_only=True, tag="complexity_set"):
+    """A person said that the work is more than its number of tasks tells."""
+
+    level: str
+
+
+class SessionPaused(_Event, frozen=True, kw_only=True, tag="session_paused"):
+    reason: str = ""
+
+
+class SessionResumed(_Event, frozen=True, kw_only=True, tag="session_resumed"):
+    pass
+
+
+class SessionReopened(_Event, frozen=True, kw_only=True, tag="session_reopened"):
+    """A session that had ended goes on."""
+
+    reason: str = ""
+
+
+class SessionArchived(_Event, frozen=True, kw_only=True, tag="session_archived"):
+    """A session that has ended is put out of sight. Nothing is moved or removed."""
+
+
+TaskEvent = TaskWritten | TaskRemoved | TaskMoved
 PhaseEvent = PhaseBegun | PhaseRedone | PhaseFinished | PhaseFailed | PhaseSkipped | PhaseReset
 GateEvent = GateChecked | QuestionAnswered | VoteCast | GateApproved
 Event = (
@@ -276,6 +337,12 @@ Event = (
     | SessionCompleted
     | SessionCancelled
     | DocumentAdopted
+    | TaskEvent
+    | ComplexitySet
+    | SessionPaused
+    | SessionResumed
+    | SessionReopened
+    | SessionArchived
     | CheckpointTaken
     | RolledBack
     | TailDropped

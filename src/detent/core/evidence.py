@@ -105,6 +105,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     changed: dict[str, tuple[str, ...]] = {}
     #: The files of the project, where a checkpoint is to be taken of what is decided.
     tree: Tree | None = None
+    #: Tasks whose holder is known to be gone: its process ended, or its lease ran out.
+    abandoned: frozenset[str] = frozenset()
     now: datetime
 
 

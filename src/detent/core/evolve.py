@@ -19,6 +19,7 @@ from detent.core.events import (
     AgentLaunched,
     CheckpointTaken,
     Commit,
+    ComplexitySet,
     DocumentAdopted,
     EscalationRaised,
     EscalationsResolved,
@@ -37,17 +38,26 @@ from detent.core.events import (
     PhaseSkipped,
     QuestionAnswered,
     RolledBack,
+    SessionArchived,
     SessionCancelled,
     SessionCompleted,
+    SessionPaused,
+    SessionReopened,
+    SessionResumed,
     SessionStarted,
     TailDropped,
+    TaskMoved,
+    TaskRemoved,
+    TaskWritten,
     VoteCast,
 )
 from detent.core.evidence import Delegated, GateState
+from detent.core.evolve_task import task_applied
 from detent.core.gate_state import gate_after
 from detent.core.phase_state import PhaseState, Tokens
 from detent.core.session import Escalation, LastRollback, Note, Session, SessionStatus
 from detent.core.status import Status
+from detent.core.task.complexity import Complexity, raised
 from detent.core.transition import TRANSITIONS
 from detent.errors import Corrupt
 
@@ -79,12 +89,14 @@ def fingerprint(session: Session) -> str:
     """
     phases = b"".join(state.digest for state in session.phases.values())
     # What not every session has is hashed only where it is there: journals from before it was known keep their hash.
-    rare = [part for part in (session.checkpoint, session.rollback) if part is not None]
-    head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *rare))
+    rare = {name: found for name in _RARE if (found := getattr(session, name)) != _UNSET[name]}
+    head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *([rare] if rare else ())))
     return hashlib.sha256(head + phases).hexdigest()[:16]
 
 
-_HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "checkpoint", "rollback")
+_RARE = ("checkpoint", "rollback", "tasks_sum", "retired", "claims", "complexity", "paused_at", "archived")
+_UNSET = dict(zip(reversed(Session.__struct_fields__), reversed(Session.__struct_defaults__), strict=False))
+_HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "tasks", *_RARE)
 #: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
 _said = attrgetter(*(n for n in Session.__struct_fields__ if n not in _HASHED_OTHERWISE))
 _encoder = msgspec.json.Encoder()
@@ -129,6 +141,18 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             )
         case PhasesImported():
             return _imported(session, event, version)
+        case TaskWritten() | TaskRemoved() | TaskMoved():
+            return task_applied(session, event, version)
+        case ComplexitySet():
+            return msgspec.structs.replace(session, complexity=raised(session.complexity, Complexity(event.level)))
+        case SessionPaused():
+            return msgspec.structs.replace(session, paused_at=at)
+        case SessionResumed():
+            return msgspec.structs.replace(session, paused_at=None)
+        case SessionReopened():
+            return msgspec.structs.replace(session, archived=False, **_GOING_ON)
+        case SessionArchived():
+            return msgspec.structs.replace(session, archived=True)
         case CheckpointTaken():
             return _checkpoint_taken(session, event)
         case RolledBack():

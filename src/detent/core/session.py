@@ -7,12 +7,17 @@ from typing import Any
 
 import msgspec
 
-from detent.core.events import Discovery, Options
+from detent.core.events import Claim, Discovery, Options
 from detent.core.graph import Workflow
 from detent.core.once import once
 from detent.core.phase_state import PhaseState
 from detent.core.status import Status
+from detent.core.task.complexity import Complexity
+from detent.core.task.plan import Plan
+from detent.core.task.row import Row
 from detent.core.token import Token
+
+NO_TASKS = Plan()
 
 
 class SessionStatus(StrEnum):
@@ -72,6 +77,16 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     #: The last checkpoint that was taken, and the last rollback that was made.
     checkpoint: str | None = None
     rollback: LastRollback | None = None
+    tasks: Plan = NO_TASKS
+    #: A sum over all tasks, so that a change of one need not hash the others.
+    tasks_sum: str = ""
+    #: Ids that were used and are free again; a number is never given twice.
+    retired: tuple[str, ...] = ()
+    #: Who works on which task.
+    claims: dict[str, Claim] = {}
+    complexity: Complexity = Complexity.SIMPLE
+    paused_at: datetime | None = None
+    archived: bool = False
 
     @once
     def active_order(self) -> tuple[str, ...]:
@@ -142,3 +157,26 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The token of the phase's live or last attempt."""
         state = self.phases[phase]
         return Token(phase, state.attempt, state.fence)
+
+
+def encode_session(session: Session) -> bytes:
+    """The session as JSON, for keeping it at hand."""
+    return _encode(session)
+
+
+def decode_session(data: bytes) -> Session:
+    return _decode(data)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Plan):
+        return list(value)
+    raise NotImplementedError(f"{type(value).__name__} is not stored")
+
+
+def _unplain(kind: type, value: object) -> object:
+    return Plan(msgspec.convert(value, list[Row])) if kind is Plan else value
+
+
+_encode = msgspec.json.Encoder(enc_hook=_plain).encode
+_decode = msgspec.json.Decoder(Session, dec_hook=_unplain).decode

@@ -4,10 +4,10 @@ from typing import Any
 
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
+from detent.core.task.row import TaskStatus
 from detent.documents.state.writing import current_phase, stamp
 
 NAME = "workflow-session.json"
-_SIMPLE_BELOW, _COMPLEX_ABOVE = 5, 15
 
 
 def write(session: Session, *, active: bool) -> dict[str, Any]:
@@ -18,23 +18,23 @@ def write(session: Session, *, active: bool) -> dict[str, Any]:
     return {
         "session_id": session.id,
         "project": session.task,
-        "type": complexity(len(session.active_order)),
+        "type": str(session.complexity),
         "current_phase": current_phase(session),
         "status": status,
-        "progress": {"completed_phases": list(session.with_status(Status.COMPLETED)), "current_tasks": []},
+        "progress": {
+            "completed_phases": list(session.with_status(Status.COMPLETED)),
+            "current_tasks": list(session.tasks.with_status(TaskStatus.ACTIVE)),
+        },
         "workflow": session.workflow.name,
         "version": session.version,
         "created_at": stamp(session.started_at),
         "updated_at": stamp(session.notes[-1].timestamp) if session.notes else None,
+        "paused_at": stamp(session.paused_at),
         "completed_at": stamp(session.ended_at),
+        "completion_type": _completion(session),
+        "archived": session.archived,
         "phases": [_phase(session, key) for key in session.workflow.order],
     }
-
-
-def complexity(count: int) -> str:
-    if count < _SIMPLE_BELOW:
-        return "simple"
-    return "complex" if count > _COMPLEX_ABOVE else "medium"
 
 
 def _phase(session: Session, key: str) -> dict[str, Any]:
@@ -49,3 +49,9 @@ def _phase(session: Session, key: str) -> dict[str, Any]:
         "summary": state.summary,
         "artifacts": list(state.artifacts),
     }
+
+
+def _completion(session: Session) -> str | None:
+    if session.status is not SessionStatus.COMPLETED:
+        return None
+    return "forced" if session.forced else "manual"

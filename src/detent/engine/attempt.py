@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from detent.core.phase_state import Tokens
+from detent.core.phase_state import Tokens, ToolUse
 from detent.core.session import SessionStatus
 from detent.core.status import Status
 from detent.engine.results import Begun, Outcome
@@ -32,6 +32,7 @@ class Attempt:
         deliverables: Iterable[str] = (),
         context: str = "",
         tokens: Tokens = Tokens(),
+        tools: Iterable[ToolUse] = (),
     ) -> Outcome:
         return self._handle.finish(
             summary,
@@ -40,6 +41,7 @@ class Attempt:
             deliverables=deliverables,
             context=context,
             tokens=tokens,
+            tools=tools,
         )
 
     def fail_if_live(self, error: str) -> None:

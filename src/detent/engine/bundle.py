@@ -122,7 +122,7 @@ def import_session(
         if name is not None and check_session_id(name) != session:
             raise Refused(
                 f"the journal in {reader.path} is that of {session}, which cannot be changed without forging it",
-                way_out="leave --name out; to have both, import it into another project",
+                way_out="give it no other name; to have both, import it into another project",
             )
         own = CLIENT_FILES if project.place.base == project.place.root else ()
         check_paths(reader, found, own)
@@ -269,8 +269,8 @@ def _is_here(store: FileStore, reader: Reader) -> bool:
         if same:
             return True
     raise Conflict(
-        f"there is already a session {header.session}, and it is not the one of {reader.path}; --name cannot change "
-        "that, because a session keeps its id",
+        f"there is already a session {header.session}, and it is not the one of {reader.path}; it cannot have another "
+        "name, because a session keeps its id",
         way_out="import it into another project, or move the one that is here away",
     )
 

@@ -213,7 +213,7 @@ class Reader:
                 raise self._damaged(f"the path {text[:200]!r} does not stay where it belongs")
 
     def _foreign(self) -> Invalid:
-        return Invalid(f"{self.path} is not a bundle of a session", way_out="detent session export makes one")
+        return Invalid(f"{self.path} is not a bundle of a session", way_out="detent checkpoint export makes one")
 
     def _damaged(self, reason: str) -> Corrupt:
         return Corrupt(f"{self.path} is damaged or cut off: {reason}", way_out="copy it again, or export it again")

@@ -46,10 +46,6 @@ class Checkpoints:
         self.captures.save()
         self.objects.close()
 
-    @property
-    def are_taken(self) -> bool:
-        return self.settings.capture != "off"
-
     def tree(self, owner: str, session: Session | None = None, artifacts: Iterable[str] = ()) -> Tree:
         """The files as they are now, stored."""
         return self.capture(owner, session, artifacts).tree

@@ -1,7 +1,7 @@
 """One session, with a method for each thing that can be done to it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
@@ -24,8 +24,10 @@ from detent.core.commands import (
     Finish,
     Land,
     Launch,
+    MoveTask,
     Override,
     Redo,
+    Reopen,
     Resolve,
     Review,
     Skip,
@@ -41,26 +43,25 @@ from detent.core.handover import Handover, expected_paths, handover
 from detent.core.judge import judgements
 from detent.core.limits import MAX_SUMMARY
 from detent.core.obstacle import Obstacle, obstacles
-from detent.core.phase_state import Tokens
+from detent.core.phase_state import Tokens, ToolUse
 from detent.core.session import Session
 from detent.core.status import Status
+from detent.core.task.lifecycle import Action
 from detent.core.token import Token, parse_token
 from detent.engine.attempt import Attempt, attempting
 from detent.engine.results import Begun, Outcome
+from detent.engine.returnable import Returnable
 from detent.errors import Refused
 from detent.store.port import START
 
 if TYPE_CHECKING:
-    from detent.documents.checkpoint import Position
-    from detent.engine.comparison import Comparison
     from detent.engine.gates import Checks
     from detent.engine.project import Project
     from detent.engine.replica import Committed
-    from detent.engine.rollback import RolledBackTo
-    from detent.engine.rollback_plan import RollbackPlan
+    from detent.engine.tasks import Tasks
 
 
-class SessionHandle:
+class SessionHandle(Returnable):
     def __init__(self, project: "Project", session: str) -> None:
         self.id = session
         self._project = project
@@ -97,6 +98,7 @@ class SessionHandle:
         deliverables: Iterable[str] = (),
         context: str = "",
         tokens: Tokens = Tokens(),
+        tools: Iterable[ToolUse] = (),
         merged_commit: str | None = None,
     ) -> Outcome:
         """Complete an attempt. The next phase is not touched; after the last one the session is complete.
@@ -115,6 +117,7 @@ class SessionHandle:
             deliverables=tuple(deliverables),
             context=context,
             tokens=tokens,
+            tools=tuple(tools),
             merged_commit=merged_commit,
         )
         return self._outcome(command, warnings)
@@ -127,10 +130,14 @@ class SessionHandle:
         phase: str | None = None,
         artifacts: Iterable[str] = (),
         tokens: Tokens = Tokens(),
+        tools: Iterable[ToolUse] = (),
     ) -> Outcome:
         """End an attempt that did not succeed; `redo` begins the next one."""
         paths = tuple(self._inside(path) for path in artifacts)
-        return self._outcome(Fail(token=_token(token), phase=phase, error=error, artifacts=paths, tokens=tokens))
+        used = tuple(tools)
+        return self._outcome(
+            Fail(token=_token(token), phase=phase, error=error, artifacts=paths, tokens=tokens, tools=used)
+        )
 
     def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
         """Leave phases out: those named, or those that a size of the workflow leaves out."""
@@ -145,47 +152,6 @@ class SessionHandle:
     def attempt(self, phase: str | None = None, *, agent: str | None = None) -> AbstractContextManager[Attempt]:
         """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
         return attempting(self, lambda: self.begin(phase, agent=agent))
-
-    # Checkpoints
-
-    def checkpoint(self, note: str = "", *, phase: str | None = None) -> CheckpointTaken:
-        """Take a checkpoint of the present, between whatever it is."""
-        outcome = self._outcome(TakeCheckpoint(note=note, phase=phase))
-        return next(event for event in outcome.events if isinstance(event, CheckpointTaken))
-
-    def checkpoints(self) -> "list[Position]":
-        """Every checkpoint, oldest first."""
-        return self._project.checkpoints.positions(self.id)
-
-    def plan_rollback(self, to: str | None, *, paths: Iterable[str] = (), phase_only: bool = False) -> "RollbackPlan":
-        """What `rollback` would do; without a checkpoint, what `undo` would. Nothing is stored or changed."""
-        chosen = tuple(self._inside(path) for path in paths)
-        return self._project.rollbacks.plan(self.id, to, paths=chosen, phase_only=phase_only)
-
-    def compare(self, a: str, b: str = "now") -> "Comparison":
-        """What separates two checkpoints, or one from the present."""
-        from detent.engine.comparison import Comparison  # noqa: PLC0415 - only comparing needs it
-
-        return Comparison(self._project, self.id, a, b)
-
-    def rollback(
-        self,
-        to: str,
-        *,
-        paths: Iterable[str] = (),
-        phase_only: bool = False,
-        expected: "RollbackPlan | None" = None,
-    ) -> "RolledBackTo":
-        """Go back to a checkpoint: its files, the phase it is of and what that builds on; what follows is to be redone.
-
-        With `paths` only those files, and no phase. With `phase_only` only the phases, and no file.
-        """
-        chosen = tuple(self._inside(path) for path in paths)
-        return self._project.rollbacks.carry_out(self.id, to, paths=chosen, phase_only=phase_only, expected=expected)
-
-    def undo(self, *, expected: "RollbackPlan | None" = None) -> "RolledBackTo":
-        """Undo the last rollback: files and phases stand as they did before it."""
-        return self._project.rollbacks.carry_out(self.id, None, expected=expected)
 
     # Gates
 
@@ -288,11 +254,32 @@ class SessionHandle:
         """What the phase is given; also for looking at it again."""
         return self._handover(self.state, phase)
 
+    # What the parts of a session share
+
+    @cached_property
+    def tasks(self) -> "Tasks":
+        from detent.engine.tasks import Tasks  # noqa: PLC0415 - many sessions have none
+
+        return Tasks(self._project, self)
+
+    def carry_out(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
+        """Decide the command and commit what it makes happen."""
+        return self._outcome(command, warnings)
+
+    def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
+        """The same for a command that is chosen under the lock, so that no two choose the same."""
+        commit, session = self._commit(choose(self.state), choose)
+        return Outcome(session=session, events=commit.events)
+
+    def foresee(self, command: Command) -> tuple[Event, ...]:
+        """What the command would make happen now; refused as it would be."""
+        return decide(self.state, command, self._facts(command))
+
     def _handover(self, session: Session, phase: str) -> Handover:
         there = frozenset(path for path in expected_paths(session, phase) if self._exists(path))
         return handover(session, phase, now=self._project.clock(), exists=there)
 
-    def _commit(self, command: Command) -> "Committed":
+    def _commit(self, command: Command, choose: Callable[[Session], Command] | None = None) -> "Committed":
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.captures.epoch() if self._takes_checkpoint(command) else None
         facts = self._with_tree(command, self._facts(command))
@@ -300,7 +287,7 @@ class SessionHandle:
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
                 self._project.checkpoints.check_current(epoch)
-            return decide(session, command, facts)
+            return decide(session, choose(session) if choose else command, facts)
 
         committed = self._replica.commit(decided, by=self._project.actor, now=facts.now)
         self._project.touched(self.id)
@@ -330,7 +317,19 @@ class SessionHandle:
             key = live[0] if phase is None and live else phase
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
                 return self._checks.facts(session, key, self._now())
+        if isinstance(command, MoveTask):
+            return self._task_facts(command)
         return Facts(now=self._now())
+
+    def _task_facts(self, command: MoveTask) -> Facts:
+        """Whose claims have run out, and what the gates of phases need that tasks move."""
+        session = self._replica.known()
+        live = session.with_status(Status.IN_PROGRESS)
+        gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
+        facts = self._checks.facts(session, live[0], self._now()) if gated else Facts(now=self._now())
+        if command.action is not Action.START:
+            return facts
+        return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
 
     def _protect(self, phase: str | None) -> str | None:
         session = self._replica.known()
@@ -377,7 +376,7 @@ class SessionHandle:
         return os.path.normpath(path) if path.strip() else path
 
 
-_CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, TakeCheckpoint)
+_CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 #: Stands for files that have not been looked at yet.
 _NO_FILES = Tree(manifest="", files=0, bytes=0)
 

@@ -16,6 +16,7 @@ from detent.engine.mirror import mirror
 from detent.engine.publish import encode, witness
 from detent.engine.publish import publish as write_documents
 from detent.engine.replica import Replica
+from detent.engine.task_files import TaskFiles
 from detent.errors import Corrupt
 from detent.store.port import Store
 
@@ -70,6 +71,7 @@ class Keeper:
         if session.checkpoint is not None:
             # Before the snapshot, which makes earlier commits costly to come by.
             publish_checkpoints(self._store, replica, self._files)
+        self._publish_tasks(replica)
         replica.save_snapshot()
         ended = session.status is not SessionStatus.ACTIVE
         recorded = history.record(self._store, session) if ended else _withdrawn(self._store, session)
@@ -91,6 +93,12 @@ class Keeper:
         if recorded and active not in (name, None):
             # The state document repeats the history.
             self.publish(str(active))
+
+    def _publish_tasks(self, replica: Replica) -> None:
+        edited, kept = TaskFiles(self._store, replica).publish()
+        if edited:
+            self.notices.append(f"{', '.join(edited[:5])} was edited by hand; the next command adopts it")
+        self.notices.extend(f"{view} is generated; what was written there is kept as {view}.bak" for view in kept)
 
     def clear_markers(self) -> str | None:
         """The active session, once nothing but its own marker is left."""

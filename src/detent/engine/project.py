@@ -47,6 +47,7 @@ from detent.store.port import PROJECT, Store
 if TYPE_CHECKING:
     from detent.engine.checkpoints import Checkpoints
     from detent.engine.rollback import Rollbacks
+    from detent.engine.switching import Switching
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -251,12 +252,31 @@ class Project:
             if active is None:
                 return []
             replica = self.replica(active)
+            tasks = self._settle_tasks(active)
             adoptions = [
                 adopt(self.store, replica, name, by=self.actor, facts=self._edit_facts(active))
                 for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
             ]
             self._publish_if_possible(active, overwrite=bool(adoptions))
-        return adoptions
+        return [*tasks, *adoptions]
+
+    def _settle_tasks(self, name: str, *, every: bool = False) -> list[Adoption]:
+        if not self.replica(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
+            return []
+        from detent.engine.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
+
+        return TaskAdoption(self, name).settle(every=every)
+
+    def rank(self, name: str) -> int:
+        """How high the marker of a session counts."""
+        return self._keeper.rank(name)[0]
+
+    @cached_property
+    def switching(self) -> "Switching":
+        """What is done to whole sessions: list, switch, pause, resume, reopen, archive."""
+        from detent.engine.switching import Switching  # noqa: PLC0415 - most commands stay in one session
+
+        return Switching(self)
 
     def _files_of(self, digest: str) -> Manifest:
         return self.checkpoints.files(digest)

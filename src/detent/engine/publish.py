@@ -55,6 +55,15 @@ def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = F
     return edited
 
 
+def publish_views(store: Store, views: Mapping[str, bytes]) -> list[str]:
+    """The same for what is generated and never read back: a text edited by hand is kept as `.bak` and written over."""
+    edited = publish(store, views)
+    for name in edited:
+        store.put(f"{name}.bak", store.get(name) or b"")
+    publish(store, {name: views[name] for name in edited}, overwrite=True)
+    return edited
+
+
 def witness(store: Store, name: str) -> None:
     """Note the digest of a file that is no document, so that a change behind Detent's back shows. Holds PROJECT."""
     data = store.get(name)

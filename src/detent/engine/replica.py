@@ -3,7 +3,8 @@
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import msgspec
 from detent import __version__
 from detent.core.events import CheckpointTaken, Commit, Event, TailDropped
 from detent.core.evolve import evolve, fingerprint
-from detent.core.session import Session
+from detent.core.session import Session, decode_session, encode_session
 from detent.engine.publish import UNREADABLE
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
@@ -33,7 +34,6 @@ class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode_snapshot = msgspec.json.Decoder(_Snapshot).decode
-_decode_session = msgspec.json.Decoder(Session).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,6 +74,16 @@ class Replica:
         with self._mutex:
             return self._catch_up()
 
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """The session while nobody in this process changes it: tasks can only be looked at by one at a time."""
+        with self._mutex:
+            yield self._catch_up()
+
+    def has_tasks(self) -> bool:
+        with self.reading() as session:
+            return len(session.tasks) > 0
+
     def taken_since(self, version: int) -> "list[Taking] | None":
         """The commits behind `version` that took checkpoints; None if they went by too long ago."""
         with self._mutex:
@@ -113,7 +123,7 @@ class Replica:
         with self._mutex:
             if self._session is None or self._cursor.version - self._snapshot_version < SNAPSHOT_EVERY:
                 return
-            folded = _encode(self._session)
+            folded = encode_session(self._session)
             snapshot = _Snapshot(
                 written_by=__version__,
                 cursor=self._cursor,
@@ -151,7 +161,7 @@ class Replica:
             snapshot = _decode_snapshot(data)
             if snapshot.written_by != __version__ or hashlib.sha256(snapshot.session).hexdigest() != snapshot.digest:
                 return None
-            session = _decode_session(snapshot.session)
+            session = decode_session(bytes(snapshot.session))
             if session.version != snapshot.cursor.version:
                 return None
             self._store.read(self.id, snapshot.cursor, limit=0)

@@ -116,7 +116,7 @@ def commands(draw):
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 @given(commands())
 def test_a_program_gets_the_arguments_that_were_meant(tmp_path, drawn):

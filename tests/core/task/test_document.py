@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.task.document import KEYS, document_problems, new_document
-from detent.core.task.problem import RULES
+from detent.core.task.rule_names import RULES
 from detent.errors import Invalid
 
 SEED = json.loads(Path(__file__).with_name("seed_task.json").read_text())

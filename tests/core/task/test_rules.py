@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.task.problem import RULES
 from detent.core.task.row import Row
+from detent.core.task.rule_names import RULES
 from detent.core.task.rules import plan_problems
 from tests.core.task.model import S, calm, some_row, sound_rows
 

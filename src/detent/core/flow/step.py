@@ -12,6 +12,7 @@ from detent.core.flow.site import Unsure
 from detent.core.flow.tracker import track
 from detent.core.flow.wrapper import is_balanced, is_wrapped, unwrap
 from detent.core.limits import cut
+from detent.core.problem import Problem
 from detent.errors import Invalid
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -40,13 +41,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def script(self) -> str:
         """The command without its `bash(…)`."""
         return unwrap(self.command)
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    rule: str
-    path: str
-    message: str
-    severity: Literal["error", "warning"] = "error"
 
 
 def steps_of(document: Mapping[str, Any]) -> tuple[Step, ...]:

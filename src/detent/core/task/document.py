@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from detent.core.limits import check_text
+from detent.core.problem import Problem
 from detent.core.task.assignment import AGENTS, agent_for
 from detent.core.task.form import focus_problem, target_problem
 from detent.core.task.id import id_problem, is_too_deep, parse_id, read_id
-from detent.core.task.problem import Problem
 from detent.core.task.row import REASON_KEYS, TaskStatus, TaskType
 from detent.errors import Invalid
 

@@ -47,6 +47,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     #: Why it is blocked or has failed.
     reason: str | None = None
     attempts: int = 0
+    #: A digest of all the rest of the document, so that a change of it is a change of the row.
+    body: str = ""
+    #: The journal version of its last change.
+    changed: int = 0
 
     @property
     def parent(self) -> str | None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from detent.core.problem import Problem
 from detent.core.task.cycle import find_cycles
 from detent.core.task.document import kinship
 from detent.core.task.id import parent_of
 from detent.core.task.order import turns
-from detent.core.task.problem import Problem
 from detent.core.task.row import Row, TaskStatus
 
 

@@ -1,0 +1,209 @@
+"""Task files that were edited by hand: turned into events, or set aside with every reason.
+
+A file that is gone is written again: removing a task is a command of its own. A file with another name than its id is
+nobody's task.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from detent.core.commands import Command, MoveTask, WriteTasks
+from detent.core.decide import decide
+from detent.core.events import Claim, DocumentAdopted, Event
+from detent.core.evidence import Facts
+from detent.core.evolve import apply
+from detent.core.flow.reference import task_properties
+from detent.core.flow.step import step_problems
+from detent.core.session import Session
+from detent.core.task.document import document_problems
+from detent.core.task.id import canonical
+from detent.core.task.lifecycle import Action, action_for
+from detent.core.task.row import TaskStatus, put_row, row_of
+from detent.documents import task as task_document
+from detent.engine.adopt import Adoption, set_aside
+from detent.engine.publish import UNREADABLE, digest
+from detent.engine.task_files import TaskFiles
+from detent.errors import DetentError, Refused
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+
+#: With more tasks than this, only `adopt` and `doctor` look at every file.
+MAX_WATCHED = 5_000
+#: Times of files are compared with this much doubt.
+_TICK_NS = 20_000_000
+
+
+class TaskAdoption:
+    """Edits of the task files of one session. The caller holds PROJECT, and publishes afterwards."""
+
+    def __init__(self, project: "Project", session: str) -> None:
+        self._project = project
+        self._session = session
+        self._replica = project.replica(session)
+        self._files = TaskFiles(project.store, self._replica)
+        self._folder = os.path.join(project.place.state, session, task_document.FOLDER)
+
+    def settle(self, *, every: bool = False) -> list[Adoption]:
+        """Adopt or refuse what was edited; `every` also looks at files that do not look changed."""
+        with self._replica.reading() as session:
+            known = frozenset(session.tasks.ids) if len(session.tasks) <= MAX_WATCHED or every else None
+        if known is None:
+            return []
+        found = self._suspects(known, every=every)
+        adoptions = [adoption for stem in found if (adoption := self._settle(stem)) is not None]
+        present = set(self._stems())
+        for task in sorted(known - present):
+            with self._replica.reading() as session:
+                still = task in session.tasks
+            if still:
+                self._files.rewrite(task)
+                adoptions.append(
+                    Adoption(
+                        document=task_document.name_of(self._session, task),
+                        adopted=False,
+                        reasons=(f"the file was gone and is written again; detent task remove {task} removes a task",),
+                    )
+                )
+        return adoptions
+
+    def pending(self) -> list[str]:
+        """Files that hold something Detent did not write."""
+        with self._replica.reading() as session:
+            known = frozenset(session.tasks.ids)
+        found = self._suspects(known, every=True)
+        return [task_document.name_of(self._session, stem) for stem in found if not self._is_own(stem, known)]
+
+    def _suspects(self, known: frozenset[str], *, every: bool) -> list[str]:
+        """Files that are new, or were changed after Detent last wrote; the others are as they were."""
+        try:
+            last = os.stat(os.path.join(self._folder, ".published.json")).st_mtime_ns - _TICK_NS
+        except FileNotFoundError:
+            last = 0
+        found = []
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(".json") or entry.name.startswith("."):
+                        continue
+                    stem = entry.name.removesuffix(".json")
+                    if every or stem not in known or entry.stat().st_mtime_ns >= last:
+                        found.append(stem)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(found)
+
+    def _stems(self) -> list[str]:
+        try:
+            names = os.listdir(self._folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [name.removesuffix(".json") for name in names if name.endswith(".json") and not name.startswith(".")]
+
+    def _is_own(self, stem: str, known: frozenset[str]) -> bool:
+        data = self._project.store.get(task_document.name_of(self._session, stem))
+        return stem in known and data is not None and task_document.is_untouched(_decoded(data))
+
+    def _settle(self, stem: str) -> Adoption | None:
+        name = task_document.name_of(self._session, stem)
+        data = self._project.store.get(name)
+        if data is None:
+            return None
+        document = _decoded(data)
+        with self._replica.reading() as session:
+            known = stem in session.tasks
+        if known and task_document.is_untouched(document):
+            return None
+        reasons = _problems(document, stem)
+        if not reasons:
+            reasons = self._adopt(stem, name, data, document)
+        if not reasons:
+            self._files.rewrite(canonical(stem))
+            return Adoption(document=name, adopted=True)
+        kept = set_aside(self._project.store, name)
+        if known:
+            self._files.rewrite(stem)
+        else:
+            self._project.store.delete(name)
+        return Adoption(document=name, adopted=False, reasons=tuple(reasons), kept=kept)
+
+    def _adopt(self, stem: str, name: str, data: bytes, document: dict[str, Any]) -> list[str]:
+        task = canonical(stem)
+        mine = self._files.document(task) if self._has(task) else None
+        facts = Facts(now=self._project.clock())
+
+        def decided(session: Session) -> tuple[Event, ...]:
+            events: list[Event] = []
+            after = session
+            for command in _commands(session, task, mine, document, self._claim()):
+                made = decide(after, command, facts)
+                for event in made:
+                    after = apply(after, event, at=facts.now, version=session.version + 1)
+                events.extend(made)
+            if not events:
+                raise Refused(_NOTHING)
+            return (DocumentAdopted(document=name, digest=digest(data)), *events)
+
+        try:
+            self._replica.commit(decided, by=self._project.actor, now=facts.now)
+        except DetentError as error:
+            return [] if error.message == _NOTHING else error.message.split("\n  - ")
+        self._project.touched(self._session)
+        return []
+
+    def _has(self, task: str) -> bool:
+        with self._replica.reading() as session:
+            return task in session.tasks
+
+    def _claim(self) -> Claim:
+        return Claim(owner=self._project.actor, fence=0, since=self._project.clock())
+
+
+_NOTHING = "the edit changes nothing"
+
+
+def _problems(document: object, stem: str) -> list[str]:
+    if not isinstance(document, dict) or not document:
+        return ["it is not a JSON object"]
+    body = task_document.plain(document)
+    found = [problem for problem in document_problems(body, stem=stem) if problem.severity == "error"]
+    flow = step_problems(body.get("flow_control"), declared=task_properties(body)) if not found else []
+    errors = [*found, *(problem for problem in flow if problem.severity == "error")]
+    return [f"{problem.path}: {problem.message}" for problem in errors]
+
+
+def _commands(
+    session: Session, task: str, mine: dict[str, Any] | None, document: dict[str, Any], claim: Claim
+) -> list[Command]:
+    """What the edit amounts to: the document, then where it stands."""
+    body = task_document.plain(document)
+    row = session.tasks.get(task)
+    if row is None or mine is None:
+        return [WriteTasks(documents=(body,), new=True, reason="written by hand")]
+    wanted = TaskStatus(body["status"])
+    same_status = put_row({**body, "status": row.status.value}, row)
+    commands: list[Command] = []
+    if same_status != mine or row_of(body).depends_on != row.depends_on:
+        written = task_document.written_at(document)
+        if written is not None and written < row.changed:
+            raise Refused(f"the edit is of version {written}, and {task} changed at version {row.changed}")
+        commands.append(WriteTasks(documents=(same_status,), new=False, reason="edited by hand"))
+    if wanted is not row.status:
+        written = task_document.written_at(document)
+        if written is not None and written < row.changed:
+            raise Refused(f"the edit is of version {written}, and {task} changed at version {row.changed}")
+        action = action_for(task, row.status, wanted)
+        if action is not None:
+            reason = "edited by hand" if action in (Action.BLOCK, Action.FAIL) else ""
+            held = claim if wanted is TaskStatus.ACTIVE else None
+            commands.append(MoveTask(task=task, action=action, reason=reason, claim=held))
+    return commands
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except UNREADABLE:
+        return None

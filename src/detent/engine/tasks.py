@@ -1,0 +1,333 @@
+"""The tasks of one session, with a method for each thing that can be done to them."""
+
+import os
+import socket
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from detent.core.commands import Command, MoveTask, RemoveTask, SetComplexity, SplitTask, WriteTasks
+from detent.core.events import Claim, TaskMoved, TaskWritten
+from detent.core.session import Session
+from detent.core.task.assignment import type_for
+from detent.core.task.document import new_document
+from detent.core.task.id import PREFIX, TaskId, canonical, sort_key
+from detent.core.task.lifecycle import REPLANNABLE, Action, check_start, possibly_stale
+from detent.core.task.row import Row, TaskStatus
+from detent.core.task.split import ChildDraft
+from detent.documents.state.writing import current_phase
+from detent.engine.results import Outcome
+from detent.engine.task_files import TaskFiles
+from detent.errors import Invalid, NotFound, Refused
+from detent.store.port import PROJECT
+
+if TYPE_CHECKING:
+    from detent.engine.handle import SessionHandle
+    from detent.engine.project import Project
+
+SUMMARIES = ".summaries"
+LEASES = ".process/leases"
+#: A claim that nobody renews is worth this long.
+LEASE_S = 3600.0
+MAX_SUMMARY_BYTES = 1024 * 1024
+
+
+class Claimed(Outcome, frozen=True, kw_only=True):
+    """A task in somebody's hands. `fence` goes with everything that is done about it."""
+
+    task: str
+    claim: Claim
+
+    @property
+    def fence(self) -> int:
+        return self.claim.fence
+
+
+class Tasks:
+    def __init__(self, project: "Project", handle: "SessionHandle") -> None:
+        self._project = project
+        self._handle = handle
+        self._session = handle.id
+
+    @cached_property
+    def files(self) -> TaskFiles:
+        return TaskFiles(self._project.store, self._project.replica(self._session))
+
+    # Looking
+
+    def rows(self) -> list[Row]:
+        """Every task, by number."""
+        with self._reading() as session:
+            return list(session.tasks)
+
+    def row(self, task: str) -> Row:
+        with self._reading() as session:
+            return session.tasks[canonical(task)]
+
+    def next(self) -> Row | None:
+        """What to do next: the first that is ready, in the order of dependencies and then of numbers."""
+        with self._reading() as session:
+            found = session.tasks.next_ready()
+            return session.tasks[found] if found is not None else None
+
+    def document(self, task: str) -> dict[str, Any]:
+        return self.files.document(canonical(task))
+
+    def context(self, task: str) -> dict[str, Any]:
+        """What an agent is given for the task: all of it, the workflow around it, and what it builds on."""
+        own = canonical(task)
+        document = self.document(own)
+        with self._reading() as session:
+            needs = session.tasks[own].depends_on
+            phase = current_phase(session)
+        directory = os.path.join(self._project.place.state, self._session)
+        return {
+            "task": document,
+            "workflow": {"session": self._session, "phase": phase},
+            "paths": {
+                "session": directory,
+                "todo": os.path.join(directory, "TODO_LIST.md"),
+                "summaries": os.path.join(directory, SUMMARIES),
+                "task": os.path.join(directory, ".task", f"{own}.json"),
+            },
+            "dependency_summaries": {need: text for need in needs if (text := self.summary(need)) is not None},
+        }
+
+    def summary(self, task: str) -> str | None:
+        """What was written about a task when it was done."""
+        own = canonical(task)
+        for name in (f"{own}-summary.md", f"{own}.md"):
+            data = self._project.store.get(f"{self._session}/{SUMMARIES}/{name}")
+            if data is not None:
+                return data.decode("utf-8", "replace")
+        return None
+
+    # Planning
+
+    def add(
+        self,
+        title: str,
+        *,
+        parent: str | None = None,
+        depends_on: Iterable[str] = (),
+        requirements: Iterable[str] = (),
+        focus_paths: Iterable[str] = (),
+        acceptance: Iterable[str] = (),
+        kind: str | None = None,
+        agent: str | None = None,
+    ) -> Outcome:
+        """Add one task under the next free number, or one more part of a container."""
+        document = new_document(
+            self._free_id(parent),
+            title,
+            type=kind or type_for(title),
+            agent=agent,
+            depends_on=[canonical(other) for other in depends_on],
+            requirements=list(requirements),
+            focus_paths=list(focus_paths),
+            acceptance=list(acceptance),
+        )
+        return self._do(WriteTasks(documents=(document,), new=True))
+
+    def write(self, documents: Iterable[dict[str, Any]], *, new: bool | None = None, reason: str = "") -> Outcome:
+        """Add or change tasks by their documents, all or none."""
+        return self._do(WriteTasks(documents=tuple(documents), new=new, reason=reason))
+
+    def replan(self, task: str, changes: dict[str, Any], *, reason: str) -> Outcome:
+        """Change what a task that nobody works on asks for; its version rises, and the old one stays in the journal."""
+        own = canonical(task)
+        row = self.row(own)
+        if row.status not in REPLANNABLE:
+            raise Refused(f"{own} is {row.status}; only {', '.join(REPLANNABLE)} tasks are replanned")
+        if not reason.strip():
+            raise Invalid("a plan is changed for a reason; say which")
+        document = _merged(self.document(own), changes) | {"version": row.version + 1}
+        return self._do(WriteTasks(documents=(document,), new=False, reason=reason))
+
+    def split(self, task: str, parts: Iterable[ChildDraft | str]) -> Outcome:
+        """Break a task down; it becomes a container."""
+        drafts = tuple(ChildDraft(title=part) if isinstance(part, str) else part for part in parts)
+        own = canonical(task)
+        self.row(own)
+        return self._do(SplitTask(document=self.document(own), parts=drafts))
+
+    def remove(self, task: str) -> Outcome:
+        return self._do(RemoveTask(task=canonical(task)))
+
+    def set_complexity(self, level: str) -> Outcome:
+        return self._do(SetComplexity(level=level))
+
+    # Doing
+
+    def start(
+        self, task: str | None = None, *, owner: str | None = None, pid: int | None = None, lease_s: float = LEASE_S
+    ) -> Claimed:
+        """Take a task: the one named, or the next that is ready. One of several who ask gets it."""
+        claim = Claim(
+            owner=owner or self._project.actor,
+            fence=0,
+            since=self._project.clock(),
+            host=socket.gethostname(),
+            pid=pid,
+            lease_s=lease_s,
+        )
+        if task is not None:
+            return self._claimed(MoveTask(task=canonical(task), action=Action.START, claim=claim))
+        return self._claimed(claim)
+
+    def done(self, task: str, summary: str = "", *, fence: int | None = None) -> Outcome:
+        """The task is done. The summary is written first: whoever depends on it will read it."""
+        own = canonical(task)
+        name = None
+        if summary.strip():
+            self._check_done(own, fence)
+            name = self._write_summary(own, summary)
+        return self._do(MoveTask(task=own, action=Action.DONE, summary=name, fence=fence))
+
+    def fail(self, task: str, error: str, *, fence: int | None = None) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.FAIL, reason=error, fence=fence))
+
+    def block(self, task: str, reason: str, *, fence: int | None = None) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.BLOCK, reason=reason, fence=fence))
+
+    def unblock(self, task: str) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.UNBLOCK))
+
+    def resume(self, task: str, *, owner: str | None = None) -> Claimed:
+        """Go on with a task at the point where a person was asked."""
+        claim = Claim(owner=owner or self._project.actor, fence=0, since=self._project.clock())
+        return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
+
+    def retry(self, task: str) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.RETRY))
+
+    def release(self, task: str, *, reason: str = "", fence: int | None = None) -> Outcome:
+        """Give a task back unfinished."""
+        return self._do(MoveTask(task=canonical(task), action=Action.RELEASE, reason=reason, fence=fence))
+
+    def reopen(self, task: str) -> Outcome:
+        """Do a task again; completed tasks that built on it are named as possibly stale."""
+        own = canonical(task)
+        with self._reading() as session:
+            stale = possibly_stale(session.tasks, own) if own in session.tasks else ()
+        warnings = [f"{', '.join(stale)} built on {own} and may have to be looked at again"] if stale else []
+        return self._do(MoveTask(task=own, action=Action.REOPEN), warnings)
+
+    # Claims
+
+    def beat(self, task: str, fence: int) -> None:
+        """Say that the holder of the claim is alive."""
+        name = f"{self._session}/{LEASES}/{canonical(task)}"
+        with self._project.store.lock(PROJECT):
+            self._project.store.put(name, b"%d %d" % (fence, round(self._project.clock().timestamp())))
+
+    def release_abandoned(self) -> list[str]:
+        """Give back the tasks whose holders are gone."""
+        found = sorted(self.abandoned(), key=sort_key)
+        for task in found:
+            claim = self._handle.state.claims.get(task)
+            self.release(task, reason=f"{claim.owner if claim else 'its holder'} is gone")
+        return found
+
+    def abandoned(self) -> frozenset[str]:
+        """Tasks in progress whose holder is gone: its process on this machine ended, or its lease ran out."""
+        with self._reading() as session:
+            active = session.tasks.with_status(TaskStatus.ACTIVE)
+            claims = {task: session.claims.get(task) for task in active}
+        return frozenset(task for task, claim in claims.items() if self._is_gone(task, claim))
+
+    def _is_gone(self, task: str, claim: Claim | None) -> bool:
+        if claim is None:
+            return True
+        if claim.pid is not None and claim.host == socket.gethostname() and not _is_alive(claim.pid):
+            return True
+        last = claim.since
+        beat = (self._project.store.get(f"{self._session}/{LEASES}/{task}") or b"").split()
+        if len(beat) == 2 and beat[0] == b"%d" % claim.fence:
+            last = max(last, last.fromtimestamp(int(beat[1]), last.tzinfo))
+        return self._project.clock() - last > timedelta(seconds=claim.lease_s)
+
+    # What all of them do
+
+    def _reading(self) -> AbstractContextManager[Session]:
+        return self._project.replica(self._session).reading()
+
+    def _do(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
+        return self._handle.carry_out(command, warnings)
+
+    def _claimed(self, wanted: MoveTask | Claim) -> Claimed:
+        if isinstance(wanted, Claim):
+            outcome = self._handle.carry_out_first(lambda session: self._next_move(session, wanted))
+        else:
+            outcome = self._do(wanted)
+        moved = next(event for event in reversed(outcome.events) if isinstance(event, TaskMoved))
+        assert moved.claim is not None
+        return Claimed(session=outcome.session, events=outcome.events, task=moved.task, claim=moved.claim)
+
+    def _next_move(self, session: Session, claim: Claim) -> MoveTask:
+        found = session.tasks.next_ready()
+        if found is None:
+            raise NotFound(_nothing_ready(session), way_out="detent task list")
+        check_start(session.tasks, found)
+        return MoveTask(task=found, action=Action.START, claim=claim)
+
+    def _free_id(self, parent: str | None) -> str:
+        with self._reading() as session:
+            plan, retired = session.tasks, session.retired
+            if parent is not None:
+                own = canonical(parent)
+                parts = [task for task in (*plan.children(own), *retired) if task.startswith(f"{own}.")]
+                used = [int(task.rpartition(".")[2]) for task in parts]
+                return str(TaskId(int(own.removeprefix(PREFIX)), max(used, default=0) + 1))
+            numbers = [sort_key(task) >> 32 for task in (*plan.ids[-1:], *retired)]
+            return f"{PREFIX}{max(numbers, default=0) + 1}"
+
+    def _check_done(self, task: str, fence: int | None) -> None:
+        """A summary is not written for somebody whose word no longer counts."""
+        command = MoveTask(task=task, action=Action.DONE, fence=fence)
+        self._handle.foresee(command)
+
+    def _write_summary(self, task: str, summary: str) -> str:
+        data = summary.strip().encode() + b"\n"
+        if len(data) > MAX_SUMMARY_BYTES:
+            raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
+        name = f"{task}-summary.md"
+        with self._project.store.lock(PROJECT):
+            self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
+        return name
+
+
+def _nothing_ready(session: Session) -> str:
+    plan = session.tasks
+    if not len(plan):
+        return "there are no tasks"
+    if plan.is_completed:
+        return "all tasks are done"
+    waiting, failed = len(plan.waiting), len(plan.with_status(TaskStatus.FAILED))
+    active = len(plan.with_status(TaskStatus.ACTIVE))
+    return f"no task is ready: {active} in progress, {waiting} waiting, {failed} failed"
+
+
+def _merged(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Objects are merged, so that changing one key of `context` keeps the others; anything else is replaced."""
+    merged = dict(document)
+    for key, value in changes.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def written_tasks(outcome: Outcome) -> list[str]:
+    return [event.task for event in outcome.events if isinstance(event, TaskWritten)]
