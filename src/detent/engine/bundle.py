@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,8 @@ from detent.engine.bundle_check import DERIVED, Contents, archives, check_conten
 from detent.engine.bundle_file import FILES, OBJECTS, Header, Part, Progress, Reader, Writer
 from detent.engine.checkpoint_files import is_indexed
 from detent.engine.handle import SessionHandle
+from detent.engine.publish import LEDGER, read_ledger
+from detent.engine.publish import digest as digest_of
 from detent.errors import Conflict, Corrupt, Refused
 from detent.store import disk
 from detent.store.files import JOURNAL, FileStore
@@ -76,7 +78,7 @@ def export_session(
     directory = os.path.join(store.root, session)
     journal = _file_source(os.path.join(directory, JOURNAL), JOURNAL, end.offset)
     objects = [_object_source(project.checkpoints.objects, digest) for digest in sorted(wanted)]
-    files, left_out = _session_files(directory)
+    files, left_out = _session_files(directory, read_ledger(store, f"{session}/{LEDGER}"))
     sources = [journal, *objects, *files]
     header = Header(
         format=bundle_file.FORMAT,
@@ -195,8 +197,11 @@ def _read(path: str, length: int) -> Iterator[bytes]:
             length -= len(chunk)
 
 
-def _session_files(directory: str) -> tuple[list[_Source], tuple[str, ...]]:
-    """What people and agents put beside the journal, and evidence; then what is neither file nor directory."""
+def _session_files(directory: str, ledger: Mapping[str, Collection[str]]) -> tuple[list[_Source], tuple[str, ...]]:
+    """What people and agents put beside the journal, and evidence; then what is neither file nor directory.
+
+    What Detent wrote, by the `ledger`, it writes again; but not what somebody has made of it.
+    """
     found: list[_Source] = []
     left_out: list[str] = []
     for place, folders, names in os.walk(directory):
@@ -205,11 +210,18 @@ def _session_files(directory: str) -> tuple[list[_Source], tuple[str, ...]]:
             inside = os.path.relpath(full, directory)
             if inside in DERIVED or entry.endswith(disk.TEMPORARY):
                 continue
-            if stat.S_ISREG(os.lstat(full).st_mode):
-                found.append(_file_source(full, FILES + to_text(inside)))
-            else:
+            if not stat.S_ISREG(os.lstat(full).st_mode):
                 left_out.append(to_text(inside))
+            elif not _is_written(full, ledger.get(os.path.join(os.path.basename(directory), inside), ())):
+                found.append(_file_source(full, FILES + to_text(inside)))
     return sorted(found, key=lambda source: source.part.name), tuple(sorted(left_out))
+
+
+def _is_written(path: str, digests: Collection[str]) -> bool:
+    if not digests:
+        return False
+    with open(path, "rb") as file:
+        return digest_of(file.read()) in digests
 
 
 def _write(

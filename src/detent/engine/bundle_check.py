@@ -13,6 +13,7 @@ from detent.core.path_text import to_text
 from detent.core.session import Session
 from detent.core.slug import check_session_id
 from detent.documents import session as session_document
+from detent.documents import task as task_document
 from detent.engine import bundle_file
 from detent.engine.bundle_file import FILES, OBJECTS, Reader
 from detent.engine.checkpoints import standing
@@ -28,8 +29,10 @@ from detent.store.port import START
 if TYPE_CHECKING:
     from detent.objects.pack import Objects
 
-#: What Detent makes anew from the journal, in the directory of a session.
-DERIVED = frozenset({JOURNAL, "snapshot.json", LEDGER, session_document.NAME})
+#: What Detent makes anew from the journal, in the directory of a session, and trusts.
+DERIVED = frozenset(
+    {JOURNAL, "snapshot.json", LEDGER, session_document.NAME, f"{task_document.FOLDER}/.published.json"}
+)
 
 
 class Contents(NamedTuple):

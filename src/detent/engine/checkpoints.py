@@ -105,16 +105,28 @@ class Checkpoints:
         with self._store.lock(PROJECT):
             if self._store.get(INTENT) is not None:
                 raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
-            self._fence_off()
-            return self.objects.collect(self.named(), dry_run=False)
+            epoch = self.captures.epoch() // 2 * 2
+            # Odd: what is captured from here on is not committed. What had been checked before is in the journal
+            # as soon as its session's lock is free.
+            self.captures.set_epoch(epoch + 1)
+            for session in self._store.sessions():
+                with self._store.lock(session):
+                    pass
+            try:
+                return self.objects.collect(self.named(), dry_run=False)
+            finally:
+                self.captures.set_epoch(epoch + 2)
 
-    def _fence_off(self) -> None:
-        """From here on, whoever captured files before has to do it again: `check_current` tells them."""
-        self.captures.forget()
-        for session in self._store.sessions():
-            # A commit that had passed the check is in the journal when its lock is free.
-            with self._store.lock(session):
-                pass
+    def epoch(self) -> int:
+        """The epoch to capture in; waits for a collection that is going on, and ends one that was interrupted."""
+        found = self.captures.epoch()
+        if found % 2:
+            with self._store.lock(PROJECT):
+                found = self.captures.epoch()
+                if found % 2:
+                    found += 1
+                    self.captures.set_epoch(found)
+        return found
 
     def check_current(self, epoch: int) -> None:
         """`Conflict` if objects were collected since `epoch`: those of a capture from before may be gone."""

@@ -281,7 +281,7 @@ class SessionHandle(Returnable):
 
     def _commit(self, command: Command, choose: Callable[[Session], Command] | None = None) -> "Committed":
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
-        epoch = self._project.checkpoints.captures.epoch() if self._takes_checkpoint(command) else None
+        epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
         facts = self._with_tree(command, self._facts(command))
 
         def decided(session: Session) -> tuple[Event, ...]:

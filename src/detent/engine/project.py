@@ -175,7 +175,7 @@ class Project:
         check_task(task)
         protected = self._protected(chosen, size)
         now = self.clock()
-        epoch = self.checkpoints.captures.epoch() if self.takes_checkpoints else None
+        epoch = self.checkpoints.epoch() if self.takes_checkpoints else None
         tree = self.checkpoints.tree(checkpoint_id(task, now, "start")) if self.takes_checkpoints else None
         with self.store.lock(PROJECT):
             if epoch is not None:

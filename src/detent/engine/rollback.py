@@ -26,7 +26,7 @@ from detent.engine.checkpoints import Checkpoints
 from detent.engine.keeper import MARKER
 from detent.engine.results import Outcome
 from detent.engine.rollback_plan import Planner, RollbackPlan
-from detent.errors import Conflict, DetentError, Refused
+from detent.errors import Conflict, DetentError, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
 from detent.store import disk
@@ -96,7 +96,12 @@ class Rollbacks:
             contents = self._verified(plan.steps)
             intent = self._intent(plan, captured)
             if plan.steps:
-                self._note(intent)
+                try:
+                    self._note(intent)
+                except BaseException:
+                    # It may stand there although its writing failed: nobody must carry it out after all.
+                    self._forget()
+                    raise
             try:
                 self._restore.apply(plan.steps, captured.keys, contents)
             except BaseException:
@@ -200,10 +205,14 @@ class Rollbacks:
     def _conclude(self, intent: _Intent) -> None:
         """What follows from the commit: a session that had ended goes on, if no other one took its place."""
         session = self._project.replica(intent.session).session()
-        if session.status is SessionStatus.ACTIVE and self._project.active() is None:
-            self._project.store.put(MARKER + intent.session, b"")
-        self._forget()
         self._project.touched(intent.session)
+        try:
+            if session.status is SessionStatus.ACTIVE and self._project.active() is None:
+                self._project.store.put(MARKER + intent.session, b"")
+            self._forget()
+        except StoreFailed as failure:
+            # The rollback was made; the next command does the rest.
+            self._project.notices.append(f"{failure.message}; what was done stands all the same")
 
     def _take_back(self, intent: _Intent) -> None:
         """Undo the files. If even that fails the intent stays, and the next command tries again."""
@@ -233,8 +242,9 @@ class Rollbacks:
             disk.replace_durably(path, _encode(intent))
 
     def _forget(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self._checkpoints.root, os.path.basename(INTENT)))
+        path = os.path.join(self._checkpoints.root, os.path.basename(INTENT))
+        with disk.failing_as("remove", path, way_out=disk.REBUILDABLE), suppress(FileNotFoundError):
+            os.unlink(path)
 
     def _is_committed(self, intent: _Intent) -> bool:
         positions = self._checkpoints.positions(intent.session)

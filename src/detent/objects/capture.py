@@ -16,6 +16,7 @@ from detent.objects.manifest_object import Contents, Manifests
 from detent.objects.pack import Batch, Objects
 from detent.objects.stat_cache import EMPTY, Key, Row, StatCache, key_of, load, save, trusted
 from detent.objects.walk import Seen, Walk
+from detent.store import disk
 
 #: Files above this are copied as files, several at a time, and never held in memory.
 LARGE_BYTES = 1024 * 1024
@@ -131,12 +132,12 @@ class Captures:
             archive = batch.add(listing)
         return self._captured(digest, files, like.left_out, {}).tree, archive
 
-    def forget(self) -> None:
-        """Objects were removed: nobody may rely on having stored something before."""
-        epoch = self.epoch() + 1
-        os.makedirs(self._root, exist_ok=True)
-        with open(os.path.join(self._root, _EPOCH), "wb") as file:
-            file.write(b"%d" % epoch)
+    def set_epoch(self, epoch: int) -> None:
+        """From here on nobody may rely on having stored something in another epoch."""
+        path = os.path.join(self._root, _EPOCH)
+        with disk.failing_as("write", path):
+            os.makedirs(self._root, exist_ok=True)
+            disk.replace_durably(path, b"%d" % epoch)
         self._cache = None
 
     def _read_all(
@@ -224,7 +225,7 @@ class Captures:
         return self._cache
 
     def epoch(self) -> int:
-        """How often garbage was collected."""
+        """Odd while garbage is collected, even otherwise; it only rises."""
         try:
             with open(os.path.join(self._root, _EPOCH), "rb") as file:
                 return int(file.read() or b"0")

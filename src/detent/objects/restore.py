@@ -75,10 +75,13 @@ class Restore:
         self.is_whole = False
         self.clear()
         back = [Step(path, after, before) for path, before, after in steps]
+        leaving = {step.path for step in back if step.after is None}
         todo, foreign = [], []
         for step in ordered(back):
             found = self.found(step.path)
-            if found == step.before or (found is None and step.after is not None):
+            if self._is_occupied(step.path, leaving):
+                foreign.append(step.path)
+            elif found == step.before or (found is None and step.after is not None):
                 todo.append(step)
             elif found != step.after:
                 foreign.append(step.path)
@@ -115,6 +118,17 @@ class Restore:
                 digest.update(chunk)
                 size += len(chunk)
         return Entry("x" if status.st_mode & stat.S_IXUSR else "f", digest.hexdigest(), size)
+
+    def _is_occupied(self, path: str, leaving: set[str]) -> bool:
+        """Whether somebody made a directory of the path and put something into it that is not leaving."""
+        full = os.path.join(self._base, path)
+        if os.path.islink(full) or not os.path.isdir(full):
+            return False
+        return any(
+            os.path.relpath(os.path.join(directory, name), self._base) not in leaving
+            for directory, _, names in os.walk(full)
+            for name in names
+        )
 
     def _is_open(self, step: Step) -> bool:
         found = self.found(step.path)

@@ -76,14 +76,16 @@ def load(path: str, epoch: int) -> StatCache:
     rows = stored.rows
     if any("\\" in name for name in rows):
         rows = {from_text(name): row for name, row in rows.items()}
-    return StatCache(rows, stored.manifest, stored.depth, stored.left_out, epoch)
+    left_out = {from_text(name): reason for name, reason in stored.left_out.items()}
+    return StatCache(rows, stored.manifest, stored.depth, left_out, epoch)
 
 
 def save(path: str, cache: StatCache) -> None:
     rows = cache.rows
     if not all(name.isascii() for name in rows) or any("\\" in name for name in rows):
         rows = {to_text(name): row for name, row in rows.items()}
-    data = _encode(_Stored(__version__, cache.epoch, cache.manifest, cache.depth, dict(cache.left_out), rows))
+    left_out = {to_text(name): reason for name, reason in cache.left_out.items()}
+    data = _encode(_Stored(__version__, cache.epoch, cache.manifest, cache.depth, left_out, rows))
     # Another process may write it at the same time.
     temporary = f"{path}.{os.getpid()}.tmp"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)

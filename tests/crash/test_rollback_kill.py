@@ -1,0 +1,375 @@
+"""`kill -9` before every call that changes the disk, and in the middle of every write, of whatever moves files.
+
+The next command finds the tree and the session as they were before or as they are after: both of the same side.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from detent.core.evolve import fingerprint
+from detent.core.session import SessionStatus
+from detent.doctor import check
+from detent.engine import rollback
+from detent.engine.project import Project
+from detent.objects import capture
+from tests.crash import faults
+from tests.crash.faults import DONE, Counter, die, die_halfway, in_child, watching
+from tests.crash.scenarios import documents, history_lines, picture, reopen
+from tests.factories import plain_project, row
+
+#: What restoring uses besides what the store does.
+ALSO_WATCHED = ("symlink", "chmod", "fchmod", "link")
+LARGE = 5_000
+PERSON = b"a person wrote this"
+LEFTOVERS = ("restoring", "rollback.json")
+
+
+@pytest.fixture(autouse=True)
+def _watch_everything(monkeypatch):
+    names = (*faults.WATCHED, *(name for name in ALSO_WATCHED if name not in faults.WATCHED))
+    monkeypatch.setattr(faults, "WATCHED", names)
+    monkeypatch.setattr(faults, "_original", {name: getattr(os, name) for name in names})
+
+
+@pytest.fixture(autouse=True)
+def _large_is_not_so_large(monkeypatch):
+    """Large files go other ways than small ones; they need not be large for that."""
+    monkeypatch.setattr(capture, "LARGE_BYTES", LARGE - 1)
+    monkeypatch.setattr(rollback, "_SMALL_BYTES", LARGE - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    name: str
+    act: Callable[[Project], object]
+    #: So many fault points there must be, or the test counts nothing.
+    least: int
+    prepare: Callable[[Project, Path], None] = lambda _project, _directory: None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class World(NamedTuple):
+    """All that a command can change: the files, and where everything stands."""
+
+    tree: dict[str, tuple[str, bytes]]
+    standing: object
+
+
+def tree_of(directory: Path) -> dict[str, tuple[str, bytes]]:
+    """Whatever is in the tree: a forgotten temporary file is a difference like any other."""
+    found = {}
+    for path in directory.rglob("*"):
+        name = str(path.relative_to(directory))
+        if name.partition("/")[0] == ".workflow":
+            continue
+        if path.is_symlink():
+            found[name] = ("link", os.fsencode(os.readlink(path)))
+        elif path.is_file():
+            found[name] = ("exec" if path.stat().st_mode & 0o100 else "file", path.read_bytes())
+    return found
+
+
+def world(directory: Path) -> World:
+    """Without the notes: a commit also notes what a torn write before it left behind."""
+    found = picture(directory)
+    sessions = {name: msgspec.structs.replace(session, notes=()) for name, session in found.sessions.items()}
+    return World(tree_of(directory), (found.active, sessions))
+
+
+def copy_of(directory: Path, place: Path) -> Path:
+    """With links as links."""
+    shutil.rmtree(place, ignore_errors=True)
+    return Path(shutil.copytree(directory, place, symlinks=True))
+
+
+def put(directory: Path, name: str, content: bytes, *, executable: bool = False) -> None:
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o755 if executable else 0o644)
+
+
+def first_tree(directory: Path) -> None:
+    put(directory, "modified", b"one")
+    put(directory, "removed later", b"gone in the second tree")
+    put(directory, "mode", b"#!/bin/sh\n", executable=True)
+    put(directory, "swapped", b"a file that becomes a directory")
+    put(directory, "directory/inner/x", b"a directory that becomes a file")
+    put(directory, "directory/y", b"beside it")
+    (directory / "link").symlink_to("modified")
+    put(directory, "large", b"0" * LARGE + b"1")
+
+
+def second_tree(directory: Path) -> None:
+    put(directory, "modified", b"two")
+    (directory / "removed later").unlink()
+    (directory / "mode").chmod(0o644)
+    (directory / "swapped").unlink()
+    put(directory, "swapped/deep/z", b"now a directory")
+    shutil.rmtree(directory / "directory")
+    put(directory, "directory", b"now a file")
+    (directory / "link").unlink()
+    (directory / "link").symlink_to("nowhere")
+    put(directory, "large", b"0" * LARGE + b"2")
+    put(directory, "added/new", b"new", executable=True)
+
+
+def _rolled_back(project: Project, _directory: Path) -> None:
+    project.session().rollback("PRE_a_v1")
+
+
+def _ended(project: Project, directory: Path) -> None:
+    project.session().begin("b")
+    put(directory, "modified", b"three")
+    project.session().finish("all is done")
+
+
+def _to_the_start(project: Project) -> None:
+    project.session("WFS-try-it").rollback("PRE_a_v1")
+
+
+def _edited(_project: Project, directory: Path) -> None:
+    put(directory, "modified", b"three")
+    put(directory, "added/newer", b"newer")
+
+
+def _edited_in_b(project: Project, directory: Path) -> None:
+    project.session().begin("b")
+    _edited(project, directory)
+
+
+SCENARIOS = [
+    Scenario(name="roll back", act=_to_the_start, least=60),
+    Scenario(name="roll an ended session back", prepare=_ended, act=_to_the_start, least=60),
+    Scenario(name="undo", prepare=_rolled_back, act=lambda p: p.session().undo(), least=60),
+    Scenario(name="phases only", act=lambda p: p.session().rollback("PRE_a_v1", phase_only=True), least=15),
+    Scenario(
+        name="paths only",
+        act=lambda p: p.session().rollback("PRE_a_v1", paths=["swapped", "directory", "modified"]),
+        least=40,
+    ),
+    Scenario(name="a checkpoint", prepare=_edited, act=lambda p: p.session().checkpoint("here"), least=15),
+    Scenario(name="finish", prepare=_edited_in_b, act=lambda p: p.session().finish("b is done"), least=20),
+]
+
+
+def prepare(scenario: Scenario, directory: Path) -> Path:
+    """Two trees, with a phase finished between them."""
+    directory.mkdir()
+    plain_project(directory)
+    first_tree(directory)
+    with reopen(directory) as project:
+        project.start(row("a", "b"), "try it")
+        second_tree(directory)
+        project.session().finish("a is done")
+        scenario.prepare(project, directory)
+    return directory
+
+
+def carry_out(scenario, directory, acknowledge):
+    with reopen(directory) as project:
+        scenario.act(project)
+        acknowledge()
+
+
+def struck(scenario, template, place, strike, number):
+    copy_of(template, place)
+    return in_child(lambda said: carry_out(scenario, place, said), Counter(strike, number))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_a_kill_at_every_call_leaves_files_and_phases_of_the_same_side(scenario, quick_path, capsys):
+    template = prepare(scenario, quick_path / "template")
+    before = world(template)
+    whole = copy_of(template, quick_path / "whole")
+    assert in_child(lambda said: carry_out(scenario, whole, said), Counter()) == (DONE, True)
+    after, written = world(whole), documents(whole)
+    assert before != after
+    names = calls_of(scenario, copy_of(template, quick_path / "counted"))
+    halves = 0
+    sides = []
+
+    for number in count(1):
+        place = quick_path / "struck"
+        status, acknowledged = struck(scenario, template, place, die, number)
+        if status == DONE:
+            break
+        assert status == -signal.SIGKILL
+        sides.append(settled(place, before, after, written, number, acknowledged=acknowledged))
+        if number % 6 == 0:
+            next_rollback(place)
+        if names[number - 1] == "write":
+            status, acknowledged = struck(scenario, template, place, die_halfway, number)
+            assert status == -signal.SIGKILL
+            settled(place, before, after, None, number, acknowledged=acknowledged)
+            halves += 1
+
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n  {scenario}: {len(sides)} calls, {halves} halved writes, {sides.count(False)} end before it "
+        )
+    assert len(sides) == len(names) >= scenario.least
+    assert halves == names.count("write")
+    assert sides == sorted(sides), "a later kill lost what an earlier one kept"
+    assert set(sides) == {False, True}
+
+
+def calls_of(scenario, directory):
+    """The calls in their order, each of which is struck."""
+    counter = Counter()
+    with watching(counter):
+        carry_out(scenario, directory, lambda: None)
+    return counter.calls
+
+
+def settled(place, before, after, written, number, *, acknowledged):
+    """True if the command has happened once the next one has looked after it."""
+    with reopen(place, late=True) as project:
+        project.settle()
+        found = world(place)
+        findings = [one for one in check(project) if "unfinished write" not in one.message]
+        assert findings == [], f"call {number}"
+        for name in project.store.sessions():
+            session = project.session(name).state
+            assert history_lines(place, name) == (session.status is not SessionStatus.ACTIVE)
+            assert list(project.session(name).log())[-1].state == fingerprint(session)
+    assert found in (before, after), f"call {number}: {difference(found, before, after)}"
+    assert found == after or not acknowledged, f"call {number}: what was acknowledged is gone"
+    left = [name for name in LEFTOVERS if (place / ".workflow/checkpoints" / name).exists()]
+    assert left == [], f"call {number}"
+    if found == after and written is not None:
+        assert documents(place) == written, f"call {number}"
+    return found == after
+
+
+def difference(found, before, after):
+    """In words, for the one who has to find out."""
+    sides = {
+        "tree": [side for side, one in (("before", before), ("after", after)) if one.tree == found.tree],
+        "state": [side for side, one in (("before", before), ("after", after)) if one.standing == found.standing],
+    }
+    missing = {path for path in {*found.tree, *before.tree} if found.tree.get(path) != before.tree.get(path)}
+    return f"a mixture, {sides}; differs from before in {sorted(missing)}"
+
+
+def next_rollback(place):
+    """Whatever happened, every checkpoint can still be returned to, and that be undone."""
+    with reopen(place, late=True) as project:
+        handle = project.session("WFS-try-it")
+        now = tree_of(place)
+        first = handle.checkpoints()[0].event
+        handle.rollback(first.id)
+        expected = quick_tree(place.parent)
+        assert {path: tree_of(place).get(path) for path in expected} == expected
+        handle.undo()
+        assert tree_of(place) == now
+        project.flush()
+        assert check(project) == []
+
+
+def quick_tree(directory):
+    """The tree that the first checkpoint has, made anew."""
+    example = directory / "example"
+    if not example.exists():
+        example.mkdir()
+        first_tree(example)
+    return tree_of(example)
+
+
+def write_if_possible(path):
+    """As a person would who finds the tree half restored."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PERSON)
+    except (NotADirectoryError, FileExistsError, IsADirectoryError):
+        pass
+
+
+def two_at_once(directory):
+    """So that the rollback has to be undone, and one of its files cannot come back."""
+    (directory / "modified").write_bytes(PERSON)
+    if not (directory / "added/new").exists():
+        write_if_possible(directory / "added/new/inside")
+
+
+EDITS = {
+    "a file that is modified": lambda d: (d / "modified").write_bytes(PERSON),
+    "a file that is removed": lambda d: write_if_possible(d / "added/new"),
+    "a file that comes back": lambda d: write_if_possible(d / "removed later"),
+    "a file that belongs where a directory is": lambda d: write_if_possible(d / "swapped/deep/z"),
+    "a directory where a file belongs": lambda d: write_if_possible(d / "removed later/inside"),
+    "a file beside": lambda d: (d / "mine").write_bytes(PERSON),
+    "one of the files, and a directory where another was": two_at_once,
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_a_person_writes_after_a_kill_survives_the_next_command(edit, quick_path):
+    scenario = SCENARIOS[0]
+    template = prepare(scenario, quick_path / "template")
+    before = world(template)
+    whole = copy_of(template, quick_path / "whole")
+    in_child(lambda said: carry_out(scenario, whole, said), Counter())
+    after = world(whole)
+    calls = len(calls_of(scenario, copy_of(template, quick_path / "counted")))
+    edited = 0
+
+    # Each edit at every third call, another third for the next edit.
+    for number in range(1 + list(EDITS).index(edit) % 3, calls + 1, 3):
+        place = quick_path / "struck"
+        assert struck(scenario, template, place, die, number)[0] == -signal.SIGKILL
+        EDITS[edit](place)
+        mine = {path for path, (_, content) in tree_of(place).items() if content == PERSON}
+        edited += bool(mine)
+        with reopen(place, late=True) as project:
+            project.settle()
+            found = world(place)
+            for path in mine:
+                assert found.tree[path][1] == PERSON, f"call {number}: {path} was overwritten"
+            side = next((one for one in (before, after) if one.standing == found.standing), None)
+            assert side is not None, f"call {number}: a state that never was"
+            rest = [path for path in {*found.tree, *side.tree} if not is_about(path, mine)]
+            assert {p: found.tree.get(p) for p in rest} == {p: side.tree.get(p) for p in rest}, f"call {number}"
+            assert [one for one in check(project) if "unfinished write" not in one.message] == []
+            project.session("WFS-try-it").checkpoint("the next command works")
+        left = [name for name in LEFTOVERS if (place / ".workflow/checkpoints" / name).exists()]
+        assert left == []
+
+    assert edited > 5
+
+
+def is_about(path, mine):
+    """Whether the person's file is there, or stands in its way."""
+    return any(path == one or path.startswith(one + "/") or one.startswith(path + "/") for one in mine)
+
+
+def test_restoring_uses_no_call_that_is_not_watched():
+    import ast
+
+    import detent.engine.rollback
+    import detent.objects
+
+    changing = {"truncate", "removedirs", "renames", "pwrite", "writev", "pwritev", "sendfile", "remove", "utime"}
+    changing |= {"lchown", "chown", "mknod", "mkfifo", "posix_fallocate", *ALSO_WATCHED}
+    sources = [Path(detent.engine.rollback.__file__), *Path(detent.objects.__path__[0]).glob("*.py")]
+    used = {
+        node.attr
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
+    }
+
+    assert not used & (changing - set(faults.WATCHED))
+    assert {"rename", "symlink", "chmod", "fchmod", "rmdir", "unlink"} <= used
