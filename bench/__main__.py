@@ -12,12 +12,15 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from bench.checkpoint import checkpoint, first_checkpoint
 from bench.hooks import hooks
 from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.measure import Setting, say
 from bench.peers import ENVIRONMENTS
+from bench.rollback import rollback
 from bench.status import status
+from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
 from bench.transition import transition
@@ -31,6 +34,10 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "growth": growth,
     "status": status,
     "hooks": hooks,
+    "first-checkpoint": first_checkpoint,
+    "checkpoint": checkpoint,
+    "rollback": rollback,
+    "stored": stored,
 }
 
 

@@ -34,3 +34,13 @@ def test_the_demo_is_held_by_its_gates_and_ends_the_session():
         "all is well",
     ):
         assert told in done.stdout
+
+
+def test_the_story_of_a_rollback_is_told_as_it_happens():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/rollback.py"], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = re.sub(r"after \d+s", "after 0s", re.sub(r"\b\d\d:\d\d\b", "14:02", done.stdout)).strip()
+    assert f"```\n{told}\n```" in (ROOT / "README.md").read_text()

@@ -9,11 +9,12 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from detent import errors
+    from detent.engine.checkpoint_service import CheckpointService
     from detent.engine.project import Project, open_project
 
     open = open_project  # noqa: A001 - the name users expect: detent.open(path)
 
-__all__ = ["Project", "__version__", "errors", "open"]
+__all__ = ["CheckpointService", "Project", "__version__", "errors", "open"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> object:
         from detent.engine import project  # noqa: PLC0415
 
         return project.open_project if name == "open" else project.Project
+    if name == "CheckpointService":
+        from detent.engine import checkpoint_service  # noqa: PLC0415
+
+        return checkpoint_service.CheckpointService
     raise AttributeError(f"module 'detent' has no attribute {name!r}")

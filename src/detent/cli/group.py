@@ -6,8 +6,7 @@ import click
 
 from detent import __version__
 from detent.cli.request import Request, write_text
-from detent.cli.verb import common_options
-from detent.errors import DetentError
+from detent.cli.verb import Usage, common_options
 
 #: Verb to the module that has it and the line that says what it does, in the order in which people meet them.
 VERBS: dict[str, tuple[str, str]] = {
@@ -20,6 +19,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "finish": ("attempt", "Finish an attempt with a summary of what was done."),
     "fail": ("attempt", "End an attempt that did not succeed."),
     "redo": ("attempt", "Begin a further attempt of a phase."),
+    "checkpoint": ("checkpoint", "Take, list, check, clean up, export or import checkpoints."),
+    "rollback": ("rollback", "Go back to a checkpoint: files and phases."),
+    "undo": ("rollback", "Undo the last rollback."),
+    "diff": ("rollback", "Show what separates two checkpoints, or one from now."),
     "gates": ("gate", "Show the verdict on every gate."),
     "gate": ("gate", "Give a gate its evidence."),
     "approve": ("people", "Vote at a gate, or open one by hand."),
@@ -42,13 +45,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "uninstall": ("hook", "Take hooks and instructions out again."),
     "completion": ("completion", "Print the completion script of a shell."),
 }
-
-
-class Usage(DetentError):
-    """The command line itself cannot be understood."""
-
-    kind = "usage"
-    exit_code = 2
 
 
 class Verbs(click.Group):

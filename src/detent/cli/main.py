@@ -28,6 +28,8 @@ def run(arguments: list[str]) -> int:
     except DetentError as error:
         return _refuse(request, error, as_json=request.json or (error.exit_code == 2 and "--json" in arguments))
     except KeyboardInterrupt:
+        request.clear_progress()
+        request.say_notices()
         complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:

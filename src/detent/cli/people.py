@@ -1,13 +1,12 @@
 """`approve`, `resolve`, `review`, `release`, `escalations`: what only people decide."""
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
+from detent.cli.person import check_person
 from detent.cli.request import Request
 from detent.cli.verb import TEXT, phase_argument, session_option, verb
-from detent.errors import Refused
 
 if TYPE_CHECKING:
     from detent.engine.results import Outcome
@@ -44,7 +43,7 @@ def approve_verb(
     session: str | None,
 ) -> None:
     """Vote at a gate, or open one by hand."""
-    _check_person("approve")
+    check_person("approve")
     with request.changing() as project:
         handle = project.session(session)
         outcome = handle.approve(reason, gate=gate, phase=phase, who=who, approve=not reject)
@@ -61,7 +60,7 @@ def resolve_verb(request: Request, action: str, *, reason: str, session: str | N
 
     retry lets the work go on and counts anew, skip leaves the held phases out, cancel ends the session.
     """
-    _check_person("resolve")
+    check_person("resolve")
     with request.changing() as project:
         outcome = project.session(session).resolve(action, reason)
     _answer(request, outcome)
@@ -75,7 +74,7 @@ def resolve_verb(request: Request, action: str, *, reason: str, session: str | N
 @click.pass_obj
 def review_verb(request: Request, decision: str, phase: str | None, *, note: str, session: str | None) -> None:
     """Decide about a finished phase that waits for you."""
-    _check_person("review")
+    check_person("review")
     with request.changing() as project:
         outcome = project.session(session).review(decision, phase=phase, note=note)
     _answer(request, outcome)
@@ -92,21 +91,10 @@ def release_verb(request: Request, phase: str | None, *, reason: str, session: s
     And resolve what waits for a decision. The one verb that always gets the work going again; the reason is kept in the
     journal.
     """
-    _check_person("release")
+    check_person("release")
     with request.changing() as project:
         outcome = project.session(session).release(reason, phase=phase)
     _answer(request, outcome)
-
-
-def _check_person(verb_name: str) -> None:
-    from detent.engine.actor import agent_shell
-
-    shell = agent_shell(os.environ)
-    if shell is not None:
-        raise Refused(
-            f"{verb_name} is a person's decision, and this is an agent's shell ({shell} is set)",
-            way_out="type it in a terminal of your own",
-        )
 
 
 def _answer(request: Request, outcome: "Outcome") -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from detent.errors import DetentError, NotFound
 
 if TYPE_CHECKING:
+    from detent.cli.progress import Progress
     from detent.engine.adopt import Adoption
     from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
@@ -25,6 +26,7 @@ class Request:
         self.json = False
         #: What a person should know beside the answer.
         self.notices: list[str] = []
+        self._progress: Progress | None = None
 
     @contextmanager
     def reading(self) -> Iterator["Project"]:
@@ -34,18 +36,38 @@ class Request:
                 f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
                 for name in project.pending_edits()
             ]
-            yield project
+            try:
+                yield project
+            finally:
+                self.clear_progress()
 
     @contextmanager
     def changing(self, *, settled: bool = True) -> Iterator["Project"]:
         """The project for a change: edits made by hand come first, and documents are up to date afterwards."""
         project = self._opened()
+        self.watch(project)
         try:
             if settled:
                 self.notices += map(adoption_line, project.settle())
             yield project
         finally:
             self._close(project)
+
+    def watch(self, project: "Project") -> None:
+        """Tell how far it is when files are captured and that takes a while."""
+        project.checkpoints.progress = self.progress("capturing files")
+
+    def progress(self, doing: str) -> "Progress | None":
+        """What is told how far `doing` is; nothing where a program reads the answer and nobody sees it."""
+        from detent.cli.progress import Progress
+
+        self.clear_progress()
+        self._progress = Progress(doing) if not self.json or sys.stderr.isatty() else None
+        return self._progress
+
+    def clear_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.clear()
 
     def answer(self, text: "Callable[[Paper], str]", record: dict[str, Any]) -> None:
         """The one answer to the request, in the form that was asked for."""
@@ -68,12 +90,20 @@ class Request:
         return open_project(self.directory, project=self.project)
 
     def _close(self, project: "Project") -> None:
+        self.clear_progress()
         try:
             project.close()
         except DetentError as error:
             # Whatever was committed stands: failing now would make people repeat it.
             self.notices.append(f"documents are behind and will be written by the next command: {error.message}")
         self.notices += project.notices
+
+
+def session_of(project: "Project", name: str | None) -> "SessionHandle":
+    """The named session, or the active one; where none is active one that ended can be named."""
+    if name is None and project.active() is None and project.store.sessions():
+        raise NotFound("no session is active", way_out="name one with --session; detent history lists those that ended")
+    return project.session(name)
 
 
 def is_active(project: "Project", handle: "SessionHandle") -> bool:

@@ -15,6 +15,13 @@ MAX_STDIN = 16 * 1024 * 1024
 CLIENTS = ("claude-code", "codex", "gemini")
 
 
+class Usage(DetentError):
+    """The command line itself cannot be understood."""
+
+    kind = "usage"
+    exit_code = 2
+
+
 class Verb(click.Command):
     """A command with the options that every verb has."""
 
@@ -94,6 +101,19 @@ def known_workflows(context: click.Context, _parameter: click.Parameter, incompl
     return _offer(context, incomplete, lambda project: project.catalogue.names())
 
 
+def _known_checkpoints(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    session = context.params.get("session")
+    return _offer(
+        context, incomplete, lambda project: [one.event.name for one in project.session(session).checkpoints()]
+    )
+
+
+def checkpoint_or_now(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The checkpoints, and the word that stands for the present."""
+    present = [CompletionItem("now")] if "now".startswith(incomplete) else []
+    return [*_known_checkpoints(context, parameter, incomplete), *present]
+
+
 def _offer(context: click.Context, incomplete: str, names: Callable[[Any], list[str]]) -> list[CompletionItem]:
     try:
         with (context.find_object(Request) or Request()).reading() as project:
@@ -108,4 +128,5 @@ session_option = click.option(
 phase_argument = click.argument("phase", required=False, metavar="[PHASE]", shell_complete=_known_phases)
 one_phase_argument = click.argument("phase", shell_complete=_known_phases)
 phases_argument = click.argument("phases", nargs=-1, metavar="[PHASE]...", shell_complete=_known_phases)
+checkpoint_argument = click.argument("checkpoint", shell_complete=_known_checkpoints)
 TEXT = Text()

@@ -5,7 +5,7 @@ That every byte is as it was written says nothing about who wrote it, so nothing
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from detent.core.events import Commit, RolledBack, SessionStarted
 from detent.core.evolve import evolve, fingerprint
@@ -27,7 +27,7 @@ from detent.store.line import decode_line
 from detent.store.port import START
 
 if TYPE_CHECKING:
-    from detent.objects.pack import Objects
+    pass
 
 #: What Detent makes anew from the journal, in the directory of a session, and trusts.
 DERIVED = frozenset(
@@ -50,7 +50,7 @@ def check_contents(reader: Reader) -> Contents:
     for part in reader.header.parts:
         if part.name.removeprefix(FILES).lower() in DERIVED and part.name != JOURNAL:
             raise Corrupt(f"{reader.path} holds {part.name}, which is made from the journal and nothing else")
-    manifests = Manifests(cast("Objects", _ObjectsOf(reader)))
+    manifests = Manifests(_ObjectsOf(reader))
     session: Session | None = None
     needed: set[str] = set()
     trees: set[str] = set()
@@ -90,7 +90,7 @@ def check_contents(reader: Reader) -> Contents:
 def check_paths(reader: Reader, found: Contents, own: Iterable[str]) -> None:
     """A rollback will write these files: none that says how Detent (`own`), version control or an agent works."""
     guarded = {path.lower() for path in own}
-    for path in Manifests(cast("Objects", _ObjectsOf(reader))).names_since(found.trees, ""):
+    for path in Manifests(_ObjectsOf(reader)).names_since(found.trees, ""):
         if path.lower() in guarded or NEVER & set(path.lower().split("/")):
             raise Refused(
                 f"a checkpoint of {found.session.id} has {to_text(path)[:200]}, which is not part of any work"

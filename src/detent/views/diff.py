@@ -77,9 +77,8 @@ def _summary_lines(diff: CheckpointDiff, paper: Paper) -> Iterator[str]:
         yield from _list("no longer completed", diff.no_longer_completed, paper)
     if diff.gates:
         yield "gates:"
-        yield from _limited(
-            (f"{one.gate}  {one.before or 'none'} {arrow} {one.after or 'none'}" for one in diff.gates), paper
-        )
+        gates = (f"{one.gate}  {one.before or 'none'} {arrow} {one.after or 'none'}" for one in diff.gates)
+        yield from _limited(gates, paper)
     if diff.agents:
         yield "agents:"
         yield from _limited(
@@ -104,7 +103,8 @@ def _list(label: str, names: Sequence[str], paper: Paper) -> Iterator[str]:
 def _limited(texts: Iterable[str], paper: Paper) -> Iterator[str]:
     found = list(texts)
     for text in found[:_MAX_LISTED]:
-        yield paper.cut(f"  {text}", paper.width)
+        first, *rest = paper.wrap(text, "    ")
+        yield from ("  " + first.strip(), *rest)
     if len(found) > _MAX_LISTED:
         yield f"  and {len(found) - _MAX_LISTED} more; --json lists all"
 
@@ -116,7 +116,7 @@ def _agent(agent: str, before: str | None, after: str | None, arrow: str) -> str
 
 
 def _spent(read: int, written: int) -> str:
-    return f", tokens {read:+,} read {written:+,} written" if read or written else ""
+    return f", {read:+,}/{written:+,} tokens" if read or written else ""
 
 
 def _file_lines(one: FileDiff, paper: Paper) -> Iterator[str]:
@@ -133,6 +133,6 @@ def _file_lines(one: FileDiff, paper: Paper) -> Iterator[str]:
 
 def _told(one: FileDiff) -> str:
     if one.counts is None:
-        return " ".join(one.lines).removeprefix(f"{to_text(one.path)}: ")
+        return " ".join(one.lines).removeprefix(f"{to_text(one.path)}: ").removesuffix(", differs")
     added, removed = one.counts
     return f"+{added} -{removed}"

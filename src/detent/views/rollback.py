@@ -44,8 +44,10 @@ class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_text(planned: Planned, *, now: datetime, paper: Paper) -> str:
-    what = "undo the last rollback, back to" if planned.is_undo else "roll back to"
-    about = f"{what} {planned.name} ({planned.taken}, {moment(planned.at, now)})"
+    when = moment(planned.at, now)
+    about = f"roll back to {planned.name} ({planned.taken}, {when})"
+    if planned.is_undo:
+        about = f"undo the last rollback, back to {planned.name} ({when})"
     return "\n".join(
         [
             *(paper.paint(line, "bold") for line in paper.wrap(about)),
@@ -63,10 +65,11 @@ def rolled_back_text(done: RolledBack, *, paper: Paper) -> str:
     planned = done.planned
     what = "undid the rollback, back" if planned.is_undo else "rolled back"
     named = "" if done.is_active else f" --session {done.session.id}"
-    head = f"{what} to {planned.name}: {_counts(planned)}"
+    first, *rest = paper.wrap(f"{what} to {planned.name}; files: {_counts(planned)}", "  ")
     return "\n".join(
         [
-            f"{paper.glyph(Status.COMPLETED)} {paper.cut(head, paper.width - 2)}",
+            f"{paper.glyph(Status.COMPLETED)} {first.strip()}",
+            *rest,
             paper.cut(f"  what stood before is {done.safety}", paper.width),
             "  the way back:",
             *paper.command(f"detent undo{named}", "    "),
@@ -83,7 +86,7 @@ def _phase_lines(planned: Planned, paper: Paper) -> Iterator[str]:
     if not planned.statuses:
         yield "phases: each stands as it did then"
         return
-    yield f"phases: {len(planned.statuses)} stand otherwise"
+    yield "phases:"
     arrow = "→" if paper.has_glyphs else "->"
     name = max(columns_of(key) for key in planned.statuses)
     for key, (before, after) in planned.statuses.items():
@@ -124,6 +127,6 @@ def _warning_lines(planned: Planned, paper: Paper) -> Iterator[str]:
 
 def _counts(planned: Planned) -> str:
     if not any(planned.files.values()):
-        return "no file changes"
+        return "none changes"
     found = [f"{len(planned.files[what])} {what}" for what in _SIGNS if planned.files.get(what)]
     return ", ".join(found)

@@ -1,0 +1,44 @@
+"""What only a person decides: asked for at a terminal, and refused in the shell of an agent."""
+
+import os
+import sys
+
+from detent.cli.verb import Usage
+from detent.errors import Refused
+
+_YES = (b"y", b"yes")
+
+
+def check_person(verb_name: str) -> None:
+    from detent.engine.actor import agent_shell
+
+    shell = agent_shell(os.environ)
+    if shell is not None:
+        raise Refused(
+            f"{verb_name} is a person's decision, and this is an agent's shell ({shell} is set)",
+            way_out="type it in a terminal of your own",
+        )
+
+
+def check_can_be_asked(verb_name: str) -> None:
+    """Refuse where nobody would read the question, or could answer it."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Usage(
+            f"{verb_name} asks before it changes anything, and there is no terminal to ask at",
+            way_out="add --yes to do it, or --dry-run to see what it would do",
+        )
+
+
+def agrees(question: str) -> bool:
+    """Whether the person at the terminal says yes; anything else is a no, and so is the end of the input."""
+    answer = b""
+    try:
+        sys.stdout.write(f"{question} [y/N] ")
+        sys.stdout.flush()
+        answer = sys.stdin.buffer.readline()
+    finally:
+        if not answer.endswith(b"\n"):
+            # Nobody ended the line of the question.
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+    return answer.strip().lower() in _YES

@@ -1,0 +1,40 @@
+"""How far something slow is, on standard error: one line drawn over at a terminal, else a plain line now and then."""
+
+import sys
+import time
+
+#: What is done sooner is not worth a word.
+_QUIET_S = 2.0
+_REDRAW_S, _REPEAT_S = 0.1, 5.0
+
+
+class Progress:
+    """Called with how many are done, of how many. `clear` it before anything else is written."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._drawn = 0
+        self._due_s: float | None = None
+        self._total = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        now_s = time.monotonic()
+        if self._due_s is None or not done or total != self._total:
+            self._due_s, self._total = now_s + _QUIET_S, total
+        if now_s < self._due_s:
+            return
+        line = f"detent: {self._doing}, {done} of {total}"
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{line:<{self._drawn}}")
+            self._drawn = len(line)
+            self._due_s = now_s + _REDRAW_S
+        else:
+            sys.stderr.write(f"{line}\n")
+            self._due_s = now_s + _REPEAT_S
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._drawn:
+            sys.stderr.write(f"\r{'':<{self._drawn}}\r")
+            sys.stderr.flush()
+        self._drawn, self._due_s = 0, None

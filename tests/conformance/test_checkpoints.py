@@ -1,0 +1,604 @@
+"""Seed 001: what takes a checkpoint, what is in one and where, and how one goes back."""
+
+import asyncio
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detent.core.phase_state import Tokens, ToolUse
+from detent.doctor import check
+from detent.engine.bundle import export_session, import_session
+from detent.engine.checkpoint_service import (
+    ArtifactInfo,
+    CheckpointService,
+    CheckpointType,
+    GovernanceResults,
+    OrchestratorState,
+)
+from detent.engine.handle import SessionHandle
+from detent.engine.project import Project, init_project, open_project
+from detent.errors import Corrupt, NotFound
+from tests.factories import diamond, row
+
+from .conftest import Clock
+from .disk import Disk
+from .hook import Place
+
+GATED = """
+[[workflows.gated.phases]]
+key = "develop"
+gates = [
+    { kind = "command", command = "test -f done", name = "done" },
+    { kind = "constitution", articles = ["I"] },
+]
+
+[[workflows.gated.phases]]
+key = "agree"
+gates = [{ kind = "consensus", approvers = ["ann", "bob", "cem"], quorum = 2 }]
+"""
+
+
+@pytest.fixture
+def session(project: Project, root: Path) -> SessionHandle:
+    (root / "notes.txt").write_text("first\n")
+    return project.start(row("planning", "development", "qa"), "Build it")
+
+
+@pytest.fixture
+def gated(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Iterator[Project]:
+    """A project whose gates count."""
+    root = tmp_path_factory.mktemp("gated")
+    (root / "detent.toml").write_text(GATED)
+    (root / "docs").mkdir()
+    (root / "docs/constitution.md").write_text("# Constitution\n\n## Article I\n\nTest first.\n")
+    init_project(root)
+    with open_project(root, actor="tester", clock=clock) as opened:
+        yield opened
+        opened.flush()
+        assert check(opened) == []
+
+
+def read(project: Project, session: SessionHandle, name: str) -> dict[str, Any]:
+    """The file of a checkpoint, as any other program would read it."""
+    project.flush()
+    path = Path(project.store.root) / "checkpoints" / f"run-{session.id}" / f"{name}.json"
+    document: dict[str, Any] = json.loads(path.read_bytes())
+    return document
+
+
+def index(project: Project) -> dict[str, Any]:
+    project.flush()
+    document: dict[str, Any] = json.loads((Path(project.store.root) / "checkpoints/index.json").read_bytes())
+    return document
+
+
+def developed(session: SessionHandle, root: Path, clock: Clock) -> None:
+    """Planning and development done; development changed a file, made one and removed one."""
+    (root / "plan.md").write_text("the plan\n")
+    session.finish("planned", artifacts=["plan.md"])
+    clock.advance(minutes=1)
+    session.begin("development")
+    (root / "notes.txt").write_text("second\n")
+    (root / "app.py").write_text("print(1)\n")
+    (root / "plan.md").unlink()
+    clock.advance(minutes=5)
+    session.finish("built", artifacts=["app.py"], tokens=Tokens(input=900, output=100))
+    clock.advance(minutes=1)
+
+
+# Triggers
+
+
+@pytest.mark.req("001-trig-1")
+def test_the_start_of_a_phase_takes_a_pre(project: Project, session: SessionHandle, root: Path, clock: Clock) -> None:
+    developed(session, root, clock)
+    session.begin("qa")
+
+    taken = read(project, session, "PRE_qa_v1")
+
+    assert (taken["type"], taken["metadata"]["outcome"]) == ("PRE", "started")
+    assert taken["orchestrator_state"]["completed_phases"] == ["planning", "development"]
+    assert taken["artifacts"]["app.py"]["size_bytes"] == 9
+    assert taken["duration_ms"] == 0
+
+
+@pytest.mark.req("001-trig-2")
+def test_the_success_of_a_phase_takes_a_post(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    developed(session, root, clock)
+
+    taken = read(project, session, "POST_development_v1")
+
+    assert (taken["type"], taken["metadata"]["outcome"]) == ("POST", "success")
+    assert taken["agent_states"]["development-agent@development"]["summary"] == "built"
+    assert "app.py" in taken["artifacts"]
+    assert taken["governance_results"] == {"quality_gates": [], "compliance_checks": [], "passed": True}
+
+
+@pytest.mark.req("001-trig-3")
+def test_the_failure_of_a_phase_takes_a_post_that_says_so(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    (root / "half.md").write_text("half a plan")
+    session.fail("the model is away", artifacts=["half.md"])
+
+    taken = read(project, session, "POST_planning_v1")
+
+    assert (taken["type"], taken["metadata"]["outcome"]) == ("POST", "failed")
+    assert taken["metadata"]["error"] == "the model is away"
+    assert taken["agent_states"]["planning-agent@planning"]["status"] == "failed"
+    assert taken["artifacts"]["half.md"]["hash"] == hashlib.sha256(b"half a plan").hexdigest()
+
+
+@pytest.mark.req("001-trig-4")
+def test_a_consensus_takes_a_post_with_who_approved(gated: Project, clock: Clock) -> None:
+    session = gated.start("gated", "Agree on it")
+    Path(gated.place.base, "done").touch()
+    session.run_gate("done")
+    session.report_gate("constitution", compliant=True)
+    session.finish("developed")
+    session.begin("agree")
+    clock.advance(minutes=2)
+    session.approve("sound", who="ann")
+    session.approve("agreed", who="cem")
+    session.finish("agreed on")
+
+    taken = read(gated, session, "POST_agree_v1")
+
+    assert (taken["type"], taken["metadata"]["outcome"]) == ("POST", "approved")
+    assert taken["metadata"]["approvals"] == {"consensus": {"by": ["ann", "cem"], "at": "2026-02-20T10:02:00.000Z"}}
+    [gate] = taken["governance_results"]["quality_gates"]
+    assert gate["votes"]["ann"] == {"approve": True, "reason": "sound"}
+
+
+@pytest.mark.req("001-trig-5", "001-back-6")
+def test_a_rollback_takes_a_pre_that_links_to_its_source(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    developed(session, root, clock)
+    source = session.checkpoints()[1].event
+    last = session.checkpoints()[-1].event
+    assert source.name == "POST_planning_v1"
+
+    session.rollback("POST_planning_v1")
+
+    taken = read(project, session, "PRE_planning_v2")
+    assert (taken["phase"], taken["type"], taken["metadata"]["outcome"]) == ("planning", "PRE", "rollback")
+    assert taken["parent_checkpoint_id"] == source.id
+    assert taken["metadata"]["rolled_back_to"] == source.id
+    safety = next(one for one in session.checkpoints() if one.event.id == taken["metadata"]["rollback_from"])
+    assert (safety.event.taken, safety.event.parent) == ("safety", last.id)
+
+
+# Rollback
+
+
+@pytest.mark.req("001-back-1")
+def test_a_checkpoint_is_selected_by_name_or_id_and_verified(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    developed(session, root, clock)
+    event = session.checkpoints()[1].event
+    names = (event.name, event.id, event.id[:8], event.name.lower())
+
+    assert [session.plan_rollback(name).to.event for name in names] == [event] * 4
+    with pytest.raises(NotFound, match="did you mean POST_planning_v1"):
+        session.rollback("POST_planing_v1")
+    before, journal = _files(root), session.state.version
+    [plain] = (Path(project.store.root) / "checkpoints/artifacts").glob("*/*/plan.md")
+    whole = plain.read_bytes()
+    plain.chmod(0o644)
+    plain.write_bytes(b"forged")
+    with pytest.raises(Corrupt):
+        session.rollback(event.id)
+    assert (_files(root), session.state.version) == (before, journal)
+    plain.write_bytes(whole)
+
+
+@pytest.mark.req("001-back-2", "001-ben-1")
+def test_a_rollback_restores_state_and_files(
+    project: Project, session: SessionHandle, root: Path, disk: Disk, clock: Clock
+) -> None:
+    developed(session, root, clock)
+    (root / "mine.txt").write_text("no checkpoint has this")
+
+    session.rollback("POST_planning_v1")
+    project.flush()
+
+    assert disk.state()["current_phase"] == "planning"
+    assert disk.workflow()["phase_status"] == {"planning": "completed", "development": "pending", "qa": "pending"}
+    assert (root / "notes.txt").read_text() == "first\n"
+    assert (root / "plan.md").read_text() == "the plan\n"
+    assert not (root / "app.py").exists()
+    session.rollback("PRE_planning_v1")
+    assert session.state.phases["planning"].status == "pending"  # before it, it was not done
+    assert not (root / "plan.md").exists()
+    session.undo()
+    session.undo()
+
+
+@pytest.mark.req("001-back-3")
+def test_only_what_builds_on_it_becomes_incomplete(project: Project, root: Path, clock: Clock) -> None:
+    session = project.start(diamond(), "Two at once")
+    session.finish("split")
+    for key in ("b", "c", "d"):
+        session.begin(key)
+        (root / f"{key}.txt").write_text(key)
+        session.finish(f"{key} done", artifacts=[f"{key}.txt"])
+        clock.advance(minutes=1)
+
+    session.rollback("PRE_b_v1")
+
+    statuses = {key: str(state.status) for key, state in session.state.phases.items()}
+    assert statuses == {"a": "completed", "b": "pending", "c": "completed", "d": "pending"}
+    assert sorted(path.name for path in root.glob("?.txt")) == ["c.txt"]
+
+
+@pytest.mark.req("001-back-4")
+def test_what_is_rolled_back_is_archived(project: Project, session: SessionHandle, root: Path, clock: Clock) -> None:
+    developed(session, root, clock)
+    session.rollback("POST_planning_v1")
+
+    event = next(one.rollback for one in reversed(session.checkpoints()) if one.rollback)
+    assert event.archive is not None
+    listing = json.loads(project.checkpoints.objects.read(event.archive))
+    assert set(listing["files"]) == {"app.py", "notes.txt"}
+    assert project.checkpoints.objects.read(listing["files"]["app.py"]["hash"]) == b"print(1)\n"
+    assert listing["phases"] == ["development"]
+    project.checkpoints.collect(dry_run=False)
+    session.undo()
+    assert (root / "app.py").read_text() == "print(1)\n"
+    assert (root / "notes.txt").read_text() == "second\n"
+
+
+@pytest.mark.req("001-back-5", "001-path-4", "001-ben-2")
+def test_a_version_is_never_used_twice(project: Project, session: SessionHandle, root: Path, clock: Clock) -> None:
+    developed(session, root, clock)
+    first = read(project, session, "POST_development_v1")
+    for again in (2, 3):
+        session.rollback("POST_planning_v1")
+        clock.advance(minutes=1)
+        session.begin("development")
+        (root / "app.py").write_text(f"print({again})\n")
+        session.finish(f"built for the {again}. time", artifacts=["app.py"])
+        clock.advance(minutes=1)
+
+        later = read(project, session, f"POST_development_v{again}")
+        assert (later["version"], later["type"]) == (again, "POST")
+        assert read(project, session, f"PRE_development_v{again}")["version"] == again
+
+    assert read(project, session, "POST_development_v1") == first
+    runs = [one for one in index(project)["runs"][session.id]["checkpoints"] if one["phase"] == "development"]
+    posts = [(one["name"], one["version"], one["outcome"]) for one in runs if one["type"] == "POST"]
+    assert posts == [(f"POST_development_v{number}", number, "success") for number in (1, 2, 3)]
+
+
+# Storage
+
+
+@pytest.mark.req("001-path-1")
+def test_the_index_lists_all_and_can_be_rebuilt(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    developed(session, root, clock)
+    lines = index(project)["runs"][session.id]["checkpoints"]
+
+    assert [line["name"] for line in lines] == [one.event.name for one in session.checkpoints()]
+    for line in lines:
+        assert read(project, session, line["name"])["id"] == line["id"]
+        assert (Path(project.store.root) / "checkpoints" / line["file"]).is_file()
+    path = Path(project.store.root) / "checkpoints/index.json"
+    whole = path.read_bytes()
+    for damaged in (None, b"{", b'{"runs": {}}'):
+        path.unlink() if damaged is None else path.write_bytes(damaged)
+        project.rebuild()
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.req("001-path-2", "001-path-3", "001-path-5")
+def test_everything_is_where_the_seed_has_it(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    developed(session, root, clock)
+    project.flush()
+    base = Path(project.store.root) / "checkpoints"
+
+    names = sorted(path.name for path in (base / f"run-{session.id}").iterdir())
+    assert names == [f"{kind}_{phase}_v1.json" for kind in ("POST", "PRE") for phase in ("development", "planning")]
+    post = read(project, session, "POST_planning_v1")
+    content = base / "artifacts" / post["id"] / post["artifacts"]["plan.md"]["hash"] / "plan.md"
+    assert content.read_text() == "the plan\n"
+
+
+# Structure
+
+
+@pytest.mark.req("001-str-1", "001-str-2", "001-str-3", "001-str-5", "001-str-7")
+def test_a_checkpoint_says_all_that_the_seed_asks_for(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    started = clock.now
+    developed(session, root, clock)
+
+    taken = read(project, session, "POST_development_v1")
+
+    assert str(uuid.UUID(taken["id"])) == taken["id"]
+    assert (taken["phase"], taken["type"], taken["version"]) == ("development", "POST", 1)
+    assert datetime.fromisoformat(taken["created_at"]) == started + timedelta(minutes=6)
+    assert taken["duration_ms"] == 5 * 60_000
+    state = taken["orchestrator_state"]
+    assert state["run_id"] == session.id
+    assert (state["current_phase"], state["completed_phases"]) == ("development", ["planning", "development"])
+    assert state["intake_summary"]["task"] == "Build it"
+    assert taken["artifacts"]["app.py"] == {
+        "path": "app.py",
+        "hash": hashlib.sha256(b"print(1)\n").hexdigest(),
+        "size_bytes": 9,
+    }
+    assert taken["parent_checkpoint_id"] == read(project, session, "PRE_development_v1")["id"]
+    assert read(project, session, "PRE_planning_v1")["parent_checkpoint_id"] is None
+    assert taken["metadata"]["name"] == "POST_development_v1"
+    assert taken["metadata"]["taken_by"] == "tester"
+
+
+@pytest.mark.req("001-str-4", "001-ben-4")
+def test_agents_are_preserved_with_what_they_used(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    tools = [ToolUse(tool="Bash", input="pytest -q", at=clock.now), ToolUse(tool="Edit", succeeded=False)]
+    session.finish("planned", tokens=Tokens(input=1200, output=300, cost=0.5), tools=tools)
+    session.begin("development")
+    session.fail("gave up", tokens=Tokens(input=10, output=1))
+    session.redo("development")
+
+    agents = read(project, session, "PRE_development_v2")["agent_states"]
+
+    planning, development = agents["planning-agent@planning"], agents["development-agent@development"]
+    assert (planning["status"], planning["summary"]) == ("complete", "planned")
+    assert planning["token_usage"] == {"input": 1200, "output": 300}
+    assert [(one["tool"], one.get("input")) for one in planning["tool_invocations"]] == [
+        ("Bash", "pytest -q"),
+        ("Edit", None),
+    ]
+    assert planning["tool_invocations"][1]["succeeded"] is False
+    assert (development["status"], development["token_usage"]) == ("running", {"input": 10, "output": 1})
+    failed = read(project, session, "POST_development_v1")["agent_states"]["development-agent@development"]
+    assert (failed["status"], failed["summary"]) == ("failed", "gave up")
+
+
+@pytest.mark.req("001-str-6", "001-ben-5")
+def test_gates_and_compliance_are_in_the_checkpoint(gated: Project) -> None:
+    session = gated.start("gated", "Under rules")
+
+    def results(name: str) -> tuple[bool, list[tuple[str, str]], list[tuple[str, str]]]:
+        found = read(gated, session, name)["governance_results"]
+        gates, checks = (
+            [(one["gate"], one["verdict"]) for one in found[kind]] for kind in ("quality_gates", "compliance_checks")
+        )
+        return found["passed"], gates, checks
+
+    assert results("PRE_develop_v1") == (False, [("done", "PENDING")], [("constitution", "PENDING")])
+    session.run_gate("done")
+    noted = session.checkpoint("the gate fails").name
+    assert results(noted) == (False, [("done", "FAIL")], [("constitution", "PENDING")])
+    Path(gated.place.base, "done").touch()
+    session.run_gate("done")
+    session.report_gate("constitution", compliant=True)
+    session.finish("developed")
+    assert results("POST_develop_v1") == (True, [("done", "PASS")], [("constitution", "PASS")])
+    [gate] = read(gated, session, "POST_develop_v1")["governance_results"]["quality_gates"]
+    assert (gate["command"], gate["exit_code"], gate["iterations"]) == ("test -f done", 0, 2)
+
+
+# Interface
+
+
+@pytest.mark.req("001-api-1", "001-api-2", "001-api-3", "001-api-4", "001-api-5")
+def test_the_service_has_the_interface_of_the_seed(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    service = CheckpointService(project)
+    (root / "notes.txt").write_text("noted")
+    digest = hashlib.sha256(b"noted").hexdigest()
+
+    async def use() -> None:
+        made = await service.create(
+            "planning",
+            CheckpointType.PRE,
+            OrchestratorState(run_id=session.id, current_phase="planning"),
+            {},
+            {"notes": ArtifactInfo(path="notes.txt", hash=digest, size_bytes=5)},
+            GovernanceResults(passed=True),
+        )
+        assert await service.load(made.id) == made
+        developed(session, root, clock)
+        await asyncio.gather(*(service.list_for_run(session.id) for _ in range(4)))
+        listed = await service.list_for_run(session.id)
+        names = ["PRE_planning_v1", made.metadata["name"], "POST_planning_v1", "PRE_development_v1"]
+        assert [one.name for one in listed] == [*names, "POST_development_v1"]
+        diff = await service.compare(made.id, listed[-1].id)
+        assert (diff.added, diff.modified) == (("app.py",), ("notes.txt",))
+        assert diff.newly_completed == ("planning", "development")
+        await service.rollback(made.id)
+        assert (root / "notes.txt").read_text() == "noted"
+        assert (await service.compare(made.id, made.id)).is_empty
+
+    asyncio.run(use())
+
+
+# Benefits that are not shown elsewhere
+
+
+@pytest.mark.req("001-ben-3")
+def test_another_project_gets_the_same(
+    project: Project, session: SessionHandle, root: Path, clock: Clock, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    developed(session, root, clock)
+    wanted = {name: (root / name).read_bytes() for name in ("app.py", "notes.txt")}
+    bundle = tmp_path_factory.mktemp("bundle") / "it.tar"
+    export_session(project, session.id, bundle)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    init_project(elsewhere)
+
+    with open_project(elsewhere, actor="other", clock=clock) as other:
+        same = import_session(other, bundle)
+        same.rollback("POST_development_v1")
+
+        assert {name: (elsewhere / name).read_bytes() for name in wanted} == wanted
+        assert [one.event for one in same.checkpoints()][:4] == [one.event for one in session.checkpoints()]
+        other.flush()
+        assert check(other) == []
+
+
+@pytest.mark.req("001-ben-6")
+def test_progress_can_be_drawn_from_the_documents_alone(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write("detent.toml", 'gates = "off"\n')
+    place.detent("start", "adhoc", "Draw it", "--phase", "Plan it:planner", "--phase", "Build it:builder")
+    place.detent("finish", "-m", "planned")
+    place.detent("begin")
+
+    base = place.root / ".workflow/checkpoints"
+    [run] = json.loads((base / "index.json").read_bytes())["runs"].values()
+    drawn = [(line["phase"], line["type"], line["outcome"]) for line in run["checkpoints"]]
+    last = json.loads((base / run["checkpoints"][-1]["file"]).read_bytes())
+
+    assert drawn == [
+        ("phase_0", "PRE", "started"),
+        ("phase_0", "POST", "success"),
+        ("phase_1", "PRE", "started"),
+    ]
+    assert last["orchestrator_state"]["phase_status"] == {"phase_0": "completed", "phase_1": "in_progress"}
+    listed = json.loads(place.detent("checkpoint", "list", "--json"))
+    assert [one["name"] for one in listed] == [line["name"] for line in run["checkpoints"]]
+
+
+# Migration
+
+
+@pytest.mark.req("001-mig-1", "001-mig-2", "001-mig-3")
+def test_older_documents_are_read_and_still_written(project: Project, root: Path, disk: Disk) -> None:
+    (root / "plan.md").write_text("old plan")
+    older = {
+        "current_phase": "build",
+        "active_workflow": {
+            "type": "old",
+            "description": "Go on",
+            "phases": ["plan", "build"],
+            "current_phase": "build",
+            "phase_status": {"plan": "completed", "build": "in_progress"},
+        },
+        "phases": {"plan": {"status": "completed", "summary": "planned"}, "build": {"status": "in_progress"}},
+        "phase_artifacts": {"plan": ["plan.md"]},
+    }
+
+    session = project.import_state(older, source="state.json")
+
+    assert session.state.phases["plan"].artifacts == ("plan.md",)
+    (root / "app.py").write_text("app")
+    session.checkpoint("on the way")
+    project.flush()
+    assert disk.state()["phase_artifacts"] == {"plan": ["plan.md"]}
+    [line] = index(project)["runs"][session.id]["checkpoints"]
+    taken = read(project, session, line["name"])
+    assert taken["artifacts"]["plan.md"]["hash"] == hashlib.sha256(b"old plan").hexdigest()
+    assert taken["orchestrator_state"]["completed_phases"] == ["plan"]
+
+
+# Risks
+
+
+@pytest.mark.req("001-risk-1")
+def test_content_is_stored_once_however_often_it_is_captured(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    data = bytes(range(256)) * 8_192
+    (root / "large.bin").write_bytes(data)
+    (root / "copy.bin").write_bytes(data)
+    session.finish("planned", artifacts=["large.bin"])
+    before = project.checkpoints.stored_bytes()
+
+    for _ in range(5):
+        session.checkpoint()
+    (root / "third.bin").write_bytes(data)
+    session.checkpoint()
+
+    assert len(data) <= before < 2 * len(data)
+    assert project.checkpoints.stored_bytes() - before < 20_000
+    assert sum(digest == hashlib.sha256(data).hexdigest() for digest in project.checkpoints.objects.digests()) == 1
+
+
+@pytest.mark.req("001-risk-1")
+def test_content_can_be_compressed(tmp_path: Path) -> None:
+    sizes = []
+    for compress in ("false", "true"):
+        root = tmp_path / compress
+        root.mkdir()
+        (root / "detent.toml").write_text(f'gates = "off"\n[checkpoint]\ncompress = {compress}\n')
+        (root / "words.txt").write_text("the same words again\n" * 20_000)
+        init_project(root)
+        with open_project(root, actor="tester") as project:
+            project.start(row("a"), "Pack it")
+            sizes.append(project.checkpoints.stored_bytes())
+
+    assert sizes[1] * 20 < sizes[0]
+
+
+@pytest.mark.req("001-risk-2")
+def test_a_changed_bit_is_found_and_stops_a_rollback(
+    project: Project, session: SessionHandle, root: Path, clock: Clock
+) -> None:
+    (root / "plan.md").write_text("a plan that matters")
+    session.finish("planned", artifacts=["plan.md"])
+    session.begin("development")
+    (root / "plan.md").write_text("changed")
+    [plain] = (Path(project.store.root) / "checkpoints/artifacts").glob("*/*/plan.md")
+    whole = plain.read_bytes()
+    plain.chmod(0o644)
+    plain.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+
+    assert [one.digest for one in project.checkpoints.objects.verify()] == [hashlib.sha256(whole).hexdigest()]
+    assert [finding.invariant for finding in check(project) if finding.invariant == "I7"]
+    with pytest.raises(Corrupt, match=r"plan\.md"):
+        asyncio.run(CheckpointService(project).load(session.checkpoints()[1].event.id))
+    with pytest.raises(Corrupt):
+        session.rollback("POST_planning_v1")
+    assert (root / "plan.md").read_text() == "changed"
+    plain.write_bytes(whole)
+
+
+@pytest.mark.req("001-risk-3")
+def test_unchanged_files_and_lists_cost_no_reading(
+    project: Project, session: SessionHandle, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from detent.objects import capture, stat_cache
+    from detent.objects.pack import Objects
+
+    for number in range(50):
+        (root / f"{number}.txt").write_text(str(number))
+    monkeypatch.setattr(stat_cache, "RACE_NS", -1)  # as if they had been there for a while
+    session.checkpoint("all are read once")
+    seen: list[str] = []
+    read_file = capture._read
+    monkeypatch.setattr(capture, "_read", lambda path, status: seen.append(path) or read_file(path, status))
+
+    (root / "7.txt").write_text("seven, which is longer")
+    session.checkpoint("one has changed")
+
+    assert [Path(path).name for path in seen] == ["7.txt"]
+    project.flush()
+    with monkeypatch.context() as patched:
+        patched.setattr(Objects, "read", lambda *_: pytest.fail("a list needs no content"))
+        assert len(session.checkpoints()) == 3
+        assert len(asyncio.run(CheckpointService(project).list_for_run(session.id))) == 3
+
+
+def _files(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in root.iterdir() if path.is_file()}
