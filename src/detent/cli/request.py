@@ -55,7 +55,7 @@ class Request:
 
     def watch(self, project: "Project") -> None:
         """Tell how far it is when files are captured and that takes a while."""
-        project.checkpoints.progress = self.progress("capturing files")
+        project.checkpoints.progress = self.progress("working on files")
 
     def progress(self, doing: str) -> "Progress | None":
         """What is told how far `doing` is; nothing where a program reads the answer and nobody sees it."""

@@ -37,7 +37,10 @@ class SessionDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     version: int
     created_at: At
     updated_at: At | None
+    paused_at: At | None
     completed_at: At | None
+    completion_type: Literal["manual", "forced"] | None
+    archived: bool
     phases: list[SessionPhase]
 
 

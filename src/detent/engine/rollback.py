@@ -95,28 +95,15 @@ class Rollbacks:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)
             intent = self._intent(plan, captured)
-            if plan.steps:
-                try:
+            is_restored = False
+            try:
+                if plan.steps:
                     self._note(intent)
-                except BaseException:
-                    # It may stand there although its writing failed: nobody must carry it out after all.
-                    self._forget()
-                    raise
-            try:
-                self._restore.apply(plan.steps, captured.keys, contents)
-            except BaseException:
-                # What was done is taken back. If that failed too, the intent stays and the next command tries again.
-                if self._restore.is_whole:
-                    self._forget()
-                raise
-            try:
+                self._restore.apply(plan.steps, captured.keys, contents, self._checkpoints.progress)
+                is_restored = True
                 outcome = self._commit(intent, plan.to)
             except BaseException:
-                # An interruption may come right after the journal was written.
-                if self._is_committed(intent):
-                    self._conclude(intent)
-                else:
-                    self._take_back(intent)
+                self._give_up(intent, is_restored=is_restored)
                 raise
             self._conclude(intent)
         return RolledBackTo(session=outcome.session, events=outcome.events, plan=plan)
@@ -213,6 +200,16 @@ class Rollbacks:
         except StoreFailed as failure:
             # The rollback was made; the next command does the rest.
             self._project.notices.append(f"{failure.message}; what was done stands all the same")
+
+    def _give_up(self, intent: _Intent, *, is_restored: bool) -> None:
+        """Leave nothing behind that the next command would carry out although somebody was told that it failed."""
+        if self._is_committed(intent):
+            # An interruption right after the journal was written.
+            self._conclude(intent)
+        elif is_restored:
+            self._take_back(intent)
+        elif self._restore.is_whole:
+            self._forget()
 
     def _take_back(self, intent: _Intent) -> None:
         """Undo the files. If even that fails the intent stays, and the next command tries again."""

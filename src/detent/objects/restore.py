@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from detent.objects.walk import UNFINISHED, leads_through_link
 from detent.store import disk
 
 _CHUNK = 1 << 20
+_TELL_EVERY = 100
 _WAY_OUT = "nothing was changed; look at the file, then try again"
 
 
@@ -44,7 +45,11 @@ class Restore:
         self.is_whole = True
 
     def apply(
-        self, steps: Sequence[Step], keys: Mapping[str, Key] | None = None, contents: Mapping[str, bytes] | None = None
+        self,
+        steps: Sequence[Step],
+        keys: Mapping[str, Key] | None = None,
+        contents: Mapping[str, bytes] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """All steps, or none: what was done is taken back if one cannot be.
 
@@ -59,7 +64,9 @@ class Restore:
         done: list[Step] = []
         self.is_whole = False
         try:
-            for step in todo:
+            for number, step in enumerate(todo):
+                if progress is not None and number % _TELL_EVERY == 0:
+                    progress(number, len(todo))
                 if keys is not None and self._key(step.path) != (keys.get(step.path) if step.before else None):
                     raise _changed(step.path)
                 done.append(step)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
-from difflib import SequenceMatcher
 from itertools import combinations
 from typing import Any
 
@@ -155,6 +154,8 @@ def _shared_files(children: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _alike(children: Sequence[dict[str, Any]]) -> list[str]:
+    from difflib import SequenceMatcher  # noqa: PLC0415 - slow to load, and only breaking down needs it
+
     titles = [(child["id"], " ".join(child["title"].casefold().split())) for child in children[:_COMPARED]]
     return [
         f"{one} and {other} have nearly the same title"
