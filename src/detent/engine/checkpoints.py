@@ -148,9 +148,10 @@ class Checkpoints:
         """Every checkpoint of the session, oldest first."""
         return [position for commit in commits(self._store, session) for position in positions_of(commit)]
 
-    def find(self, session: str, name: str) -> Position:
-        """The checkpoint by its id, the start of its id, its name, or its name's start if only one has it."""
-        known = self.positions(session)
+    def find(self, session: str, name: str, known: list[Position] | None = None) -> Position:
+        """The checkpoint by its id, the start of its id, or its name; `known` are all there are, if at hand."""
+        if known is None:
+            known = self.positions(session)
         wanted = name.strip()
         for position in known:
             if wanted in (position.event.id, position.event.name):

@@ -20,7 +20,7 @@ from detent.core.decide import decide
 from detent.core.evidence import Facts
 from detent.core.manifest import Entry
 from detent.core.path_text import from_text, to_text
-from detent.core.session import SessionStatus
+from detent.core.session import Session, SessionStatus
 from detent.documents.checkpoint import INTENT, Position
 from detent.engine.checkpoints import Checkpoints
 from detent.engine.keeper import MARKER
@@ -76,7 +76,7 @@ class Rollbacks:
         self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False, store: bool = False
     ) -> RollbackPlan:
         """What going back to the checkpoint `to` would do; without one, what undoing the last rollback would."""
-        return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store)[0]
+        return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store).plan
 
     def carry_out(
         self,
@@ -90,7 +90,7 @@ class Rollbacks:
         """`expected` is the plan that somebody agreed to; `Conflict` if it is not what would happen any more."""
         with self._project.store.lock(PROJECT):
             self._check_free()
-            plan, captured = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
+            plan, captured, past = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
             if expected is not None and plan != expected:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)
@@ -99,9 +99,9 @@ class Rollbacks:
             try:
                 if plan.steps:
                     self._note(intent)
-                self._restore.apply(plan.steps, captured.keys, contents, self._checkpoints.progress)
+                self._restore.apply(plan.steps, captured.rows, contents, self._checkpoints.progress)
                 is_restored = True
-                outcome = self._commit(intent, plan.to)
+                outcome = self._commit(intent, plan.to, past)
             except BaseException:
                 self._give_up(intent, is_restored=is_restored)
                 raise
@@ -123,7 +123,8 @@ class Rollbacks:
         try:
             self._verified(steps)
             self._restore.apply(steps)
-            self._commit(intent, self._checkpoints.find(intent.session, intent.to))
+            target = self._checkpoints.find(intent.session, intent.to)
+            self._commit(intent, target, self._checkpoints.past(intent.session, target))
         except DetentError as error:
             self._take_back(intent)
             return f"a rollback of {intent.session} had been interrupted and was undone: {error.message}"
@@ -171,10 +172,10 @@ class Rollbacks:
             steps=[(to_text(path), before, entry) for path, before, entry in plan.steps],
         )
 
-    def _commit(self, intent: _Intent, target: Position) -> Outcome:
+    def _commit(self, intent: _Intent, target: Position, past: Session) -> Outcome:
         command = Rollback(
             to=target.event,
-            past=self._checkpoints.past(intent.session, target),
+            past=past,
             version=intent.version,
             before=intent.before,
             after=intent.after,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -44,6 +44,14 @@ class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class WorkedOut(NamedTuple):
+    plan: RollbackPlan
+    #: The files as they are, stored if that was asked for.
+    captured: Captured
+    #: The session as it stood at the checkpoint.
+    past: Session
+
+
 class Planner:
     """Works rollbacks of one project out."""
 
@@ -53,7 +61,7 @@ class Planner:
 
     def work_out(
         self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, store: bool
-    ) -> tuple[RollbackPlan, Captured]:
+    ) -> "WorkedOut":
         session = self._project.replica(name).session()
         outside = [path for path in paths if os.path.isabs(path) or path.split("/")[0] == ".."]
         if outside:
@@ -63,7 +71,8 @@ class Planner:
             if session.rollback is None:
                 raise Refused(f"no rollback was made in {name}", way_out="detent rollback CHECKPOINT")
             to, undoes = session.rollback.safety, session.rollback.id
-        target = self._checkpoints.find(name, to)
+        positions = self._checkpoints.positions(name)
+        target = self._checkpoints.find(name, to, positions)
         past = self._checkpoints.past(name, target)
         beside = live_beside(session, target.event.phase)
         if beside and not paths and not phase_only and undoes is None:
@@ -73,7 +82,7 @@ class Planner:
             )
         kept = kept_paths(session, past, target.event.phase) if undoes is None and not paths else frozenset()
         files = self._checkpoints.files(target.event.tree.manifest)
-        recorded = self._recorded_since(name, target) if not phase_only else set()
+        recorded = self._recorded_since(positions, target) if not phase_only else set()
         owner = checkpoint_id(name, self._project.clock(), "safety")
         also = () if phase_only else (*files, *recorded)
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
@@ -95,11 +104,10 @@ class Planner:
             kept=tuple(sorted(path for path in captured.files if kept and _is_meant(path, tuple(kept)))),
             warnings=_warnings(session, past, target, captured),
         )
-        return plan, captured
+        return WorkedOut(plan, captured, past)
 
-    def _recorded_since(self, name: str, target: Position) -> set[str]:
+    def _recorded_since(self, positions: list[Position], target: Position) -> set[str]:
         """Paths that a later checkpoint has: the work that is rolled back made them, or knew them."""
-        positions = self._checkpoints.positions(name)
         later = [position.event.tree.manifest for position in positions[positions.index(target) + 1 :]]
         return self._checkpoints.captures.manifests.names_since(later, target.event.tree.manifest)
 

@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from detent.objects import manifest_object
 from detent.objects.hashing import Hashing
 from detent.objects.manifest_object import Contents, Manifests
 from detent.objects.pack import Batch, Objects
-from detent.objects.stat_cache import EMPTY, Key, Row, StatCache, key_of, load, save, trusted
+from detent.objects.stat_cache import EMPTY, Key, Row, StatCache, is_settled, key_of, load, save
 from detent.objects.walk import Seen, Walk
 from detent.store import disk
 
@@ -46,10 +46,10 @@ class Scope(NamedTuple):
 
 class Captured(NamedTuple):
     tree: Tree
-    files: dict[str, Entry]
-    left_out: dict[str, str]
+    files: Mapping[str, Entry]
+    left_out: Mapping[str, str]
     #: How each file looked, so that a later change to it shows.
-    keys: dict[str, Key]
+    rows: Mapping[str, Row]
 
 
 class Captures:
@@ -79,47 +79,58 @@ class Captures:
         """
         cache = self._known()
         shown, forced = frozenset(declared), frozenset(also)
-        walk = self._walk(cache, shown | forced)
-        files, keys, left_out, fresh = walk.files, walk.keys, walk.left_out, self._not_too_large(walk, forced)
-        if not fresh and len(files) == len(cache.rows) and left_out == cache.left_out and cache.manifest:
-            return self._captured(cache.manifest, files, left_out, keys)
-        rows = dict(cache.rows)
+        walk = self._walk(cache, shown, forced)
+        left_out, fresh = walk.left_out, self._not_too_large(walk, forced)
+        known = sum(seen.path in cache.rows for seen in fresh)
+        nothing_gone = len(walk.met) + known == len(cache.rows)
+        as_before = nothing_gone and not fresh and not walk.forced and left_out == cache.left_out
+        if as_before and cache.manifest and walk.rules == cache.rules:
+            return self._captured(cache)
+        rows, files, size = dict(cache.rows), dict(cache.files), cache.bytes
+        for path in walk.forced & rows.keys():
+            rows[path] = rows[path]._replace(ruled=False)
         changed: dict[str, Entry] = {}
+        gone = {seen.path for seen in fresh if seen.path in rows} if nothing_gone else rows.keys() - set(walk.met)
         with self._storing(owner, store=store) as batch:
             for path, key, entry in self._read_all(fresh, shown, rows, batch, left_out, progress):
-                before = rows.get(path)
-                if before is None or before.entry != entry:
-                    changed[path] = entry
-                files[path], keys[path] = entry, key
-                rows[path] = Row(trusted(key, time.time_ns()), entry)
-            gone = rows.keys() - files.keys()
+                before = files.get(path)
+                if before != entry:
+                    changed[path] = files[path] = entry
+                    size += entry.size - (before.size if before else 0)
+                rows[path] = Row(key, entry, is_settled(key, time.time_ns()), path not in walk.forced)
+                gone.discard(path)
             for path in gone:
+                size -= files.pop(path).size
                 del rows[path]
-                keys.pop(path, None)
             digest, depth = cache.manifest, cache.depth
             if changed or gone or left_out != cache.left_out or not digest:
                 base = (digest, depth) if digest else None
                 digest, depth = manifest_object.write(batch, files, changed, gone, left_out, base=base)
+        after = StatCache(rows, digest, depth, left_out, cache.epoch, walk.rules, files, size)
         if store:
-            self._cache = StatCache(rows, digest, depth, left_out, cache.epoch)
-            self._unsaved = True
-        return self._captured(digest, files, left_out, keys)
+            self._cache, self._unsaved = after, True
+        return self._captured(after)
 
-    def _walk(self, cache: StatCache, named: frozenset[str]) -> Walk:
-        walk = Walk(self._scope.base, cache.rows, exclude=self._scope.exclude, own=self._scope.own)
+    def _walk(self, cache: StatCache, declared: frozenset[str], also: frozenset[str]) -> Walk:
+        walk = Walk(self._scope.base, cache.rows, exclude=self._scope.exclude, own=self._scope.own, rules=cache.rules)
         if not self._scope.declared_only:
             walk.everything()
-        for path in sorted(named - walk.keys.keys()):
-            walk.inside(path)
+        named = declared | also
+        if named:
+            named -= {*walk.met, *(seen.path for seen in walk.fresh)}
+            for path in sorted(named):
+                walk.inside(path)
         return walk
 
     def _not_too_large(self, walk: Walk, forced: frozenset[str]) -> list[Seen]:
         limit = self._scope.max_bytes
+        kept = []
         for seen in walk.fresh:
             if seen.status.st_size > limit and seen.path not in forced:
                 walk.left_out[seen.path] = f"larger than {limit} bytes"
-                del walk.keys[seen.path]
-        return [seen for seen in walk.fresh if seen.path in walk.keys]
+            else:
+                kept.append(seen)
+        return kept
 
     def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
         """A manifest of files that are all stored already, and a listing beside it."""
@@ -130,7 +141,9 @@ class Captures:
             gone = like.files.keys() - files.keys()
             digest, _ = manifest_object.write(batch, files, changed, gone, like.left_out, base=base)
             archive = batch.add(listing)
-        return self._captured(digest, files, like.left_out, {}).tree, archive
+        size = sum(entry.size for entry in files.values())
+        self.manifests.keep(digest, Contents(files, like.left_out))
+        return Tree(manifest=digest, files=len(files), bytes=size, left_out=len(like.left_out)), archive
 
     def set_epoch(self, epoch: int) -> None:
         """From here on nobody may rely on having stored something in another epoch."""
@@ -208,13 +221,10 @@ class Captures:
         else:
             yield Hashing()
 
-    def _captured(
-        self, digest: str, files: dict[str, Entry], left_out: dict[str, str], keys: dict[str, Key]
-    ) -> Captured:
-        size = sum(entry.size for entry in files.values())
-        self.manifests.keep(digest, Contents(files, left_out))
-        tree = Tree(manifest=digest, files=len(files), bytes=size, left_out=len(left_out))
-        return Captured(tree, files, left_out, keys)
+    def _captured(self, at: StatCache) -> Captured:
+        self.manifests.keep(at.manifest, Contents(at.files, at.left_out))
+        tree = Tree(manifest=at.manifest, files=len(at.files), bytes=at.bytes, left_out=len(at.left_out))
+        return Captured(tree, at.files, at.left_out, at.rows)
 
     def _known(self) -> StatCache:
         epoch = self.epoch()

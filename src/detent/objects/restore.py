@@ -17,7 +17,7 @@ from typing import NamedTuple
 from detent.core.manifest import Entry
 from detent.errors import Conflict
 from detent.objects.pack import Objects
-from detent.objects.stat_cache import Key, key_of
+from detent.objects.stat_cache import Key, Row, key_of
 from detent.objects.walk import UNFINISHED, leads_through_link
 from detent.store import disk
 
@@ -47,16 +47,16 @@ class Restore:
     def apply(
         self,
         steps: Sequence[Step],
-        keys: Mapping[str, Key] | None = None,
+        rows: Mapping[str, Row] | None = None,
         contents: Mapping[str, bytes] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """All steps, or none: what was done is taken back if one cannot be.
 
-        `keys` is how the files looked when the steps were worked out; without it their content is compared, and steps
+        `rows` is how the files looked when the steps were worked out; without it their content is compared, and steps
         that were taken before are left out. `contents` are objects that were read and verified before.
         """
-        todo = ordered(steps if keys is not None else [step for step in steps if self._is_open(step)])
+        todo = ordered(steps if rows is not None else [step for step in steps if self._is_open(step)])
         self.clear()
         if not todo:
             return
@@ -67,7 +67,7 @@ class Restore:
             for number, step in enumerate(todo):
                 if progress is not None and number % _TELL_EVERY == 0:
                     progress(number, len(todo))
-                if keys is not None and self._key(step.path) != (keys.get(step.path) if step.before else None):
+                if rows is not None and not self._looks_as_it_did(step, rows):
                     raise _changed(step.path)
                 done.append(step)
                 self._take(step, staged.get(step.path))
@@ -145,6 +145,13 @@ class Restore:
         if found not in (step.before, None):
             raise _changed(step.path)
         return True
+
+    def _looks_as_it_did(self, step: Step, rows: Mapping[str, Row]) -> bool:
+        row = rows.get(step.path) if step.before is not None else None
+        if self._key(step.path) == (row.key if row is not None else None):
+            return True
+        # Two names of one file: changing the one changed how the other looks.
+        return step.before is not None and self.found(step.path) == step.before
 
     def _key(self, path: str) -> Key | None:
         try:

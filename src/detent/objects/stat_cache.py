@@ -23,9 +23,12 @@ Key = tuple[int, int, int, int]
 
 
 class Row(NamedTuple):
-    #: None if it cannot be trusted.
-    key: Key | None
+    key: Key
     entry: Entry
+    #: Whether a later change is sure to show in the key.
+    trusted: bool
+    #: Whether the rules let it in; false for what was taken whatever they say.
+    ruled: bool = True
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
@@ -34,6 +37,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     manifest: str
     depth: int
     left_out: dict[str, str]
+    rules: str
     rows: dict[str, Row]
 
 
@@ -51,6 +55,11 @@ class StatCache(NamedTuple):
     left_out: Mapping[str, str] = MappingProxyType({})
     #: Which collection of garbage it was made after: an earlier one may know objects that are gone.
     epoch: int = 0
+    #: A digest of the rules from outside the tree that it was taken under.
+    rules: str = ""
+    #: The manifest itself, and how many bytes its files have.
+    files: Mapping[str, Entry] = MappingProxyType({})
+    bytes: int = 0
 
 
 EMPTY = StatCache({})
@@ -60,9 +69,9 @@ def key_of(status: os.stat_result) -> Key:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def trusted(key: Key, now_ns: int) -> Key | None:
-    """`key` if a later change is sure to show in it."""
-    return key if max(key[1], key[2]) + RACE_NS < now_ns else None
+def is_settled(key: Key, now_ns: int) -> bool:
+    """Whether a change after `now_ns` is sure to show in the key."""
+    return max(key[1], key[2]) + RACE_NS < now_ns
 
 
 def load(path: str, epoch: int) -> StatCache:
@@ -77,7 +86,9 @@ def load(path: str, epoch: int) -> StatCache:
     if any("\\" in name for name in rows):
         rows = {from_text(name): row for name, row in rows.items()}
     left_out = {from_text(name): reason for name, reason in stored.left_out.items()}
-    return StatCache(rows, stored.manifest, stored.depth, left_out, epoch)
+    files = {name: row.entry for name, row in rows.items()}
+    size = sum(entry.size for entry in files.values())
+    return StatCache(rows, stored.manifest, stored.depth, left_out, epoch, stored.rules, files, size)
 
 
 def save(path: str, cache: StatCache) -> None:
@@ -85,7 +96,7 @@ def save(path: str, cache: StatCache) -> None:
     if not all(name.isascii() for name in rows) or any("\\" in name for name in rows):
         rows = {to_text(name): row for name, row in rows.items()}
     left_out = {to_text(name): reason for name, reason in cache.left_out.items()}
-    data = _encode(_Stored(__version__, cache.epoch, cache.manifest, cache.depth, left_out, rows))
+    data = _encode(_Stored(__version__, cache.epoch, cache.manifest, cache.depth, left_out, cache.rules, rows))
     # Another process may write it at the same time.
     temporary = f"{path}.{os.getpid()}.tmp"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)

@@ -1,19 +1,21 @@
 """The files of a project's tree, as `.gitignore` and the settings leave it. Needs no git and never follows a link."""
 
+import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from detent.core.ignore import Ignored, Rules
-from detent.core.manifest import Entry, Manifest
-from detent.objects.stat_cache import Key, Row
+from detent.core.manifest import Manifest
+from detent.objects.stat_cache import Row, key_of
 
 #: Version control's and Detent's own, wherever they are.
 NEVER = frozenset({".git", ".workflow"})
 #: Files that a restore has not put in place yet.
 UNFINISHED = ".detent-restore-"
 _IGNORE_FILE = ".gitignore"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Seen(NamedTuple):
@@ -27,88 +29,123 @@ class Walk:
     """One walk over a tree. What was met is sorted out at once, because most files are as they were the last time."""
 
     def __init__(
-        self, base: str, known: dict[str, Row], *, exclude: tuple[str, ...] = (), own: frozenset[str] = frozenset()
+        self,
+        base: str,
+        known: dict[str, Row],
+        *,
+        exclude: tuple[str, ...] = (),
+        own: frozenset[str] = frozenset(),
+        rules: str = "",
     ) -> None:
-        """`known` is how files looked before."""
+        """`known` is how files looked before, under the rules that the digest `rules` is of."""
         self._base = base
         self._known = known
         self._exclude = Ignored().with_rules(Rules(exclude))
         self._own = own
-        #: Files that look as they did, by path.
-        self.files: dict[str, Entry] = {}
-        self.keys: dict[str, Key] = {}
+        self._above, self._ignored, told = _rules_above(base)
+        #: A digest of the rules from outside the tree.
+        self.rules = hashlib.sha256(b"\0".join((*told, *map(os.fsencode, exclude)))).hexdigest()[:16]
+        self._same_rules = self.rules == rules
+        #: Files that look as they did.
+        self.met: list[str] = []
         #: Files and links that are new or look different.
         self.fresh: list[Seen] = []
+        #: Those of either that are there although the rules leave them out.
+        self.forced: set[str] = set()
         #: What cannot be taken, with the reason.
         self.left_out: dict[str, str] = {}
 
     def everything(self) -> None:
         """All files but those that the rules leave out."""
-        above, ignored = _rules_above(self._base)
-        self._below("", above, ignored, obeying=True)
+        waiting = [("", self._ignored, self._same_rules)]
+        while waiting:
+            directory, rules, same_rules = waiting.pop()
+            try:
+                fd = os.open(os.path.join(self._base, directory), _DIRECTORY)
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                    self.left_out[directory or "."] = error.strerror or str(error)
+                continue
+            try:
+                with os.scandir(fd) as entries:
+                    found = list(entries)
+                own = next((entry for entry in found if entry.name == _IGNORE_FILE), None)
+                same_rules = same_rules and self._has_same_rules(directory, own)
+                if own is not None:
+                    rules = _with_file(rules, os.path.join(self._base, directory), self._above + directory)
+                inner = self._sort_out(directory, found, rules, same_rules=same_rules)
+                waiting.extend((path, rules, same_rules) for path in list(inner))
+            except OSError as error:
+                self.left_out[directory or "."] = error.strerror or str(error)
+            finally:
+                os.close(fd)
 
     def inside(self, path: str) -> None:
         """What is at `path` whatever the rules say: the file, or all files of the directory."""
-        if path in self.keys or path in self._own or not NEVER.isdisjoint(path.split("/")):
+        if not NEVER.isdisjoint(path.split("/")) or leads_through_link(self._base, path):
             return
-        if leads_through_link(self._base, path):
-            return
-        try:
-            status = os.lstat(os.path.join(self._base, path))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            self.left_out[path] = error.strerror or str(error)
-            return
-        if stat.S_ISDIR(status.st_mode):
-            self._below(path.rstrip("/") + "/", "", Ignored(), obeying=False)
-        else:
-            self._meet(path, status)
-
-    def _below(self, start: str, above: str, ignored: Ignored, *, obeying: bool) -> None:
-        waiting = [(start, ignored)]
+        waiting = [path]
         while waiting:
-            directory, rules = waiting.pop()
+            at = waiting.pop()
+            full = os.path.join(self._base, at)
             try:
-                with os.scandir(os.path.join(self._base, directory)) as entries:
-                    found = list(entries)
-            except OSError as error:
-                if not isinstance(error, FileNotFoundError):
-                    self.left_out[directory or "."] = error.strerror or str(error)
+                status = os.lstat(full)
+                if stat.S_ISDIR(status.st_mode):
+                    waiting += [f"{at.rstrip('/')}/{name}" for name in os.listdir(full) if name not in NEVER]
+                elif at not in self.forced and at not in self._own:
+                    self.forced.add(at)
+                    self._meet(at, status)
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            if obeying and any(entry.name == _IGNORE_FILE for entry in found):
-                rules = _with_file(rules, os.path.join(self._base, directory), above + directory)
-            for entry in found:
-                name = entry.name
-                path = directory + name
+            except OSError as error:
+                self.left_out[at] = error.strerror or str(error)
+
+    def _has_same_rules(self, directory: str, own: "os.DirEntry[str] | None") -> bool:
+        """Whether the directory's own ignore file is the one under which its files were met the last time."""
+        row = self._known.get(directory + _IGNORE_FILE)
+        if row is None or own is None:
+            return row is None and own is None
+        return row.trusted and row.key == key_of(own.stat(follow_symlinks=False))
+
+    def _sort_out(
+        self, directory: str, found: list["os.DirEntry[str]"], rules: Ignored, *, same_rules: bool
+    ) -> Iterator[str]:
+        """The directories among what was found; files are met."""
+        known, met = self._known, self.met.append
+        for entry in found:
+            name = entry.name
+            path = directory + name
+            try:
+                row = known.get(path)
+                if row is not None and same_rules and row.ruled:
+                    # It was let in under the same rules: most files of most walks end here.
+                    status = entry.stat(follow_symlinks=False)
+                    key = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                    if row.key == key and row.trusted:
+                        met(path)
+                        continue
                 if name in NEVER or path in self._own or name.startswith(UNFINISHED):
                     continue
-                try:
-                    inner = entry.is_dir(follow_symlinks=False)
-                    if obeying and (rules.matches(above + path, inner) or self._exclude.matches(path, inner)):
-                        continue
-                    if inner:
-                        waiting.append((path + "/", rules))
-                    else:
-                        self._meet(path, entry.stat(follow_symlinks=False))
-                except FileNotFoundError:
+                inner = entry.is_dir(follow_symlinks=False)
+                if rules.matches(self._above + path, inner) or self._exclude.matches(path, inner):
                     continue
-                except OSError as error:
-                    self.left_out[path] = error.strerror or str(error)
+                if inner:
+                    yield path + "/"
+                else:
+                    self._meet(path, entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.left_out[path] = error.strerror or str(error)
 
     def _meet(self, path: str, status: os.stat_result) -> None:
-        key = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         row = self._known.get(path)
-        if row is not None and row.key == key:
-            self.files[path] = row.entry
-        elif path in self.keys:
-            return
+        if row is not None and row.trusted and row.key == key_of(status):
+            self.met.append(path)
         elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
             self.fresh.append(Seen(path, status))
         else:
             self.left_out[path] = "neither a file nor a link"
-            return
-        self.keys[path] = key
 
 
 def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) -> set[str]:
@@ -146,31 +183,38 @@ def leads_through_link(base: str, path: str) -> bool:
     return False
 
 
-def _rules_above(base: str) -> tuple[str, Ignored]:
-    """Where the project lies in its repository, and the rules that hold there."""
+def _rules_above(base: str) -> tuple[str, Ignored, list[bytes]]:
+    """Where the project lies in its repository, the rules that hold there, and their text."""
     repository, below = base, ""
     while not os.path.lexists(os.path.join(repository, ".git")):
         parent = os.path.dirname(repository)
         if parent == repository:
-            return "", Ignored()
+            return "", Ignored(), []
         below = os.path.basename(repository) + "/" + below
         repository = parent
-    ignored = _with_file(Ignored(), os.path.join(repository, ".git", "info"), "", name="exclude")
+    files = [(os.path.join(repository, ".git", "info"), "", "exclude")]
     at = ""
     for part in below.split("/")[:-1]:
-        ignored = _with_file(ignored, os.path.join(repository, at), at)
+        files.append((os.path.join(repository, at), at, _IGNORE_FILE))
         at += part + "/"
-    return below, ignored
+    ignored, told = Ignored(), [below.encode("utf-8", "surrogateescape")]
+    for directory, start, name in files:
+        text = _text(os.path.join(directory, name))
+        told.append(text)
+        ignored = ignored.with_rules(Rules.parse(text, start.rstrip("/")))
+    return below, ignored, told
 
 
-def _with_file(ignored: Ignored, directory: str, base: str, *, name: str = _IGNORE_FILE) -> Ignored:
-    path = os.path.join(directory, name)
+def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:
+    return ignored.with_rules(Rules.parse(_text(os.path.join(directory, _IGNORE_FILE)), base.rstrip("/")))
+
+
+def _text(path: str) -> bytes:
+    """Nothing if there is no such file, or none that can be read: git goes without it too, and follows no link."""
     try:
         if os.path.islink(path):
-            # Git does not follow it either.
-            return ignored
+            return b""
         with open(path, "rb") as file:
-            return ignored.with_rules(Rules.parse(file.read(), base.rstrip("/")))
+            return file.read()
     except OSError:
-        # None there, or none that can be read: git goes without it too.
-        return ignored
+        return b""
