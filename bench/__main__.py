@@ -23,6 +23,7 @@ from bench.status import status
 from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
+from bench.tasks import tasks
 from bench.transition import transition
 from bench.writers import writers
 
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "checkpoint": checkpoint,
     "rollback": rollback,
     "stored": stored,
+    "tasks": tasks,
 }
 
 

@@ -19,6 +19,8 @@ LAYERS = {
     "config": 2,
     "process": 2,
     "engine": 3,
+    "finding": 1,
+    "doctor_tasks": 3.5,
     "doctor": 4,
     "hooks": 5,
     "run": 5,

@@ -16,6 +16,7 @@ from detent.config.place import STATE
 from detent.core.evolve import evolve, fingerprint
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
+from detent.doctor_tasks import check_tasks, fix_markers, fix_tasks
 from detent.documents import session as session_document
 from detent.documents.checkpoint import INDEX, INTENT
 from detent.documents.state import history_entry, mirror_violations
@@ -25,22 +26,14 @@ from detent.engine.keeper import MARKER
 from detent.engine.project import Project
 from detent.engine.publish import UNREADABLE, edited_documents
 from detent.errors import Corrupt, DetentError
+from detent.finding import ERROR, WARNING, Finding
 from detent.store.port import PROJECT, START
 
-ERROR, WARNING = "error", "warning"
 #: Where the hook counts its failures.
 HOOK_FAILURES = "hook-failures.log"
 #: Objects are hashed one by one up to this much of them; `detent checkpoint verify` hashes all.
 HASHED_BYTES = 64 * 1024 * 1024
 _LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    invariant: str
-    severity: str
-    subject: str
-    message: str
-    way_out: str
 
 
 def check(project: Project) -> list[Finding]:
@@ -57,6 +50,8 @@ def check(project: Project) -> list[Finding]:
     findings.extend(_check_markers(project, folded))
     findings.extend(_check_documents(project, folded))
     findings.extend(_check_history(project, folded))
+    for name in folded:
+        findings.extend(check_tasks(project, name))
     findings.extend(_check_checkpoints(project, folded))
     findings.extend(_check_hooks(project))
     return findings
@@ -69,9 +64,19 @@ def fix(project: Project) -> list[Finding]:
         with project.store.lock(PROJECT):
             project.store.put(MARKER + lost, b"")
     project.rebuild()
+    mend(project)
     with suppress(Corrupt):
         project.settle()
     return check(project)
+
+
+def mend(project: Project, *, dry_run: bool = False) -> list[str]:
+    """What is done about markers and tasks, in words; with `dry_run`, what would be."""
+    done = fix_markers(project, dry_run=dry_run)
+    for name in project.store.sessions():
+        with suppress(Corrupt):
+            done += fix_tasks(project, name, dry_run=dry_run)
+    return done
 
 
 def _replay(project: Project, name: str, findings: list[Finding]) -> Session:
@@ -112,7 +117,7 @@ def _check_markers(project: Project, folded: dict[str, Session]) -> Iterator[Fin
     if len(marked) > 1:
         yield _finding("I3", ", ".join(marked), "more than one session is marked active", "detent doctor --fix")
     lost = _unmarked(project)
-    if lost in folded and folded[lost].status is SessionStatus.ACTIVE:
+    if lost in folded and folded[lost].status is SessionStatus.ACTIVE and folded[lost].paused_at is None:
         message = "the state document is about it, but its marker is gone, so no session is active"
         yield _finding("I3", lost, message, "detent doctor --fix")
     for name in marked:

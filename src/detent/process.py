@@ -5,7 +5,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import IO
 
 import msgspec
 
@@ -14,6 +16,8 @@ HEAD_BYTES = 64 * 1024
 TAIL_BYTES = 256 * 1024
 _CHUNK = 64 * 1024
 _GRACE_S = 2.0
+_TICK_S = 0.1
+_MAX_LINE_BYTES = 4 * 1024
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +67,97 @@ def run(
     return Ran(exit_code=child.returncode, output=text, duration_s=time.monotonic() - started)
 
 
+class Captured(msgspec.Struct, frozen=True, kw_only=True):
+    """What a script put out, apart and byte for byte, up to a limit; `left_out` is how much of its output came behind.
+
+    `exit_code` is None if it could not be started or was ended for taking too long.
+    """
+
+    exit_code: int | None
+    output: bytes = b""
+    errors: bytes = b""
+    left_out: int = 0
+    duration_s: float = 0.0
+    problem: str | None = None
+
+
+def capture(
+    script: str,
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout_s: float,
+    max_bytes: int,
+    started: Callable[[int], object],
+    watch: Callable[[bytes], object],
+) -> Captured:
+    """Run a bash script with exactly this environment; output and errors are kept apart.
+
+    `started` is told the number of its process group. `watch` is called ten times a second with the last line that
+    came. Whatever either raises ends the group first.
+    """
+    since = time.monotonic()
+    try:
+        child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
+            ["bash", "-c", script],  # noqa: S607
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Captured(exit_code=None, problem=f"could not start bash in {cwd}: {error.strerror}")
+    problem = None
+    try:
+        output, errors = _Head(child.stdout, max_bytes), _Head(child.stderr, max_bytes)
+        started(child.pid)
+        while child.poll() is None:
+            watch(output.line or errors.line)
+            left_s = since + timeout_s - time.monotonic()
+            if left_s <= 0:
+                problem = f"ended after {timeout_s:g} s"
+                _end(child)
+                break
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=min(_TICK_S, left_s))
+    except BaseException:
+        _end(child)
+        raise
+    kept, left_out = output.close()
+    return Captured(
+        exit_code=None if problem else child.returncode,
+        output=kept,
+        errors=errors.close()[0],
+        left_out=left_out,
+        duration_s=time.monotonic() - since,
+        problem=problem,
+    )
+
+
+def born(pid: int) -> str | None:
+    """What tells a process from a later one with the same number; None if there is no such process."""
+    if os.path.isdir("/proc/self"):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        return fields[19].decode() if fields[0] != b"Z" else None
+    return run(["ps", "-o", "lstart=", "-p", str(pid)], cwd="/", timeout_s=5.0).output.strip() or None
+
+
+def end_group(leader: int) -> None:
+    """End a process group that somebody else started, kindly and then firmly."""
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(leader, kind)
+        until = time.monotonic() + _GRACE_S
+        while born(leader) is not None and time.monotonic() < until:
+            time.sleep(0.02)
+
+
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End the whole process group, kindly and then firmly."""
     for kind, patience in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, None)):
@@ -104,3 +199,32 @@ class _Output:
                 if excess > 0:
                     del self._tail[:excess]
                     self._dropped += excess
+
+
+class _Head:
+    """Reads a pipe to its end, keeping the beginning of what came and the last whole line."""
+
+    def __init__(self, pipe: IO[bytes] | None, limit: int) -> None:
+        assert pipe is not None
+        self.line = b""
+        self._pipe, self._limit = pipe, limit
+        self._kept = bytearray()
+        self._left_out = 0
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def close(self) -> tuple[bytes, int]:
+        """What was kept, and how much was not. A daemon that the script left behind may hold the pipe open."""
+        self._reader.join(timeout=_GRACE_S)
+        return bytes(self._kept), self._left_out
+
+    def _read(self) -> None:
+        begun = b""
+        with self._pipe:
+            while chunk := os.read(self._pipe.fileno(), _CHUNK):
+                room = max(0, self._limit - len(self._kept))
+                self._kept += chunk[:room]
+                self._left_out += max(0, len(chunk) - room)
+                lines = (begun + chunk).replace(b"\r", b"\n").split(b"\n")
+                begun = lines[-1][:_MAX_LINE_BYTES]
+                self.line = next((line for line in reversed(lines[:-1]) if line.strip()), self.line)[:_MAX_LINE_BYTES]

@@ -65,9 +65,9 @@ def worked(directory):
     for name, text in {".summaries/IMPL-1-summary.md": "done", ".chat/x/y.md": "said", "TODO_LIST.md": "- [ ]"}.items():
         (beside / name).parent.mkdir(parents=True, exist_ok=True)
         (beside / name).write_text(text)
-    (beside / ".task").mkdir(exist_ok=True)
-    (beside / ".task" / "näme \udcff.json").write_text("{}")
-    (beside / ".task" / ("long" * 40 + ".json")).write_text("{}")
+    (beside / ".chat").mkdir(exist_ok=True)
+    (beside / ".chat" / "näme \udcff.json").write_text("{}")
+    (beside / ".chat" / ("long" * 40 + ".json")).write_text("{}")
     (beside / "tool.sh").write_text("#!/bin/sh\n")
     (beside / "tool.sh").chmod(0o755)
     project.flush()
@@ -285,7 +285,7 @@ def test_an_imported_session_is_the_same_in_another_project(source, packed, targ
     assert check(target) == []
     assert list(target.checkpoints.objects.verify()) == []
     here, there = (Path(one.store.root, session.id) for one in (target, project))
-    assert everything(here / ".task") == everything(there / ".task")
+    assert everything(here / ".chat") == everything(there / ".chat")
     assert (here / "IMPL_PLAN.md").read_bytes() == (there / "IMPL_PLAN.md").read_bytes()
     assert (here / ".summaries/IMPL-1-summary.md").read_text() == "done"
     assert os.access(here / "tool.sh", os.X_OK)

@@ -2,13 +2,13 @@
 
 import json
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detent import doctor
 from detent.core.evolve import fingerprint
+from detent.core.session import decode_session, encode_session
 from detent.core.status import Status
 from detent.engine import behind
 from detent.engine import replica as replica_module
@@ -434,4 +434,4 @@ def test_the_fingerprint_in_the_journal_is_of_the_state_in_memory(project):
     handle.finish("done")
 
     assert list(handle.log())[-1].state == fingerprint(handle.state)
-    assert msgspec.json.decode(msgspec.json.encode(handle.state), type=type(handle.state)) == handle.state
+    assert decode_session(encode_session(handle.state)) == handle.state

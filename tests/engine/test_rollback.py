@@ -382,6 +382,27 @@ def test_ignored_files_are_never_touched(project, tmp_path):
     assert (tmp_path / "x.log").stat().st_mtime_ns == stamp
 
 
+def test_a_file_that_was_ignored_then_does_not_keep_a_directory_from_coming_back(project, tmp_path):
+    (tmp_path / ".gitignore").write_text("/fresh\n!/fresh/\n")
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "fresh/x").write_text("one")
+    handle = project.start(row("a", "b"), "try it")
+    shutil.rmtree(tmp_path / "fresh")
+    (tmp_path / ".gitignore").unlink()
+    (tmp_path / "fresh").write_text("now a file")
+    handle.finish("done")
+
+    try:
+        handle.rollback("PRE_a_v1")
+    except Invalid as refused:
+        told = refused.message
+    else:
+        told = ""
+
+    # Either is right, if it is said: the file that nobody knew of is in the way, or it makes room.
+    assert "fresh stands where" in told or texts(tmp_path, "fresh/x") == ["one"]
+
+
 def test_permissions_stay_but_for_those_to_execute(project, tmp_path):
     for name, mode in (("private", 0o600), ("script", 0o750), ("plain", 0o644)):
         (tmp_path / name).write_text("one")

@@ -186,6 +186,21 @@ def test_a_link_above_a_named_path_is_not_followed(base, take):
     assert set(captured.files) == {"real/x", "link"}
 
 
+@pytest.mark.parametrize("named", ["sub", "sub/x", ".", "nothing"])
+def test_a_file_that_is_gone_is_noticed_whatever_else_is_named(base, take, named):
+    """A path that a checkpoint has as a file may be a directory by now, whose files are met anyway."""
+    (base / "sub").mkdir()
+    (base / "sub/x").write_text("x")
+    (base / "a.txt").write_text("a")
+    time.sleep(stat_cache.RACE_NS / 1e9 + 0.02)
+    take()
+    (base / "a.txt").unlink()
+
+    assert set(take(also=[named], store=False).files) == {"sub/x"}
+    assert set(take(also=[named]).files) == {"sub/x"}
+    assert set(take().files) == {"sub/x"}
+
+
 def test_the_directories_that_are_never_taken_are_not_even_if_named(base, take):
     for name in (".git/config", ".workflow/state.json", "sub/.git/config"):
         (base / name).parent.mkdir(parents=True)

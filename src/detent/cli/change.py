@@ -30,7 +30,7 @@ def skip_verb(request: Request, phases: tuple[str, ...], *, reason: str, size: s
 
 
 @verb("complete", example="detent complete --merged-commit 1a2b3c4")
-@click.option("--force", is_flag=True, help="Even if phases are open; it is recorded.")
+@click.option("--force", is_flag=True, help="Even if phases or tasks are open; it is recorded.")
 @click.option("--merged-commit", metavar="SHA", help="The commit that the work was merged as.")
 @session_option
 @click.pass_obj
@@ -68,7 +68,7 @@ def adopt_verb(request: Request) -> None:
     beside the document, with the reasons told.
     """
     with request.changing(settled=False) as project:
-        adoptions = project.settle()
+        adoptions = project.settle(every=True)
     said = "\n".join(map(adoption_line, adoptions)) or "nothing was edited by hand"
     request.answer(lambda _: said, {"adoptions": adoptions})
 

@@ -9,31 +9,34 @@ from detent.cli.request import Request
 from detent.cli.verb import verb
 
 if TYPE_CHECKING:
-    from detent.doctor import Finding
+    from detent.finding import Finding
     from detent.views.paper import Paper
 
 
 @verb("doctor", example="detent doctor --fix")
 @click.option("--fix", "mend", is_flag=True, help="Rebuild what can be rebuilt from the journals.")
+@click.option("--dry-run", is_flag=True, help="With --fix: only say what it would do to markers and tasks.")
 @click.pass_obj
-def doctor_verb(request: Request, *, mend: bool) -> int:
+def doctor_verb(request: Request, *, mend: bool, dry_run: bool) -> int:
     """Check that journals and documents are what they should be.
 
-    The exit code is 1 if an error was found. Looking changes nothing; --fix never touches a journal.
+    The exit code is 1 if an error was found. Looking changes nothing; --fix takes nothing out of a journal.
     """
     from detent import doctor
 
-    with request.changing(settled=False) if mend else request.reading() as project:
-        found = doctor.fix(project) if mend else doctor.check(project)
+    changing = mend and not dry_run
+    with request.changing(settled=False) if changing else request.reading() as project:
+        request.notices += [f"would {line}" for line in doctor.mend(project, dry_run=True)] if mend and dry_run else []
+        found = doctor.fix(project) if changing else doctor.check(project)
         found = [*found, *_installed(project.place.root)]
     request.answer(lambda paper: _text(found, paper), {"findings": found})
-    return int(any(finding.severity == doctor.ERROR for finding in found))
+    return int(any(finding.severity == "error" for finding in found))
 
 
 def _installed(root: str) -> "list[Finding]":
     """What keeps the agents' hooks from working."""
     from detent import install
-    from detent.doctor import Finding
+    from detent.finding import Finding
 
     return [
         Finding(invariant="hooks", severity=one.severity, subject=one.subject, message=one.message, way_out=one.way_out)

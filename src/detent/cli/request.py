@@ -117,6 +117,8 @@ def local_now(project: "Project") -> datetime:
 def adoption_line(adoption: "Adoption") -> str:
     if adoption.adopted:
         return f"adopted the edit of {adoption.document}"
+    if adoption.kept is None:
+        return f"{adoption.document}: {'; '.join(adoption.reasons)}"
     reasons = "".join(f"\n  - {reason}" for reason in adoption.reasons)
     return f"the edit of {adoption.document} was not adopted and is kept as {adoption.kept}:{reasons}"
 

@@ -1,6 +1,11 @@
 """`detent status`. It does without click, so that it can be answered before click would be loaded."""
 
+from typing import TYPE_CHECKING
+
 from detent.cli.request import Request, is_active, local_now
+
+if TYPE_CHECKING:
+    from detent.core.session import Session
 
 
 def show_status(request: Request, session: str | None = None) -> None:
@@ -21,5 +26,14 @@ def show_status(request: Request, session: str | None = None) -> None:
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next one, or detent adopt, tidies up after it")
     request.answer(
-        lambda paper: status_text(state, now=now, paper=paper, active=active), session_record(state, active=active)
+        lambda paper: status_text(state, now=now, paper=paper, active=active),
+        {**session_record(state, active=active), "tasks": _task_counts(state)},
     )
+
+
+def _task_counts(state: "Session") -> dict[str, int] | None:
+    if not len(state.tasks):
+        return None
+    from detent.views.tasks import tally
+
+    return tally(state.tasks)

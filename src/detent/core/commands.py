@@ -198,6 +198,7 @@ class Rollback(_Command, frozen=True, kw_only=True):
     archive: str | None = None
     files: int = 0
     paths: tuple[str, ...] = ()
+    phase_only: bool = False
     #: Everything stands again as it did, not only what the checkpoint's phase builds on.
     undoes: str | None = None
 

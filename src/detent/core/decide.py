@@ -25,12 +25,9 @@ from detent.core.commands import (
 from detent.core.decide_checkpoint import checkpoints, decide_checkpoint
 from detent.core.decide_gate import decide_gate
 from detent.core.decide_phase import decide_import, decide_phase, decide_start
-from detent.core.decide_session import decide_session
-from detent.core.decide_task import decide_task
 from detent.core.events import EscalationRaised, Event, PhaseFailed, PhaseFinished, SessionCompleted
 from detent.core.evidence import NOTHING_KNOWN, Facts
 from detent.core.session import Session, SessionStatus
-from detent.core.task_phases import with_phases
 from detent.errors import Refused
 
 __all__ = ["decide", "decide_import", "decide_start"]
@@ -42,6 +39,8 @@ def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> 
         # Also of a session that ended: every position that it has held can be returned to.
         return decide_checkpoint(session, command, facts)
     if isinstance(command, Pause | Resume | Reopen | Archive):
+        from detent.core.decide_session import decide_session  # noqa: PLC0415 - most commands are about phases
+
         events = decide_session(session, command)
         return (*events, *checkpoints(session, events, facts))
     if session.status is not SessionStatus.ACTIVE:
@@ -54,6 +53,9 @@ def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> 
         events = decide_phase(session, command, facts)
         events = (*events, *_over_budget(session, command, events, facts))
     elif isinstance(command, WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity):
+        from detent.core.decide_task import decide_task  # noqa: PLC0415 - many sessions have no tasks
+        from detent.core.task_phases import with_phases  # noqa: PLC0415
+
         events = with_phases(session, decide_task(session, command, facts), facts)
     else:
         events = decide_gate(session, command, facts)

@@ -25,7 +25,7 @@ from detent.core.events import (
 from detent.core.evidence import Facts
 from detent.core.gate import Consensus
 from detent.core.limits import MAX_REASON, check_optional
-from detent.core.rollback import live_beside, restored, rolled_back
+from detent.core.rollback import live_beside, restored, rolled_back, tasks_rolled_back
 from detent.core.session import Session
 from detent.core.status import Status
 from detent.errors import Conflict, Refused
@@ -89,6 +89,7 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
             way_out="finish or fail it first, or use --phase-only or --paths",
         )
     safety = _of_present(session, facts, Taken.SAFETY, command.before, phase=current(session))
+    tasks = {} if command.paths else tasks_rolled_back(session, command.past)
     if command.paths:
         phases = {}
     elif command.undoes is not None:
@@ -100,11 +101,13 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
         to=target.id,
         name=target.name,
         phases=phases,
+        tasks=tasks,
         safety=safety.id,
         source=session.checkpoint,
         archive=command.archive,
         files=command.files,
         paths=command.paths,
+        phase_only=command.phase_only,
         undoes=command.undoes,
     )
     if command.paths:

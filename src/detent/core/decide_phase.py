@@ -107,7 +107,7 @@ def decide_phase(session: Session, command: PhaseCommand, facts: Facts) -> tuple
         case Skip():
             return settle(session, tuple(_skip(session, command)))
         case Complete():
-            return (_complete(session, command),)
+            return _complete(session, command, facts)
         case Cancel():
             return (SessionCancelled(reason=check_text("a reason to cancel", command.reason, MAX_REASON)),)
         case _:
@@ -234,22 +234,26 @@ def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
         yield event
 
 
-def _complete(session: Session, command: Complete) -> SessionCompleted:
+def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event, ...]:
     _check_tasks_done(session, command)
     unfinished = session.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)
+    merged = _commit_name(command.merged_commit)
+    if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.with_status(Status.IN_PROGRESS):
+        # The last phase looks at what the tasks made; saying that the session is complete is its end.
+        finished = _finish(session, Finish(phase=unfinished[0], summary="all tasks are done and looked at"), facts)
+        return finished, SessionCompleted(merged_commit=merged, forced=_open_tasks(session) > 0)
     if unfinished and not command.force:
         listed = ", ".join(f"{key} ({session.phases[key].status})" for key in unfinished)
         raise Refused(
             f"{len(unfinished)} of {len(session.active_order)} phases are not finished: {listed}",
             way_out="finish or skip them, or detent complete --force",
         )
-    return SessionCompleted(merged_commit=_commit_name(command.merged_commit), forced=bool(unfinished))
+    return (SessionCompleted(merged_commit=merged, forced=bool(unfinished) or _open_tasks(session) > 0),)
 
 
 def _check_tasks_done(session: Session, command: Complete) -> None:
     """Work that was planned and not done is said, and never marked as done."""
-    counts = session.tasks.counts
-    left = sum(counts.values()) - counts.get(TaskStatus.COMPLETED, 0)
+    left, counts = _open_tasks(session), session.tasks.counts
     if left and not command.force:
         open_ones = [task for task in session.tasks.leaves if session.tasks[task].status is not TaskStatus.COMPLETED]
         listed = ", ".join(f"{task} ({session.tasks[task].status})" for task in open_ones[:10])
@@ -258,6 +262,11 @@ def _check_tasks_done(session: Session, command: Complete) -> None:
             f"{left} of {sum(counts.values())} tasks are not done: {listed}{more}",
             way_out="finish them, or detent complete --force",
         )
+
+
+def _open_tasks(session: Session) -> int:
+    counts = session.tasks.counts if len(session.tasks) else {}
+    return sum(counts.values()) - counts.get(TaskStatus.COMPLETED, 0)
 
 
 def _check_gates(session: Session, phase: str, facts: Facts) -> None:
@@ -269,13 +278,16 @@ def _check_gates(session: Session, phase: str, facts: Facts) -> None:
 
 
 def settle(session: Session, events: tuple[Event, ...], merged_commit: str | None = None) -> tuple[Event, ...]:
-    """Adds the completion of the session when nothing is left to do or to look at after `events`."""
+    """Adds the completion of the session when nothing is left to do or to look at after `events`.
+
+    Tasks that are left hold it open: `complete` ends it, and records that they were.
+    """
     settled = {event.phase for event in events if isinstance(event, PhaseFinished | PhaseSkipped)}
     finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
     seen = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
     to_see = {*session.awaiting_review, *filter(session.is_supervised, finished)} - seen - (settled - finished)
     is_done = all(key in settled or session.phases[key].status.is_settled for key in session.workflow.order)
-    if is_done and not to_see:
+    if is_done and not to_see and not _open_tasks(session):
         return (*events, SessionCompleted(merged_commit=_commit_name(merged_commit)))
     if merged_commit is not None:
         raise Invalid("a merged commit belongs to the end of the session, and other phases are still open")

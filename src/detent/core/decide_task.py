@@ -5,7 +5,7 @@ what it waits for, who holds it, what the session needs.
 """
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -13,13 +13,14 @@ from detent.core.commands import MoveTask, RemoveTask, SetComplexity, SplitTask,
 from detent.core.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
 from detent.core.evidence import Facts
 from detent.core.limits import MAX_ERROR, MAX_REASON, check_optional, check_text, cut
+from detent.core.problem import Problem
 from detent.core.session import Session
 from detent.core.task.complexity import Complexity, check_override
 from detent.core.task.document import document_problems
 from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, check_start, next_status
 from detent.core.task.plan import Plan
-from detent.core.task.row import Row, TaskStatus, row_of
+from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.core.task.split import split
 from detent.errors import Invalid, NotFound, Refused
 
@@ -52,7 +53,7 @@ def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
     problems = [
         f"{document.get('id') if isinstance(document, dict) else at}: {problem.path}: {problem.message}"
         for at, document in enumerate(command.documents)
-        for problem in document_problems(document)
+        for problem in task_problems(document)
         if problem.severity == "error"
     ]
     if problems:
@@ -62,17 +63,32 @@ def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
         raise Invalid(f"a session may have {MAX_TASKS} tasks", way_out="start another session for the rest")
     for row in rows:
         problems += _known_problems(session, row, new=command.new)
+    known = {row.id: plan.get(row.id) for row in rows}
     grown = plan
     for row in rows:
         grown = grown.with_row(row)
     problems += [problem for row in rows for problem in _bond_problems(grown, row)]
+    problems += _circle_problems(grown, [row.id for row in rows])
     if problems:
         raise Invalid("the tasks cannot be taken as they are", list(dict.fromkeys(problems))[:100])
     reason = check_optional("a reason", command.reason, MAX_REASON)
     return tuple(
-        TaskWritten(task=row.id, document=_standing(plan, row, document), reason=reason)
+        TaskWritten(task=row.id, document=_standing(known[row.id], row, document), reason=reason)
         for row, document in zip(rows, command.documents, strict=True)
     )
+
+
+def task_problems(document: object) -> list[Problem]:
+    """Everything that is wrong with one document, its steps included."""
+    found = document_problems(document)
+    if any(problem.severity == "error" for problem in found) or not isinstance(document, dict):
+        return found
+    if not document["flow_control"].get("pre_analysis"):
+        return found
+    from detent.core.flow.reference import task_properties  # noqa: PLC0415 - most tasks have no steps
+    from detent.core.flow.step import step_problems  # noqa: PLC0415
+
+    return [*found, *step_problems(document["flow_control"], declared=task_properties(document))]
 
 
 def _known_problems(session: Session, row: Row, *, new: bool | None) -> Iterator[str]:
@@ -103,45 +119,17 @@ def _bond_problems(plan: Plan, row: Row) -> Iterator[str]:
         yield f"{row.id} is a container without parts"
     if row.status is not TaskStatus.CONTAINER and plan.children(row.id):
         yield f"{row.id} has parts and must be a container"
-    circle = _circle(plan, row.id)
+
+
+def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
+    circle = plan.circle_through(written)
     if circle:
         yield f"tasks wait for each other in a circle: {' -> '.join(circle)}"
 
 
-def _circle(plan: Plan, start: str) -> list[str]:
-    """A way from the task back to itself along what it waits for; none if there is none."""
-    came_from: dict[str, str] = {}
-    waiting = [start]
-    while waiting:
-        task = waiting.pop()
-        for need in _waits_for(plan, task):
-            if need == start:
-                path = [start, task]
-                while path[-1] != start:
-                    path.append(came_from[path[-1]])
-                return path[::-1] if task != start else [start, start]
-            if need not in came_from and need in plan:
-                came_from[need] = task
-                waiting.append(need)
-    return []
-
-
-def _waits_for(plan: Plan, task: str) -> Iterator[str]:
-    """Its own dependencies, its parent's, and for a container its parts."""
-    row = plan.get(task)
-    if row is None:
-        return
-    yield from row.depends_on
-    parent = parent_of(task)
-    if parent is not None and (above := plan.get(parent)) is not None:
-        yield from above.depends_on
-    yield from plan.children(task)
-
-
-def _standing(plan: Plan, row: Row, document: dict[str, object]) -> dict[str, object]:
+def _standing(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
     """An edit changes what is to be done, not where it stands; the way there is a command of its own."""
-    known = plan.get(row.id)
-    return document if known is None else {**document, "status": known.status.value}
+    return document if known is None else put_row(document, msgspec.structs.replace(known, version=row.version))
 
 
 def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
@@ -156,6 +144,7 @@ def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
     for child in made.children:
         grown = grown.with_row(row_of(child))
     problems = [problem for child in made.children for problem in _bond_problems(grown, row_of(child))]
+    problems += _circle_problems(grown, [own])
     if problems:
         raise Invalid(f"{own} cannot be split like this", problems)
     events.append(TaskMoved(task=own, action=Action.SPLIT, status=TaskStatus.CONTAINER))
@@ -187,6 +176,8 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
     row = plan.get(task)
     if row is None:
         raise NotFound(f"there is no task {task}", way_out="detent task list")
+    if action in (Action.START, Action.RESUME) and session.paused_at is not None:
+        raise Refused(f"session {session.id} is paused", way_out=f"detent resume {session.id}")
     if action is Action.START and row.status is TaskStatus.ACTIVE and task in facts.abandoned:
         holder = session.claims.get(task)
         gone = f"{holder.owner} is gone" if holder else "nobody holds it"
@@ -198,12 +189,16 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
         status = next_status(task, row.status, action)
     else:
         _check_fence(session, task, command.fence)
+        if action in (Action.SPLIT, Action.RESTORE):
+            raise Refused(f"{action} follows from other commands", way_out="detent task split, detent task remove")
         status = next_status(task, row.status, action)
     reason = cut(check_optional("a reason", command.reason, None), MAX_ERROR)
     if action in _NEEDS_REASON:
         check_text(_NEEDS_REASON[action], reason, None)
     claim = None
-    if status is TaskStatus.ACTIVE and command.claim is not None:
+    if action is Action.KEEP:
+        claim = msgspec.structs.replace(session.claims[task], pid=None)
+    elif status is TaskStatus.ACTIVE and command.claim is not None:
         claim = msgspec.structs.replace(command.claim, fence=session.version + 1)
     yield TaskMoved(task=task, action=action, status=status, reason=reason, summary=command.summary, claim=claim)
 

@@ -255,8 +255,12 @@ class RolledBack(_Event, frozen=True, kw_only=True, tag="rolled_back"):
     #: Digest of the list of files that were replaced or removed; none if no file was.
     archive: str | None = None
     files: int = 0
+    #: Tasks that stand elsewhere from here on.
+    tasks: dict[str, str] = {}
     #: Only these were restored; none means all that the checkpoint has.
     paths: tuple[str, ...] = ()
+    #: No file was restored, on purpose.
+    phase_only: bool = False
     #: The rollback that this one undoes.
     undoes: str | None = None
 

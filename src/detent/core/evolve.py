@@ -52,7 +52,7 @@ from detent.core.events import (
     VoteCast,
 )
 from detent.core.evidence import Delegated, GateState
-from detent.core.evolve_task import task_applied
+from detent.core.evolve_task import task_applied, with_statuses
 from detent.core.gate_state import gate_after
 from detent.core.phase_state import PhaseState, Tokens
 from detent.core.session import Escalation, LastRollback, Note, Session, SessionStatus
@@ -156,7 +156,7 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
         case CheckpointTaken():
             return _checkpoint_taken(session, event)
         case RolledBack():
-            return _rolled_back(session, event)
+            return _rolled_back(session, event, version)
         case DocumentAdopted() | TailDropped():
             return session
         case _:
@@ -173,16 +173,18 @@ def _checkpoint_taken(session: Session, event: CheckpointTaken) -> Session:
     return with_state(session, event.phase, post=max(state.post, event.attempt))
 
 
-def _rolled_back(session: Session, event: RolledBack) -> Session:
+def _rolled_back(session: Session, event: RolledBack, version: int) -> Session:
     """Whatever waited for a decision about a phase that stands otherwise now is decided by that."""
     unknown = [key for key in event.phases if key not in session.phases]
     if unknown:
         raise Corrupt(f"a rollback names {', '.join(unknown)}, which the workflow does not have")
+    if event.tasks:
+        session = with_statuses(session, event.tasks, version)
     return msgspec.structs.replace(
         session,
         phases={**session.phases, **event.phases},
         escalations=tuple(one for one in session.escalations if one.phase not in event.phases),
-        rollback=LastRollback(id=event.id, safety=event.safety),
+        rollback=LastRollback(id=event.id, safety=event.safety, paths=event.paths, phase_only=event.phase_only),
         **(_GOING_ON if event.phases else {}),
     )
 

@@ -23,7 +23,8 @@ def task_applied(session: Session, event: TaskEvent, version: int) -> Session:
         match event:
             case TaskWritten():
                 before = session.tasks.get(event.task)
-                row = msgspec.structs.replace(row_of(event.document), body=_digest(event.document), changed=version)
+                body = _digest(event.document)
+                row = msgspec.structs.replace(row_of(event.document), body=body, changed=version, written=version)
                 if canonical(event.task) != row.id:
                     raise Corrupt(f"an event about {event.task} holds the document of {row.id}")
                 return _with_row(session, before, row)
@@ -55,6 +56,16 @@ def _moved(session: Session, event: TaskMoved, version: int) -> Session:
     if event.claim is not None:
         claims[event.task] = event.claim
     return msgspec.structs.replace(_with_row(session, before, row), claims=claims)
+
+
+def with_statuses(session: Session, statuses: dict[str, str], version: int) -> Session:
+    """Tasks that stand elsewhere after a rollback; nobody holds them."""
+    for task, status in statuses.items():
+        before = session.tasks[task]
+        row = msgspec.structs.replace(before, status=TaskStatus(status), reason=None, changed=version)
+        session = _with_row(session, before, row)
+    claims = {task: claim for task, claim in session.claims.items() if task not in statuses}
+    return msgspec.structs.replace(session, claims=claims)
 
 
 def _with_row(session: Session, before: Row | None, row: Row) -> Session:

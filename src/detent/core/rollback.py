@@ -5,6 +5,7 @@ import msgspec
 from detent.core.phase_state import PhaseState
 from detent.core.session import Session
 from detent.core.status import Status
+from detent.core.task.row import TaskStatus
 
 
 def lineage(session: Session, phase: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -49,6 +50,24 @@ def restored(now: Session, past: Session, version: int) -> dict[str, PhaseState]
         after = _continued(present, past.phases[key], version)
         if after != present:
             found[key] = after
+    return found
+
+
+def tasks_rolled_back(now: Session, past: Session) -> dict[str, str]:
+    """Tasks whose work was undone with the files: they stand as they did. What is to be done in them stays as it is.
+
+    Nobody goes on with a task that was in progress then; it is open again.
+    """
+    if now.tasks_sum == past.tasks_sum:
+        return {}
+    found: dict[str, str] = {}
+    for row in now.tasks:
+        then = past.tasks.get(row.id)
+        if then is None or then.status is row.status or TaskStatus.CONTAINER in (then.status, row.status):
+            continue
+        status = TaskStatus.PENDING if then.status is TaskStatus.ACTIVE else then.status
+        if status is not row.status:
+            found[row.id] = status.value
     return found
 
 

@@ -49,6 +49,8 @@ class LastRollback(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     safety: str
+    paths: tuple[str, ...] = ()
+    phase_only: bool = False
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -164,7 +166,7 @@ def encode_session(session: Session) -> bytes:
     return _encode(session)
 
 
-def decode_session(data: bytes) -> Session:
+def decode_session(data: bytes | msgspec.Raw) -> Session:
     return _decode(data)
 
 

@@ -11,7 +11,7 @@ Other workflows have phases of their own, which tasks do not move.
 
 from detent.core.commands import Begin, Command, Finish, Redo
 from detent.core.decide_phase import decide_phase
-from detent.core.events import Event, TaskMoved
+from detent.core.events import Event, TaskMoved, TaskRemoved
 from detent.core.evidence import Facts
 from detent.core.evolve import apply
 from detent.core.session import Session
@@ -29,12 +29,13 @@ def follows_tasks(session: Session) -> bool:
 
 def with_phases(session: Session, events: tuple[Event, ...], facts: Facts) -> tuple[Event, ...]:
     """The events, with those of the phases that follow from them."""
-    moves = [event for event in events if isinstance(event, TaskMoved)]
-    if not moves or not follows_tasks(session):
+    if not follows_tasks(session):
         return events
+    moves = [event for event in events if isinstance(event, TaskMoved)]
     if any(move.status == TaskStatus.ACTIVE for move in moves):
         return (*_towards_implement(session, facts), *events)
-    if any(move.action == Action.DONE for move in moves):
+    fewer = any(isinstance(event, TaskRemoved) for event in events)
+    if fewer or any(move.action == Action.DONE for move in moves):
         return (*events, *_towards_review(_after(session, events, facts), facts))
     return events
 

@@ -40,6 +40,11 @@ def is_untouched(document: object) -> bool:
     return bool(document[STAMP].get("sum") == _sum(plain(document)))
 
 
+def is_of(document: dict[str, Any], row: Row) -> bool:
+    """Whether the document is Detent's own, of this task, and not older than the last change of what it asks for."""
+    return is_untouched(document) and document.get("id") == row.id and (written_at(document) or 0) >= row.written
+
+
 def written_at(document: dict[str, Any]) -> int | None:
     """The journal version at which the file was written, if it says one."""
     stamp = document.get(STAMP)

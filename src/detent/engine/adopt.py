@@ -1,13 +1,12 @@
 """Turning a document that was edited by hand into events, or setting the edit aside with every reason."""
 
-from itertools import count
-
 import msgspec
 
 from detent.core.events import DocumentAdopted, Event
 from detent.core.evidence import Facts
 from detent.core.session import Session, SessionStatus
 from detent.documents.state.edits import understand
+from detent.engine.aside import set_aside
 from detent.engine.publish import UNREADABLE, digest
 from detent.engine.replica import Replica
 from detent.errors import Refused
@@ -45,17 +44,6 @@ def adopt(store: Store, replica: Replica, name: str, *, by: str, facts: Facts) -
             return Adoption(document=name, adopted=True)
         return Adoption(document=name, adopted=False, reasons=tuple(reasons), kept=set_aside(store, name))
     return Adoption(document=name, adopted=True)
-
-
-def set_aside(store: Store, name: str) -> str:
-    """Keep the document's text under another name, which is returned. The caller holds PROJECT."""
-    text = store.get(name) or b""
-    taken = store.names(f"{name}.rejected-")
-    kept = next((other for other in taken if store.get(other) == text), None)
-    if kept is None:
-        kept = next(free for number in count(1) if (free := f"{name}.rejected-{number}") not in taken)
-        store.put(kept, text)
-    return kept
 
 
 def _read_edit(session: Session, name: str, text: bytes, facts: Facts) -> tuple[tuple[Event, ...], list[str]]:

@@ -22,7 +22,8 @@ from detent.core.task.id import canonical
 from detent.core.task.lifecycle import Action, action_for
 from detent.core.task.row import TaskStatus, put_row, row_of
 from detent.documents import task as task_document
-from detent.engine.adopt import Adoption, set_aside
+from detent.engine.adopt import Adoption
+from detent.engine.aside import set_aside
 from detent.engine.publish import UNREADABLE, digest
 from detent.engine.task_files import TaskFiles
 from detent.errors import DetentError, Refused
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 #: With more tasks than this, only `adopt` and `doctor` look at every file.
 MAX_WATCHED = 5_000
-#: Times of files are compared with this much doubt.
-_TICK_NS = 20_000_000
 
 
 class TaskAdoption:
@@ -43,8 +42,7 @@ class TaskAdoption:
         self._project = project
         self._session = session
         self._replica = project.replica(session)
-        self._files = TaskFiles(project.store, self._replica)
-        self._folder = os.path.join(project.place.state, session, task_document.FOLDER)
+        self._files = TaskFiles(project.store, self._replica, project.place.state)
 
     def settle(self, *, every: bool = False) -> list[Adoption]:
         """Adopt or refuse what was edited; `every` also looks at files that do not look changed."""
@@ -52,7 +50,7 @@ class TaskAdoption:
             known = frozenset(session.tasks.ids) if len(session.tasks) <= MAX_WATCHED or every else None
         if known is None:
             return []
-        found = self._suspects(known, every=every)
+        found = self._files.suspects(every=every)
         adoptions = [adoption for stem in found if (adoption := self._settle(stem)) is not None]
         present = set(self._stems())
         for task in sorted(known - present):
@@ -73,38 +71,21 @@ class TaskAdoption:
         """Files that hold something Detent did not write."""
         with self._replica.reading() as session:
             known = frozenset(session.tasks.ids)
-        found = self._suspects(known, every=True)
+        found = self._files.suspects(every=True)
         return [task_document.name_of(self._session, stem) for stem in found if not self._is_own(stem, known)]
-
-    def _suspects(self, known: frozenset[str], *, every: bool) -> list[str]:
-        """Files that are new, or were changed after Detent last wrote; the others are as they were."""
-        try:
-            last = os.stat(os.path.join(self._folder, ".published.json")).st_mtime_ns - _TICK_NS
-        except FileNotFoundError:
-            last = 0
-        found = []
-        try:
-            with os.scandir(self._folder) as entries:
-                for entry in entries:
-                    if not entry.name.endswith(".json") or entry.name.startswith("."):
-                        continue
-                    stem = entry.name.removesuffix(".json")
-                    if every or stem not in known or entry.stat().st_mtime_ns >= last:
-                        found.append(stem)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(found)
 
     def _stems(self) -> list[str]:
         try:
-            names = os.listdir(self._folder)
+            names = os.listdir(self._files.folder)
         except (FileNotFoundError, NotADirectoryError):
             return []
         return [name.removesuffix(".json") for name in names if name.endswith(".json") and not name.startswith(".")]
 
     def _is_own(self, stem: str, known: frozenset[str]) -> bool:
         data = self._project.store.get(task_document.name_of(self._session, stem))
-        return stem in known and data is not None and task_document.is_untouched(_decoded(data))
+        found = _decoded(data) if data is not None else None
+        mine = isinstance(found, dict) and task_document.is_untouched(found) and found.get("id") == stem
+        return mine and stem in known
 
     def _settle(self, stem: str) -> Adoption | None:
         name = task_document.name_of(self._session, stem)
@@ -113,14 +94,26 @@ class TaskAdoption:
             return None
         document = _decoded(data)
         with self._replica.reading() as session:
-            known = stem in session.tasks
-        if known and task_document.is_untouched(document):
+            row = session.tasks.get(stem)
+        known = row is not None
+        if row is not None and task_document.is_untouched(document) and document["id"] == stem:
+            if not task_document.is_of(document, row) or (task_document.written_at(document) or 0) < row.changed:
+                # An older file of Detent's own was put back: nobody wrote anything.
+                self._files.rewrite(stem)
             return None
         reasons = _problems(document, stem)
+        if not reasons and stem != canonical(stem):
+            if self._has(canonical(stem)):
+                reasons = [f"there is already a task {canonical(stem)}, which is the same number"]
+            else:
+                document = {**document, "id": canonical(stem)}
         if not reasons:
             reasons = self._adopt(stem, name, data, document)
         if not reasons:
             self._files.rewrite(canonical(stem))
+            if stem != canonical(stem):
+                # What it said is in the journal, and in the file that has the number's own form.
+                self._project.store.delete(name)
             return Adoption(document=name, adopted=True)
         kept = set_aside(self._project.store, name)
         if known:
@@ -183,6 +176,11 @@ def _commands(
     if row is None or mine is None:
         return [WriteTasks(documents=(body,), new=True, reason="written by hand")]
     wanted = TaskStatus(body["status"])
+    if wanted is not row.status and TaskStatus.CONTAINER in (wanted, row.status):
+        raise Refused(
+            f"{task} is {row.status}; a container comes and goes with its parts",
+            way_out="detent task split, detent task remove",
+        )
     same_status = put_row({**body, "status": row.status.value}, row)
     commands: list[Command] = []
     if same_status != mine or row_of(body).depends_on != row.depends_on:

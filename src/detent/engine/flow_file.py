@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 FOLDER = ".process/flow"
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
-MAX_ERRORS_BYTES = 1024 * 1024
 #: Not to be able to write how far it is would make a step run twice: wait longer than usual.
 WAIT_S = 60.0
 _MIN_SECRET = 4
@@ -179,6 +178,11 @@ class FlowFiles:
     def keep_errors(self, number: int, step: str, errors: bytes) -> None:
         if errors:
             self.write(_ending(number, step, "err"), self._mask.raw(errors))
+
+    def keep_failed(self, number: int, step: str, output: bytes) -> None:
+        """What an attempt put out that did not pass; it is nobody's value."""
+        if output:
+            self.write(_ending(number, step, "failed"), self._mask.raw(output))
 
     def values(self, run: FlowRun, steps: Iterable[Step]) -> dict[str, str]:
         """What the finished steps put out, by name, as it was kept."""

@@ -13,13 +13,11 @@ from detent.core.flow.progress import Outcome, output_text
 from detent.core.flow.reference import task_properties
 from detent.core.flow.scope import Scope, SessionFacts, render_text
 from detent.core.flow.step import DEFAULT_TIMEOUT_S, Step, step_problems
-from detent.core.limits import cut
 from detent.engine.flow_file import MAX_OUTPUT_BYTES
 from detent.errors import DetentError, Invalid, Refused
 
 #: Of a name that only a later step puts out its own strategy decides, when its turn has come.
 _DECIDED_LATER = "produced_later"
-_MAX_REASON = 500
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +97,7 @@ def attempt(
         expanded = ready(given, step, values)
         env = {**os.environ, **task_environment(given.document, given.session), **expanded.env}
     except DetentError as error:
-        return Attempt(outcome=Outcome(passed=False, reason=cut(error.message, _MAX_REASON)))
+        return Attempt(outcome=Outcome(passed=False, reason=error.message))
     cwd = given.cwd(step)
     ran = process.capture(
         expanded.command,
@@ -123,15 +121,14 @@ def attempt(
         passed=judged.passed,
         exit_code=ran.exit_code,
         duration_s=round(ran.duration_s, 3),
-        reason=cut(reason, _MAX_REASON),
+        reason=reason,
     )
     mark = f"\n[… {ran.left_out} more bytes were left out by detent]\n".encode() if ran.left_out else b""
     return Attempt(outcome=outcome, output=ran.output + mark, errors=ran.errors)
 
 
 def _last_line(errors: bytes) -> str:
-    lines = errors[-4096:].decode("utf-8", "replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return errors.rstrip().rpartition(b"\n")[2].decode("utf-8", "replace").strip()
 
 
 def _rendered(value: Any, scope: Scope) -> Any:
@@ -140,5 +137,3 @@ def _rendered(value: Any, scope: Scope) -> Any:
     if isinstance(value, dict):
         return {key: _rendered(each, scope) for key, each in value.items()}
     return [_rendered(each, scope) for each in value] if isinstance(value, list) else value
-
-

@@ -120,7 +120,7 @@ class SessionHandle(Returnable):
             tools=tuple(tools),
             merged_commit=merged_commit,
         )
-        return self._outcome(command, warnings)
+        return self.carry_out(command, warnings)
 
     def fail(
         self,
@@ -135,19 +135,19 @@ class SessionHandle(Returnable):
         """End an attempt that did not succeed; `redo` begins the next one."""
         paths = tuple(self._inside(path) for path in artifacts)
         used = tuple(tools)
-        return self._outcome(
+        return self.carry_out(
             Fail(token=_token(token), phase=phase, error=error, artifacts=paths, tokens=tokens, tools=used)
         )
 
     def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
         """Leave phases out: those named, or those that a size of the workflow leaves out."""
-        return self._outcome(Skip(phases=phases, size=size, reason=reason))
+        return self.carry_out(Skip(phases=phases, size=size, reason=reason))
 
     def complete(self, *, force: bool = False, merged_commit: str | None = None) -> Outcome:
-        return self._outcome(Complete(force=force, merged_commit=merged_commit))
+        return self.carry_out(Complete(force=force, merged_commit=merged_commit))
 
     def cancel(self, reason: str) -> Outcome:
-        return self._outcome(Cancel(reason=reason))
+        return self.carry_out(Cancel(reason=reason))
 
     def attempt(self, phase: str | None = None, *, agent: str | None = None) -> AbstractContextManager[Attempt]:
         """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
@@ -166,14 +166,14 @@ class SessionHandle(Returnable):
         session = self.state
         key = live_phase(session, phase)
         receipt = self._checks.run(session, key, find_gate(session, key, gate), command)
-        return self._outcome(CheckGate(phase=key, gate=gate, receipt=receipt))
+        return self.carry_out(CheckGate(phase=key, gate=gate, receipt=receipt))
 
     def observe_tests(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
         """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
         for gate in self.state.workflow.by_key[phase].gates if self.state.gates_apply else ():
             if isinstance(gate, Tests) and not gate.protected and gate.command is None:
                 receipt = self._checks.observed(gate, command, output, exit_code)
-                return self._outcome(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
+                return self.carry_out(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
         return None
 
     def report_gate(self, gate: str, *, compliant: bool, note: str = "", phase: str | None = None) -> Outcome:
@@ -185,11 +185,11 @@ class SessionHandle(Returnable):
         if declared.checks:
             raise Refused(f"commands decide articles of {gate}", way_out=f"detent gate run {gate}")
         receipt = self._checks.reported(compliant=compliant, note=note)
-        return self._outcome(CheckGate(phase=key, gate=gate, receipt=receipt))
+        return self.carry_out(CheckGate(phase=key, gate=gate, receipt=receipt))
 
     def answer(self, *, choice: str | None = None, gate: str | None = None, phase: str | None = None) -> Outcome:
         """Record that a person answered a question of the phase, and what it chose."""
-        return self._outcome(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
+        return self.carry_out(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
 
     def approve(
         self,
@@ -203,23 +203,23 @@ class SessionHandle(Returnable):
         """Vote at a gate that asks for votes, or open another one by hand."""
         voter = who or self._project.actor
         key = live_phase(self.state, phase)
-        return self._outcome(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
+        return self.carry_out(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
 
     def launched(self, phase: str, agent: str, agent_id: str) -> Outcome:
-        return self._outcome(Launch(phase=phase, agent=agent, agent_id=agent_id))
+        return self.carry_out(Launch(phase=phase, agent=agent, agent_id=agent_id))
 
     def landed(self, agent_id: str, *, succeeded: bool) -> Outcome:
-        return self._outcome(Land(agent_id=agent_id, succeeded=succeeded))
+        return self.carry_out(Land(agent_id=agent_id, succeeded=succeeded))
 
     # People
 
     def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
         """Hold the session until a person decides."""
-        return self._outcome(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
+        return self.carry_out(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
 
     def resolve(self, action: str, reason: str = "") -> Outcome:
         """Decide what the open escalations ask: retry, skip or cancel."""
-        return self._outcome(Resolve(action=action, reason=reason))
+        return self.carry_out(Resolve(action=action, reason=reason))
 
     def release(self, reason: str, *, phase: str | None = None) -> Outcome:
         """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""
@@ -230,14 +230,14 @@ class SessionHandle(Returnable):
         for key in live:
             for judged in self.judgements(key)[key]:
                 if judged.verdict is not Verdict.PASS:
-                    outcome = self._outcome(Override(phase=key, gate=judged.gate, reason=reason))
+                    outcome = self.carry_out(Override(phase=key, gate=judged.gate, reason=reason))
         if outcome is None:
             raise Refused("no gate of a phase in progress is closed", way_out="detent why")
         return outcome
 
     def review(self, decision: str, *, phase: str | None = None, note: str = "") -> Outcome:
         """A person's word on a finished phase: continue, review or redo."""
-        return self._outcome(Review(phase=phase, decision=decision, note=note))
+        return self.carry_out(Review(phase=phase, decision=decision, note=note))
 
     def why(self) -> tuple[Obstacle, ...]:
         """What stands between this session and its next step."""
@@ -262,10 +262,6 @@ class SessionHandle(Returnable):
 
         return Tasks(self._project, self)
 
-    def carry_out(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
-        """Decide the command and commit what it makes happen."""
-        return self._outcome(command, warnings)
-
     def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
         """The same for a command that is chosen under the lock, so that no two choose the same."""
         commit, session = self._commit(choose(self.state), choose)
@@ -279,7 +275,12 @@ class SessionHandle(Returnable):
         there = frozenset(path for path in expected_paths(session, phase) if self._exists(path))
         return handover(session, phase, now=self._project.clock(), exists=there)
 
-    def _commit(self, command: Command, choose: Callable[[Session], Command] | None = None) -> "Committed":
+    def _commit(
+        self,
+        command: Command,
+        choose: Callable[[Session], Command] | None = None,
+        then: Callable[[], object] | None = None,
+    ) -> "Committed":
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
         facts = self._with_tree(command, self._facts(command))
@@ -287,7 +288,10 @@ class SessionHandle(Returnable):
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
                 self._project.checkpoints.check_current(epoch)
-            return decide(session, choose(session) if choose else command, facts)
+            events = decide(session, choose(session) if choose else command, facts)
+            if then is not None:
+                then()
+            return events
 
         committed = self._replica.commit(decided, by=self._project.actor, now=facts.now)
         self._project.touched(self.id)
@@ -346,8 +350,11 @@ class SessionHandle(Returnable):
     def _now(self) -> datetime:
         return self._project.clock()
 
-    def _outcome(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
-        commit, session = self._commit(command)
+    def carry_out(
+        self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
+    ) -> Outcome:
+        """Decide the command and commit what it makes happen; `then` is done right before the commit, if it comes."""
+        commit, session = self._commit(command, then=then)
         near: tuple[str, ...] = ()
         if session.options.budget is not None and isinstance(command, Finish | Fail | CheckGate):
             near = _near_limits(session, commit)

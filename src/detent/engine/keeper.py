@@ -1,5 +1,6 @@
 """Markers, documents and history of a project, kept in step with its journals."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -10,10 +11,11 @@ from detent.core.session import Session, SessionStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
 from detent.engine import history
-from detent.engine.adopt import STATE_DOCUMENT, set_aside
+from detent.engine.adopt import STATE_DOCUMENT
+from detent.engine.aside import set_aside
 from detent.engine.checkpoint_files import forget_index, publish_checkpoints
 from detent.engine.mirror import mirror
-from detent.engine.publish import encode, witness
+from detent.engine.publish import decoded, encode, witness
 from detent.engine.publish import publish as write_documents
 from detent.engine.replica import Replica
 from detent.engine.task_files import TaskFiles
@@ -47,7 +49,11 @@ class Keeper:
         alive = [session for session in marked if session in known]
         if len(alive) < 2:
             return alive[0] if alive else None
-        return max(alive, key=self.rank)
+        counted = max(alive, key=self.rank)
+        # What a person put there after Detent's own counts; without a person, the highest count does.
+        by_hand = [name for name in alive if not (self._store.get(MARKER + name) or b"").isdigit()]
+        latest = max(by_hand, key=self._made_ns, default=None)
+        return latest if latest is not None and self._made_ns(latest) > self._made_ns(counted) else counted
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """What the documents of `sessions` should hold; the state document is of the active one."""
@@ -56,12 +62,27 @@ class Keeper:
             f"{name}/{session_document.NAME}": encode(session_document.write(session, active=name == active))
             for name, session in sessions.items()
         }
+        idle = self._idle(active, sessions)
+        if idle is not None:
+            contents[STATE_DOCUMENT] = idle
         if active is not None and active in sessions:
             past = history.read_history(self._store)
             end = self.replica(active).end
             document = state_document.write(sessions[active], workflow_history=past, journal=(end.offset, end.sum))
             contents[STATE_DOCUMENT] = encode(document)
         return contents
+
+    def _idle(self, active: str | None, sessions: Mapping[str, Session]) -> bytes | None:
+        """The state document while no session is active, if it still shows one of `sessions` that was put aside."""
+        if active is not None:
+            return None
+        found = decoded(self._store.get(STATE_DOCUMENT))
+        flow = found.get("active_workflow") if isinstance(found, dict) else None
+        name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
+        if name not in sessions or sessions[name].paused_at is None:
+            return None
+        past = history.read_history(self._store)
+        return encode(state_document.write(sessions[name], workflow_history=past, idle=True))
 
     def publish(self, name: str, *, overwrite: bool = False) -> None:
         """Bring the session's documents up to date. The marker of a session that ended or is not the active one goes
@@ -95,7 +116,7 @@ class Keeper:
             self.publish(str(active))
 
     def _publish_tasks(self, replica: Replica) -> None:
-        edited, kept = TaskFiles(self._store, replica).publish()
+        edited, kept = TaskFiles(self._store, replica, self._place.state).publish()
         if edited:
             self.notices.append(f"{', '.join(edited[:5])} was edited by hand; the next command adopts it")
         self.notices.extend(f"{view} is generated; what was written there is kept as {view}.bak" for view in kept)
@@ -127,10 +148,19 @@ class Keeper:
         for session in sessions:
             self.publish(session.id)
 
-    def rank(self, name: str) -> tuple[int, datetime, str]:
-        """A marker counts more than those it takes over from; markers that people made go by the last commit."""
+    def rank(self, name: str) -> tuple[int, int, datetime, str]:
+        """A marker counts more than those it takes over from; an empty one was made by a person, who may be later."""
         count = self._store.get(MARKER + name) or b""
-        return int(count) if count.isdigit() else 0, self.replica(name).session().notes[-1].timestamp, name
+        number = int(count) if count.isdigit() else 0
+        touched = self._made_ns(name) if not count.isdigit() else 0
+        last = self.replica(name).session().notes[-1].timestamp
+        return number, touched, last, name
+
+    def _made_ns(self, name: str) -> int:
+        try:
+            return os.stat(os.path.join(self._place.state, MARKER + name)).st_mtime_ns
+        except OSError:
+            return 0
 
     def _damaged_history(self) -> bool:
         try:

@@ -15,8 +15,8 @@ from detent.config.catalogue import Catalogue
 from detent.config.place import Place
 from detent.config.settings import Settings
 from detent.core.checkpoint import checkpoint_id
-from detent.core.commands import Start
-from detent.core.decide import decide_import, decide_start
+from detent.core.commands import Pause, Start
+from detent.core.decide import decide, decide_import, decide_start
 from detent.core.decide_phase import first_phase
 from detent.core.events import Commit, Discovery, Event
 from detent.core.evidence import Facts
@@ -25,8 +25,9 @@ from detent.core.gate import Tests
 from detent.core.graph import Workflow, problems
 from detent.core.limits import MAX_NAME, check_task, check_text
 from detent.core.manifest import Manifest
-from detent.core.session import Session
+from detent.core.session import Session, SessionStatus
 from detent.core.slug import check_session_id, slugify
+from detent.core.task.row import TaskStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
 from detent.documents.checkpoint import INTENT
@@ -38,7 +39,7 @@ from detent.engine.behind import Behind
 from detent.engine.handle import SessionHandle
 from detent.engine.keeper import MARKER, Keeper
 from detent.engine.opening import new_id, next_number, state_version
-from detent.engine.publish import edited_documents
+from detent.engine.publish import decoded, edited_documents
 from detent.engine.replica import Replica
 from detent.errors import Invalid, NotFound, StoreFailed
 from detent.store.files import FileStore
@@ -243,16 +244,20 @@ class Project:
         with self.store.lock(PROJECT):
             self._keeper.rebuild()
 
-    def settle(self) -> list[Adoption]:
-        """Adopt what was edited by hand and finish what an interrupted command left undone."""
+    def settle(self, *, every: bool = False) -> list[Adoption]:
+        """Adopt what was edited by hand and finish what an interrupted command left undone.
+
+        `every` also looks at task files that do not look changed, however many there are.
+        """
         with self.store.lock(PROJECT):
             if self.store.get(INTENT) is not None:
                 self.notices.extend(filter(None, [self.rollbacks.recover()]))
             active = self._keeper.clear_markers()
+            self._settle_switch(active)
             if active is None:
                 return []
             replica = self.replica(active)
-            tasks = self._settle_tasks(active)
+            tasks = self._settle_tasks(active, every=every)
             adoptions = [
                 adopt(self.store, replica, name, by=self.actor, facts=self._edit_facts(active))
                 for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
@@ -260,7 +265,16 @@ class Project:
             self._publish_if_possible(active, overwrite=bool(adoptions))
         return [*tasks, *adoptions]
 
-    def _settle_tasks(self, name: str, *, every: bool = False) -> list[Adoption]:
+    def _settle_switch(self, active: str | None) -> None:
+        """A marker that was moved by hand: the session that the state document is still about is put aside."""
+        found = decoded(self.store.get(STATE_DOCUMENT))
+        flow = found.get("active_workflow") if isinstance(found, dict) else None
+        name = flow.get("session_id") if isinstance(flow, dict) else None
+        if active is not None and name != active and name in self.store.sessions():
+            self._put_aside(str(name), active)
+            self._keeper.publish(str(name))
+
+    def _settle_tasks(self, name: str, *, every: bool) -> list[Adoption]:
         if not self.replica(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
             return []
         from detent.engine.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
@@ -340,14 +354,25 @@ class Project:
         after = evolve(None, commit)
         # A marker without its session counts for nothing, and of two the higher one counts: creating is the commit.
         active = self.active()
-        self.store.put(MARKER + session, b"%d" % (self._keeper.rank(active)[0] + 1) if active else b"")
+        self.store.put(MARKER + session, b"%d" % (self._keeper.rank(active)[0] + 1 if active else 1))
         try:
             self.store.create(session, msgspec.structs.replace(commit, state=fingerprint(after)))
         except BaseException:
             with suppress(StoreFailed):
                 self.store.delete(MARKER + session)
             raise
+        if active is not None:
+            self._put_aside(active, session)
         self._publish_if_possible(session)
+
+    def _put_aside(self, name: str, for_session: str) -> None:
+        """Nobody works on the tasks of a session that is not the active one."""
+        replica = self.replica(name)
+        with replica.reading() as before:
+            is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))
+        if is_open:
+            command, facts = Pause(reason=f"{for_session} took its place"), Facts(now=self.clock())
+            replica.commit(lambda session: decide(session, command, facts), by=self.actor, now=facts.now)
 
 
 def _checked(workflow: Workflow) -> Workflow:

@@ -27,6 +27,14 @@ def encode(document: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
+def decoded(data: bytes | None) -> object:
+    """The JSON value; None for nothing, and for what is no JSON."""
+    try:
+        return msgspec.json.decode(data) if data is not None else None
+    except UNREADABLE:
+        return None
+
+
 def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = False) -> list[str]:
     """Bring the documents up to date; those edited by hand are left alone and returned. The caller holds PROJECT."""
     edited: list[str] = []

@@ -13,13 +13,17 @@ import msgspec
 from detent import __version__
 from detent.core.events import CheckpointTaken, Commit, Event, TailDropped
 from detent.core.evolve import evolve, fingerprint
-from detent.core.session import Session, decode_session, encode_session
+from detent.core.session import NO_TASKS, Session, decode_session, encode_session
+from detent.core.task.plan import Plan
+from detent.core.task.row import Row
 from detent.engine.publish import UNREADABLE
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
 
 #: A snapshot is worth its writing when this many commits would otherwise be read again.
 SNAPSHOT_EVERY = 500
+#: Or when so much of the journal would.
+SNAPSHOT_BYTES = 1024 * 1024
 #: Commits with checkpoints that are remembered until their documents are written.
 _REMEMBERED = 2 * SNAPSHOT_EVERY
 
@@ -31,9 +35,12 @@ class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     cursor: Cursor
     digest: str
     session: msgspec.Raw
+    #: Apart from the session, because they are decoded as rows in one go.
+    tasks: msgspec.Raw
 
 
 _decode_snapshot = msgspec.json.Decoder(_Snapshot).decode
+_decode_rows = msgspec.json.Decoder(list[Row]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -59,7 +66,7 @@ class Replica:
         self._session: Session | None = None
         self._cursor: Cursor = START
         self._torn = 0
-        self._snapshot_version = 0
+        self._snapshot_version = self._snapshot_offset = self._snapshot_bytes = 0
         self._taken: deque[Taking] = deque(maxlen=_REMEMBERED)
         #: All commits with checkpoints behind this version are in `_taken`.
         self._remembers_from = 0
@@ -79,6 +86,10 @@ class Replica:
         """The session while nobody in this process changes it: tasks can only be looked at by one at a time."""
         with self._mutex:
             yield self._catch_up()
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._session is not None
 
     def has_tasks(self) -> bool:
         with self.reading() as session:
@@ -121,17 +132,28 @@ class Replica:
     def save_snapshot(self) -> None:
         """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""
         with self._mutex:
-            if self._session is None or self._cursor.version - self._snapshot_version < SNAPSHOT_EVERY:
+            if self._session is None or not self._is_snapshot_due():
                 return
-            folded = encode_session(self._session)
+            folded = encode_session(msgspec.structs.replace(self._session, tasks=NO_TASKS))
+            tasks = _encode(list(self._session.tasks))
             snapshot = _Snapshot(
                 written_by=__version__,
                 cursor=self._cursor,
-                digest=hashlib.sha256(folded).hexdigest(),
+                digest=_digest(folded, tasks),
                 session=msgspec.Raw(folded),
+                tasks=msgspec.Raw(tasks),
             )
-            self._store.put(self._snapshot_name, _encode(snapshot))
-            self._snapshot_version = self._cursor.version
+            data = _encode(snapshot)
+            self._store.put(self._snapshot_name, data)
+            self._snapshot_version, self._snapshot_offset = self._cursor.version, self._cursor.offset
+            self._snapshot_bytes = len(data)
+
+    def _is_snapshot_due(self) -> bool:
+        """Many commits, or a few large ones; but not so often that writing snapshots costs more than reading."""
+        grown = self._cursor.offset - self._snapshot_offset
+        if grown > max(SNAPSHOT_BYTES, self._snapshot_bytes // 4):
+            return True
+        return self._cursor.version - self._snapshot_version >= SNAPSHOT_EVERY and grown > self._snapshot_bytes // 64
 
     @property
     def _snapshot_name(self) -> str:
@@ -159,15 +181,17 @@ class Replica:
             return None
         try:
             snapshot = _decode_snapshot(data)
-            if snapshot.written_by != __version__ or hashlib.sha256(snapshot.session).hexdigest() != snapshot.digest:
+            if snapshot.written_by != __version__ or _digest(snapshot.session, snapshot.tasks) != snapshot.digest:
                 return None
-            session = decode_session(bytes(snapshot.session))
+            session = decode_session(snapshot.session)
+            session = msgspec.structs.replace(session, tasks=Plan(_decode_rows(snapshot.tasks)))
             if session.version != snapshot.cursor.version:
                 return None
             self._store.read(self.id, snapshot.cursor, limit=0)
         except (*UNREADABLE, Corrupt):
             return None
         self._cursor, self._snapshot_version = snapshot.cursor, snapshot.cursor.version
+        self._snapshot_offset, self._snapshot_bytes = snapshot.cursor.offset, len(data)
         self._remembers_from = snapshot.cursor.version
         return session
 
@@ -177,3 +201,10 @@ def no_commit(session: str) -> Corrupt:
         f"the journal of {session} holds no whole commit",
         way_out="restore journal.jsonl from a backup, or remove the session's directory",
     )
+
+
+def _digest(*parts: bytes | msgspec.Raw) -> str:
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()

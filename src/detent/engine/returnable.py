@@ -1,6 +1,6 @@
 """The part of a session's handle that takes checkpoints and goes back to them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from detent.core.commands import Command, TakeCheckpoint
@@ -58,8 +58,10 @@ class Returnable:
         """Undo the last rollback: files and phases stand as they did before it."""
         return self._project.rollbacks.carry_out(self.id, None, expected=expected)
 
-    def carry_out(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
-        """Decide the command and commit what it makes happen."""
+    def carry_out(
+        self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
+    ) -> Outcome:
+        """Decide the command and commit what it makes happen; `then` is done right before the commit, if it comes."""
         raise NotImplementedError
 
     def _inside(self, path: str) -> str:

@@ -59,6 +59,7 @@ class _Intent(msgspec.Struct, frozen=True, kw_only=True):
     after: Tree
     archive: str | None
     paths: tuple[str, ...]
+    phase_only: bool
     undoes: str | None
     steps: list[tuple[str, Entry | None, Entry | None]]
 
@@ -168,6 +169,7 @@ class Rollbacks:
             after=after,
             archive=archive,
             paths=tuple(map(to_text, plan.paths)),
+            phase_only=plan.phase_only,
             undoes=plan.undoes,
             steps=[(to_text(path), before, entry) for path, before, entry in plan.steps],
         )
@@ -182,6 +184,7 @@ class Rollbacks:
             archive=intent.archive,
             files=len(intent.steps),
             paths=intent.paths,
+            phase_only=intent.phase_only,
             undoes=intent.undoes,
         )
         facts = Facts(now=intent.at)

@@ -13,7 +13,7 @@ from detent.core.decide import decide
 from detent.core.events import RolledBack
 from detent.core.evidence import Facts
 from detent.core.manifest import Manifest
-from detent.core.path_text import to_text
+from detent.core.path_text import from_text, to_text
 from detent.core.rollback import kept_paths, live_beside
 from detent.core.session import Session
 from detent.core.status import Status
@@ -71,6 +71,7 @@ class Planner:
             if session.rollback is None:
                 raise Refused(f"no rollback was made in {name}", way_out="detent rollback CHECKPOINT")
             to, undoes = session.rollback.safety, session.rollback.id
+            paths, phase_only = tuple(map(from_text, session.rollback.paths)), session.rollback.phase_only
         positions = self._checkpoints.positions(name)
         target = self._checkpoints.find(name, to, positions)
         past = self._checkpoints.past(name, target)
@@ -86,8 +87,8 @@ class Planner:
         owner = checkpoint_id(name, self._project.clock(), "safety")
         also = () if phase_only else (*files, *recorded)
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
-        spared = kept | self._not_taken(target, recorded)
-        steps = [] if phase_only else _steps(files, captured.files, recorded, tuple(spared), tuple(paths))
+        removable = recorded - self._not_taken(target, recorded) if not phase_only else recorded
+        steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), tuple(paths))
         if paths and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
             way_out = f"detent checkpoint show {target.event.name} --files"
             raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
@@ -153,18 +154,18 @@ class Planner:
 
 
 def _steps(
-    wanted: Manifest, present: Manifest, recorded: set[str], spared: tuple[str, ...], paths: tuple[str, ...]
+    wanted: Manifest, present: Manifest, recorded: set[str], kept: tuple[str, ...], paths: tuple[str, ...]
 ) -> list[Step]:
     steps = [
         Step(path, present.get(path), entry)
         for path, entry in wanted.items()
-        if present.get(path) != entry and _is_meant(path, paths) and not (spared and _is_meant(path, spared))
+        if present.get(path) != entry and _is_meant(path, paths) and not (kept and _is_meant(path, kept))
     ]
     steps += [
         Step(path, present[path], None)
         for path in recorded
         if path in present and path not in wanted and _is_meant(path, paths)
-        if not (spared and _is_meant(path, spared))
+        if not (kept and _is_meant(path, kept))
     ]
     return sorted(steps)
 

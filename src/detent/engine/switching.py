@@ -33,6 +33,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     started_at: "datetime | None" = None
     last_activity: "datetime | None" = None
     last_by: str = ""
+    paused_at: "datetime | None" = None
     tasks_done: int = 0
     tasks: int = 0
     archived: bool = False
@@ -72,7 +73,7 @@ class Switching:
         if len(close) == 1:
             return close[0]
         if close:
-            raise Invalid(f"{wanted!r} may be any of {', '.join(close)}")
+            raise Invalid(f"{wanted!r} may be any of {', '.join(close)}", way_out="detent sessions numbers them")
         check_session_id(wanted)
         raise NotFound(f"there is no session {wanted}", way_out="detent sessions")
 
@@ -86,11 +87,12 @@ class Switching:
             before = self._project.active()
             if before != name:
                 # The new marker first: a kill between the two leaves both, and the higher one counts.
-                self._store.put(MARKER + name, b"%d" % (self._project.rank(before) + 1) if before else b"")
+                self._store.put(MARKER + name, b"%d" % (self._project.rank(before) + 1 if before else 1))
                 if session.paused_at is not None:
                     self._commit(name, Resume())
                 if before is not None:
-                    self._commit(before, Pause(reason=f"switched to {name}"))
+                    if self._project.replica(before).session().status is SessionStatus.ACTIVE:
+                        self._commit(before, Pause(reason=f"switched to {name}"))
                     self._store.delete(MARKER + before)
         for touched in (name, before):
             if touched is not None:
@@ -117,7 +119,7 @@ class Switching:
         open_ones = [one for one in self.sessions() if one.status == "paused"]
         if not open_ones:
             raise NotFound("no session is paused", way_out='detent start WORKFLOW "TASK"')
-        return self.switch(open_ones[0].id)
+        return self.switch(max(open_ones, key=lambda one: (_seconds(one.paused_at), _seconds(one.last_activity))).id)
 
     def reopen(self, text: str, reason: str = "") -> SessionHandle:
         """A session that ended goes on with its last phase, and is the active one."""
@@ -155,6 +157,7 @@ class Switching:
                     started_at=session.started_at,
                     last_activity=last.timestamp if last else None,
                     last_by=last.agent if last else "",
+                    paused_at=session.paused_at,
                     tasks_done=sum(count for kind, count in counts.items() if kind == "completed"),
                     tasks=sum(counts.values()),
                     archived=session.archived,

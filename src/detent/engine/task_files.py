@@ -4,11 +4,13 @@ Beside the files stands how far in the journal they have come; what happened to 
 change of one task costs one file however many there are.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
+from detent import __version__
 from detent.core.events import (
     Commit,
     ComplexitySet,
@@ -20,18 +22,36 @@ from detent.core.events import (
     TaskRemoved,
     TaskWritten,
 )
+from detent.core.path_text import from_text, to_text
 from detent.core.task.row import Row
 from detent.documents import task as task_document
 from detent.documents.state.writing import current_phase
+from detent.engine.aside import set_aside
 from detent.engine.publish import UNREADABLE, encode, publish_views
 from detent.engine.replica import Replica
+from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
 from detent.views import impl_plan, todo_list
 
 #: Views tell all of so many tasks; of more they tell the first, and how many there are.
 MAX_SHOWN = 2_000
 _PUBLISHED = f"{task_document.FOLDER}/.published.json"
-_decode_cursor = msgspec.json.Decoder(Cursor).decode
+#: Times of files are compared with this much doubt.
+_TICK_NS = 20_000_000
+
+
+class Progress(msgspec.Struct, frozen=True, array_like=True):
+    """How far the files have come, and what was known then."""
+
+    written_by: str = ""
+    cursor: Cursor = START
+    #: Files that held something else than Detent had written.
+    suspects: list[str] = []
+    count: int = 0
+    next: Row | None = None
+
+
+_decode_progress = msgspec.json.Decoder(Progress).decode
 
 
 class Published(NamedTuple):
@@ -54,62 +74,119 @@ class _Since(NamedTuple):
 class TaskFiles:
     """The files of one session. Whatever writes wants the caller to hold PROJECT."""
 
-    def __init__(self, store: Store, replica: Replica) -> None:
+    def __init__(self, store: Store, replica: Replica, state: str) -> None:
+        """`state` is the directory of the store, where files can be looked at without being read."""
         self._store = store
         self._replica = replica
         self._session = replica.id
+        self.folder = os.path.join(state, replica.id, task_document.FOLDER)
 
     def publish(self) -> Published:
         """Write what changed since the last time."""
-        cursor = self.published()
-        since = self._since(cursor)
-        edited: list[str] = []
+        before = self.published()
+        since = self._since(before.cursor)
+        suspects = [stem for stem in self.suspects(before) if stem not in since.documents]
         with self._replica.reading() as session:
             rows = {task: session.tasks.get(task) for task in since.documents}
+            edited = [stem for stem in suspects if not self._is_own(stem, session.tasks.get(stem))]
+            count, following = len(session.tasks), session.tasks.next_ready() if len(session.tasks) else None
+            next_row = session.tasks[following] if following is not None else None
         for task, document in since.documents.items():
             if not self._write(task, document, rows[task], since.end.version):
                 edited.append(task)
         kept = publish_views(self._store, self._views(since))
-        if since.documents or since.replanned or cursor.version == 0:
-            self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(since.end))
+        if (
+            since.documents
+            or since.replanned
+            or before.cursor.version == 0
+            or edited != [*map(from_text, before.suspects)]
+        ):
+            after = Progress(__version__, since.end, [to_text(stem) for stem in edited], count, next_row)
+            self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(after))
         return Published(edited, kept)
 
     def _write(self, task: str, document: dict[str, Any] | None, row: Row | None, version: int) -> bool:
         """False if the file was edited by hand, and therefore left alone."""
         name = task_document.name_of(self._session, task)
+        found = self._decoded(name)
+        if found is not None and not task_document.is_untouched(found):
+            if row is None:
+                set_aside(self._store, name)
+                self._store.delete(name)
+                return True
+            return False
         if row is None:
             self._store.delete(name)
             return True
-        found = self._decoded(name)
-        if found is not None and not task_document.is_untouched(found):
-            return False
-        body = document or found or self.written(task)
+        mine = found if found is not None and task_document.is_of(found, row) else None
+        body = document or mine or self.written(task)
         self._store.put(name, encode(task_document.render(body, row, version)))
         return True
 
+    def _is_own(self, stem: str, row: Row | None) -> bool:
+        found = self._decoded(task_document.name_of(self._session, stem))
+        return found is None or (row is not None and task_document.is_untouched(found) and found.get("id") == row.id)
+
+    def suspects(self, before: "Progress | None" = None, *, every: bool = False) -> list[str]:
+        """Files that may have been edited: changed since the last publishing, or thought so then. Nothing is read."""
+        before = before or self.published()
+        last = 0 if every else self._published_ns() - _TICK_NS
+        found = set(map(from_text, before.suspects))
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith(".") or not entry.name.endswith(".json"):
+                        continue
+                    # Not the time of the content, which whoever copies a file may set.
+                    if entry.stat(follow_symlinks=False).st_ctime_ns >= last:
+                        found.add(entry.name.removesuffix(".json"))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(found)
+
+    def _published_ns(self) -> int:
+        try:
+            return os.stat(os.path.join(os.path.dirname(self.folder), _PUBLISHED)).st_ctime_ns
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+
+    def next_published(self) -> "Progress | None":
+        """What was next when the files were written, if nothing has happened since."""
+        before = self.published()
+        if before.written_by != __version__ or before.cursor.version == 0:
+            return None
+        try:
+            commits, _, torn, _ = self._store.read(self._session, before.cursor, 1)
+        except Corrupt:
+            return None
+        return None if commits or torn else before
+
     def rewrite(self, task: str) -> None:
         """Write the task's file anew, over whatever stands there."""
-        with self._replica.reading() as session:
-            row, version = session.tasks[task], session.version
-        found = self._decoded(task_document.name_of(self._session, task))
-        body = found if found is not None and task_document.is_untouched(found) else self.written(task)
-        self._store.put(task_document.name_of(self._session, task), encode(task_document.render(body, row, version)))
+        document, row, version = self._standing(task)
+        rendered = encode(task_document.render(document, row, version))
+        self._store.put(task_document.name_of(self._session, task), rendered)
 
-    def published(self) -> Cursor:
-        """Up to where in the journal the files have come."""
+    def published(self) -> "Progress":
+        """How far the files have come. Only a cache: without it all of them are written again."""
         data = self._store.get(f"{self._session}/{_PUBLISHED}")
         try:
-            return _decode_cursor(data) if data else START
+            return _decode_progress(data) if data else Progress()
         except UNREADABLE:
-            return START
+            return Progress()
 
     def document(self, task: str) -> dict[str, Any]:
         """The task's document as it stands: from its file if that is Detent's own, else from the journal."""
+        document, row, version = self._standing(task)
+        return task_document.plain(task_document.render(document, row, version))
+
+    def _standing(self, task: str) -> tuple[dict[str, Any], Row, int]:
         with self._replica.reading() as session:
             row, version = session.tasks[task], session.version
         found = self._decoded(task_document.name_of(self._session, task))
-        body = found if found is not None and task_document.is_untouched(found) else self.written(task)
-        return task_document.plain(task_document.render(body, row, version))
+        if found is None or not task_document.is_of(found, row):
+            found = self.written(task)
+        return found, row, version
 
     def written(self, task: str) -> dict[str, Any]:
         """What the journal last said that the task is."""
@@ -155,6 +232,11 @@ class TaskFiles:
 
     def _since(self, cursor: Cursor) -> _Since:
         changed: dict[str, dict[str, Any] | None] = {}
+        try:
+            self._store.read(self._session, cursor, 0)
+        except Corrupt:
+            # Files and journal are not of the same time: all are written again.
+            cursor = START
         end, more, replanned = cursor, True, False
         while more:
             commits, end, _, more = self._store.read(self._session, end)
@@ -167,7 +249,10 @@ class TaskFiles:
                         replanned = replanned or event.status == "container" or event.action == "restore"
                     case TaskRemoved():
                         changed[event.task], replanned = None, True
-                    case PhaseBegun() | PhaseRedone() | PhaseFinished() | RolledBack() | ComplexitySet():
+                    case RolledBack():
+                        changed |= {task: changed.get(task) for task in event.tasks}
+                        replanned = True
+                    case PhaseBegun() | PhaseRedone() | PhaseFinished() | ComplexitySet():
                         replanned = True
         return _Since(changed, end, replanned)
 

@@ -8,15 +8,17 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from detent.core.commands import Command, MoveTask, RemoveTask, SetComplexity, SplitTask, WriteTasks
 from detent.core.events import Claim, TaskMoved, TaskWritten
 from detent.core.session import Session
 from detent.core.task.assignment import type_for
 from detent.core.task.document import new_document
-from detent.core.task.id import PREFIX, TaskId, canonical, sort_key
+from detent.core.task.id import PREFIX, canonical, parent_of, parse_id, sort_key
 from detent.core.task.lifecycle import REPLANNABLE, Action, check_start, possibly_stale
 from detent.core.task.row import Row, TaskStatus
-from detent.core.task.split import ChildDraft
+from detent.core.task.split import ChildDraft, split_warnings
 from detent.documents.state.writing import current_phase
 from detent.engine.results import Outcome
 from detent.engine.task_files import TaskFiles
@@ -53,7 +55,7 @@ class Tasks:
 
     @cached_property
     def files(self) -> TaskFiles:
-        return TaskFiles(self._project.store, self._project.replica(self._session))
+        return TaskFiles(self._project.store, self._project.replica(self._session), self._project.place.state)
 
     # Looking
 
@@ -68,6 +70,10 @@ class Tasks:
 
     def next(self) -> Row | None:
         """What to do next: the first that is ready, in the order of dependencies and then of numbers."""
+        if not self._project.replica(self._session).is_loaded:
+            published = self.files.next_published()
+            if published is not None:
+                return published.next
         with self._reading() as session:
             found = session.tasks.next_ready()
             return session.tasks[found] if found is not None else None
@@ -80,7 +86,9 @@ class Tasks:
         own = canonical(task)
         document = self.document(own)
         with self._reading() as session:
-            needs = session.tasks[own].depends_on
+            above = parent_of(own)
+            inherited = session.tasks[above].depends_on if above is not None else ()
+            needs = tuple(dict.fromkeys((*inherited, *session.tasks[own].depends_on)))
             phase = current_phase(session)
         directory = os.path.join(self._project.place.state, self._session)
         return {
@@ -119,17 +127,24 @@ class Tasks:
         agent: str | None = None,
     ) -> Outcome:
         """Add one task under the next free number, or one more part of a container."""
-        document = new_document(
-            self._free_id(parent),
-            title,
-            type=kind or type_for(title),
-            agent=agent,
-            depends_on=[canonical(other) for other in depends_on],
-            requirements=list(requirements),
-            focus_paths=list(focus_paths),
-            acceptance=list(acceptance),
-        )
-        return self._do(WriteTasks(documents=(document,), new=True))
+        needs = [canonical(other) for other in depends_on]
+        wanted, paths, accepted = list(requirements), list(focus_paths), list(acceptance)
+
+        def numbered(session: Session) -> WriteTasks:
+            document = new_document(
+                _free_id(session, parent),
+                title,
+                type=kind or type_for(title),
+                agent=agent,
+                depends_on=needs,
+                requirements=wanted,
+                focus_paths=paths,
+                acceptance=accepted,
+            )
+            return WriteTasks(documents=(document,), new=True)
+
+        # Under the lock, so that two who add at once get two numbers.
+        return self._handle.carry_out_first(numbered)
 
     def write(self, documents: Iterable[dict[str, Any]], *, new: bool | None = None, reason: str = "") -> Outcome:
         """Add or change tasks by their documents, all or none."""
@@ -151,7 +166,10 @@ class Tasks:
         drafts = tuple(ChildDraft(title=part) if isinstance(part, str) else part for part in parts)
         own = canonical(task)
         self.row(own)
-        return self._do(SplitTask(document=self.document(own), parts=drafts))
+        document = self.document(own)
+        outcome = self._do(SplitTask(document=document, parts=drafts))
+        children = [event.document for event in outcome.events if isinstance(event, TaskWritten)]
+        return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, *split_warnings(children)))
 
     def remove(self, task: str) -> Outcome:
         return self._do(RemoveTask(task=canonical(task)))
@@ -173,18 +191,30 @@ class Tasks:
             pid=pid,
             lease_s=lease_s,
         )
+        if self._project.active() != self._session:
+            raise Refused(f"{self._session} is not the active session", way_out=f"detent switch {self._session}")
         if task is not None:
             return self._claimed(MoveTask(task=canonical(task), action=Action.START, claim=claim))
         return self._claimed(claim)
 
+    def keep(self, task: str, fence: int) -> Claimed:
+        """Hold a task on beyond the end of the process that took it."""
+        return self._claimed(MoveTask(task=canonical(task), action=Action.KEEP, fence=fence))
+
     def done(self, task: str, summary: str = "", *, fence: int | None = None) -> Outcome:
         """The task is done. The summary is written first: whoever depends on it will read it."""
         own = canonical(task)
-        name = None
-        if summary.strip():
-            self._check_done(own, fence)
-            name = self._write_summary(own, summary)
-        return self._do(MoveTask(task=own, action=Action.DONE, summary=name, fence=fence))
+        if not summary.strip():
+            return self._do(MoveTask(task=own, action=Action.DONE, fence=fence))
+        data = summary.strip().encode() + b"\n"
+        if len(data) > MAX_SUMMARY_BYTES:
+            raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
+        name = f"{own}-summary.md"
+        command = MoveTask(task=own, action=Action.DONE, summary=name, fence=fence)
+        # Under the lock and right before the commit: of two who say done, only the one who is believed writes.
+        return self._handle.carry_out(
+            command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
+        )
 
     def fail(self, task: str, error: str, *, fence: int | None = None) -> Outcome:
         return self._do(MoveTask(task=canonical(task), action=Action.FAIL, reason=error, fence=fence))
@@ -219,7 +249,11 @@ class Tasks:
 
     def beat(self, task: str, fence: int) -> None:
         """Say that the holder of the claim is alive."""
-        name = f"{self._session}/{LEASES}/{canonical(task)}"
+        own = canonical(task)
+        name = f"{self._session}/{LEASES}/{own}"
+        held = self._handle.state.claims.get(own)
+        if held is None or held.fence != fence:
+            raise Refused(f"the claim {fence} on {own} is no longer held", way_out=f"detent task start {own}")
         with self._project.store.lock(PROJECT):
             self._project.store.put(name, b"%d %d" % (fence, round(self._project.clock().timestamp())))
 
@@ -234,9 +268,11 @@ class Tasks:
     def abandoned(self) -> frozenset[str]:
         """Tasks in progress whose holder is gone: its process on this machine ended, or its lease ran out."""
         with self._reading() as session:
-            active = session.tasks.with_status(TaskStatus.ACTIVE)
-            claims = {task: session.claims.get(task) for task in active}
-        return frozenset(task for task, claim in claims.items() if self._is_gone(task, claim))
+            return self._gone(session)
+
+    def _gone(self, session: Session) -> frozenset[str]:
+        active = session.tasks.with_status(TaskStatus.ACTIVE)
+        return frozenset(task for task in active if self._is_gone(task, session.claims.get(task)))
 
     def _is_gone(self, task: str, claim: Claim | None) -> bool:
         if claim is None:
@@ -268,35 +304,22 @@ class Tasks:
 
     def _next_move(self, session: Session, claim: Claim) -> MoveTask:
         found = session.tasks.next_ready()
-        if found is None:
-            raise NotFound(_nothing_ready(session), way_out="detent task list")
-        check_start(session.tasks, found)
-        return MoveTask(task=found, action=Action.START, claim=claim)
+        if found is not None:
+            check_start(session.tasks, found)
+            return MoveTask(task=found, action=Action.START, claim=claim)
+        for task in sorted(self._gone(session), key=sort_key):
+            return MoveTask(task=task, action=Action.START, claim=claim)
+        raise NotFound(_nothing_ready(session), way_out="detent task list")
 
-    def _free_id(self, parent: str | None) -> str:
-        with self._reading() as session:
-            plan, retired = session.tasks, session.retired
-            if parent is not None:
-                own = canonical(parent)
-                parts = [task for task in (*plan.children(own), *retired) if task.startswith(f"{own}.")]
-                used = [int(task.rpartition(".")[2]) for task in parts]
-                return str(TaskId(int(own.removeprefix(PREFIX)), max(used, default=0) + 1))
-            numbers = [sort_key(task) >> 32 for task in (*plan.ids[-1:], *retired)]
-            return f"{PREFIX}{max(numbers, default=0) + 1}"
 
-    def _check_done(self, task: str, fence: int | None) -> None:
-        """A summary is not written for somebody whose word no longer counts."""
-        command = MoveTask(task=task, action=Action.DONE, fence=fence)
-        self._handle.foresee(command)
-
-    def _write_summary(self, task: str, summary: str) -> str:
-        data = summary.strip().encode() + b"\n"
-        if len(data) > MAX_SUMMARY_BYTES:
-            raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
-        name = f"{task}-summary.md"
-        with self._project.store.lock(PROJECT):
-            self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
-        return name
+def _free_id(session: Session, parent: str | None) -> str:
+    plan = session.tasks
+    if parent is None:
+        numbers = [sort_key(task) >> 32 for task in (*plan.ids[-1:], *session.retired)]
+        return f"{PREFIX}{max(numbers, default=0) + 1}"
+    above = parse_id(parent)
+    parts = [task for task in (*plan.children(str(above)), *session.retired) if task.startswith(f"{above}.")]
+    return str(above.child(max((int(task.rpartition(".")[2]) for task in parts), default=0) + 1))
 
 
 def _nothing_ready(session: Session) -> str:

@@ -54,6 +54,7 @@ class Walk:
         self.forced: set[str] = set()
         #: What cannot be taken, with the reason.
         self.left_out: dict[str, str] = {}
+        self._seen: set[str] | None = None
 
     def everything(self) -> None:
         """All files but those that the rules leave out."""
@@ -84,15 +85,19 @@ class Walk:
         """What is at `path` whatever the rules say: the file, or all files of the directory."""
         if not NEVER.isdisjoint(path.split("/")) or leads_through_link(self._base, path):
             return
-        waiting = [path]
+        if self._seen is None:
+            self._seen = {*self.met, *(seen.path for seen in self.fresh)}
+        waiting = [os.path.normpath(path)]
         while waiting:
             at = waiting.pop()
             full = os.path.join(self._base, at)
             try:
                 status = os.lstat(full)
                 if stat.S_ISDIR(status.st_mode):
-                    waiting += [f"{at.rstrip('/')}/{name}" for name in os.listdir(full) if name not in NEVER]
-                elif at not in self.forced and at not in self._own:
+                    start = "" if at == "." else f"{at}/"
+                    waiting += [start + name for name in os.listdir(full) if name not in NEVER]
+                elif at not in self._seen and at not in self._own:
+                    self._seen.add(at)
                     self.forced.add(at)
                     self._meet(at, status)
             except (FileNotFoundError, NotADirectoryError):

@@ -27,10 +27,19 @@ def status_text(session: Session, *, now: datetime, paper: Paper, active: bool =
             *header_lines(session, now, paper, active=active),
             "",
             *phase_lines(session, now, paper),
+            *_task_lines(session, now, paper, active=active),
             "",
             *footer_lines(session, now, paper, active=active),
         ]
     )
+
+
+def _task_lines(session: Session, now: datetime, paper: Paper, *, active: bool) -> list[str]:
+    if not len(session.tasks):
+        return []
+    from detent.views.tasks import status_lines  # noqa: PLC0415 - many sessions have no tasks
+
+    return ["", *status_lines(session, now, paper, is_active=active)]
 
 
 def own_title(phase: Phase) -> str:

@@ -21,6 +21,8 @@ class Action(StrEnum):
     RETRY = "retry"
     #: Given back unfinished: a pause, a dead worker, an interruption.
     RELEASE = "release"
+    #: Handed on by the process that held it, which ends before the work does.
+    KEEP = "keep"
     REOPEN = "reopen"
     SPLIT = "split"
     #: All parts were removed, so the task is whole again.
@@ -35,12 +37,15 @@ TRANSITIONS: dict[tuple[TaskStatus, Action], TaskStatus] = {
     (TaskStatus.ACTIVE, Action.FAIL): TaskStatus.FAILED,
     (TaskStatus.ACTIVE, Action.BLOCK): TaskStatus.BLOCKED,
     (TaskStatus.ACTIVE, Action.RELEASE): TaskStatus.PENDING,
+    (TaskStatus.ACTIVE, Action.KEEP): TaskStatus.ACTIVE,
     (TaskStatus.BLOCKED, Action.UNBLOCK): TaskStatus.PENDING,
     (TaskStatus.BLOCKED, Action.RESUME): TaskStatus.ACTIVE,
     (TaskStatus.FAILED, Action.RETRY): TaskStatus.PENDING,
     (TaskStatus.COMPLETED, Action.REOPEN): TaskStatus.PENDING,
     (TaskStatus.CONTAINER, Action.RESTORE): TaskStatus.PENDING,
 }
+#: What follows from other commands, or changes no status: nobody asks for it by naming a status.
+_BY_OTHER_MEANS = (Action.SPLIT, Action.RESTORE, Action.KEEP)
 #: What may be planned anew.
 REPLANNABLE = (TaskStatus.PENDING, TaskStatus.BLOCKED, TaskStatus.FAILED)
 
@@ -53,7 +58,7 @@ def next_status(id: str, status: TaskStatus, action: Action) -> TaskStatus:  # n
     """Where `action` leads. Starting what is active is refused: only one of two workers may win."""
     found = TRANSITIONS.get((status, action))
     if found is None:
-        raise Refused(f"{id} is {status} and cannot {action}; allowed: {', '.join(allowed(status))}")
+        raise Refused(f"{id} is {status}: {action} is not possible; allowed: {', '.join(allowed(status))}")
     return found
 
 
@@ -61,7 +66,7 @@ def action_for(id: str, status: TaskStatus, wanted: TaskStatus) -> Action | None
     """What has to happen for a task to become `wanted`; nothing if it already is."""
     if status is wanted:
         return None
-    ways = {TRANSITIONS[status, action]: action for action in allowed(status)}
+    ways = {TRANSITIONS[status, action]: action for action in allowed(status) if action not in _BY_OTHER_MEANS}
     if wanted not in ways:
         raise Refused(f"{id} is {status} and cannot become {wanted}; allowed: {', '.join(ways)}")
     return ways[wanted]
@@ -75,7 +80,7 @@ def check_start(plan: Plan, id: str) -> None:  # noqa: A002
         raise Refused(f"{id} is a container: its subtasks are what is done", way_out=way_out)
     next_status(id, plan[id].status, Action.START)
     if waits := plan.waiting_for(id):
-        raise Refused(f"{id} waits for {', '.join(waits)}")
+        raise Refused(f"{id} waits for {', '.join(waits)}", way_out="detent task next gives another one")
 
 
 def check_restore(plan: Plan, id: str) -> None:  # noqa: A002

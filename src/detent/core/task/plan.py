@@ -6,6 +6,7 @@ Two threads must not ask plans of one line at the same time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from detent.core.task.cycle import find_cycles
 from detent.core.task.id import parent_of, sort_key
@@ -19,8 +20,8 @@ class Plan:
     __slots__ = ("_version",)
 
     def __init__(self, rows: Iterable[Row] | Version = ()) -> None:
-        """From rows; of two with the same id the last counts."""
-        self._version = rows if isinstance(rows, Version) else Version(Index(rows))
+        """From rows; of two with the same id the last counts. What is looked up is built when something is."""
+        self._version = rows if isinstance(rows, Version) else Version(list(rows))
 
     def with_row(self, row: Row) -> "Plan":
         """The plan with one task added or changed."""
@@ -43,10 +44,14 @@ class Plan:
         return id in self._index.rows
 
     def __len__(self) -> int:
-        return len(self._index.rows)
+        raw = self._version.raw
+        return len(raw) if raw is not None and is_sorted(raw) else len(self._index.rows)
 
     def __iter__(self) -> Iterator[Row]:
         """Rows by number."""
+        raw = self._version.raw
+        if raw is not None and is_sorted(raw):
+            return iter(raw)
         rows = self._index.rows
         return iter([rows[id_] for id_ in self.ids])
 
@@ -177,6 +182,31 @@ class Plan:
         index = self._ranked()
         return find_cycles(index.rows, index.children, index.ranks.stuck)
 
+    def circle_through(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """A circle that goes through one of the tasks or its parts, in the direction of waiting; empty if none does.
+
+        Looks at those who wait for them, so a task that nobody waits for costs nothing.
+        """
+        index = self._index
+        starts = [part for id_ in ids for part in (id_, *index.children.get(id_, ()))]
+        done: set[str] = set()
+        for start in starts:
+            path, places, stack = [start], {start: 0}, [_behind(index, start)]
+            while stack and start not in done:
+                for other in stack[-1]:
+                    if other in places:
+                        return tuple(reversed([*path[places[other] :], other]))
+                    if other not in done:
+                        places[other] = len(path)
+                        path.append(other)
+                        stack.append(_behind(index, other))
+                        break
+                else:
+                    stack.pop()
+                    done.add(path[-1])
+                    del places[path.pop()]
+        return ()
+
     @property
     def missing(self) -> dict[str, tuple[str, ...]]:
         """Tasks that depend on ids that no task has."""
@@ -200,6 +230,12 @@ class Plan:
         if self._index.rows.get(id) == row:
             return self
         return Plan(self._version.changed(id, row))
+
+
+def is_sorted(rows: list[Row]) -> bool:
+    """Whether the rows come by number, each once, as they are stored."""
+    keys = [sort_key(row.id) for row in rows]
+    return all(one < other for one, other in pairwise(keys))
 
 
 def _by_number(ids: Iterable[str]) -> tuple[str, ...]:

@@ -49,8 +49,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     attempts: int = 0
     #: A digest of all the rest of the document, so that a change of it is a change of the row.
     body: str = ""
-    #: The journal version of its last change.
+    #: The journal versions of its last change, and of the last change of its document.
     changed: int = 0
+    written: int = 0
 
     @property
     def parent(self) -> str | None:

@@ -72,7 +72,12 @@ def split(
     if problems:
         raise Invalid(f"{own} cannot be broken down like this", problems)
     changed = {**parent, "status": TaskStatus.CONTAINER.value}
-    return Split(parent=changed, children=tuple(children), warnings=(*_shared_files(children), *_alike(children)))
+    return Split(parent=changed, children=tuple(children), warnings=split_warnings(children))
+
+
+def split_warnings(children: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """What is allowed and yet looks like a mistake."""
+    return (*_shared_files(children), *_alike(children))
 
 
 def _check_parent(parent: dict[str, Any], own: str, taken: Collection[str], present: Collection[str]) -> None:

@@ -13,16 +13,20 @@ from detent.core.task.row import Row
 class Version:
     """Either holds the index, or says which change of the version `towards` it leads back to this one."""
 
-    __slots__ = ("_held", "towards", "undo")
+    __slots__ = ("_held", "raw", "towards", "undo")
 
-    def __init__(self, index: Index) -> None:
-        self._held: Index | None = index
+    def __init__(self, source: Index | list[Row]) -> None:
+        """From an index, or from rows: then it is built when it is first asked for."""
+        self.raw = source if isinstance(source, list) else None
+        self._held = source if isinstance(source, Index) else None
         self.towards: Version | None = None
         self.undo: tuple[str, Row | None] = ("", None)
 
     @property
     def index(self) -> Index:
         """As it is in this version."""
+        if self.raw is not None:
+            self._held, self.raw = Index(self.raw), None
         return self._held or self._taken_back()
 
     def changed(self, id: str, row: Row | None) -> "Version":  # noqa: A002

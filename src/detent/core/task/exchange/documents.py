@@ -112,6 +112,9 @@ def _status(draft: Draft, warnings: list[str]) -> TaskStatus:
     if draft.status is TaskStatus.ACTIVE:
         warnings.append(f"{draft.source_id} was in progress; nobody works on it here, so it is pending")
         return TaskStatus.PENDING
+    if draft.status is TaskStatus.FAILED:
+        warnings.append(f"{draft.source_id} had failed; it is pending here")
+        return TaskStatus.PENDING
     return TaskStatus.PENDING if draft.status is TaskStatus.CONTAINER else draft.status
 
 

@@ -1,0 +1,114 @@
+"""Everything that is wrong with the task files of a session, as they stand on disk."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from detent.core.problem import Problem
+from detent.errors import Invalid
+
+if TYPE_CHECKING:
+    from detent.core.task.row import Row
+    from detent.engine.handle import SessionHandle
+    from detent.engine.project import Project
+
+
+def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[Problem]]:
+    """How many files there are, and every problem; a file that cannot be read keeps no other from being checked."""
+    from detent.core.task.id import read_id
+    from detent.core.task.row import row_of
+    from detent.core.task.rules import plan_problems
+    from detent.documents.task import FOLDER
+
+    folder = os.path.join(project.place.state, handle.id, FOLDER)
+    names = sorted(name for name in _listed(folder) if name.endswith(".json") and not name.startswith("."))
+    problems: list[Problem] = []
+    rows: list[Row] = []
+    files: list[str] = []
+    unreadable: list[str] = []
+    for name in names:
+        file, stem = f"{FOLDER}/{name}", name.removesuffix(".json")
+        document, broken = _document(os.path.join(folder, name))
+        found = [broken] if broken else _problems(_plain(document), stem, project.place.base)
+        problems += [_of(problem, file) for problem in found]
+        try:
+            rows.append(row_of(_plain(document)))
+            files.append(file)
+        except (Invalid, AttributeError, TypeError):
+            unreadable += [str(read)] if (read := read_id(stem)) else []
+    present = {row.id for row in rows} | set(unreadable)
+    gone = [id_ for id_ in handle.state.tasks.ids if id_ not in present]
+    problems += _not_told(plan_problems(rows, files, unreadable=[*unreadable, *gone]), problems)
+    problems += [
+        Problem(
+            rule="file-name",
+            path="",
+            message=f"the file of {id_} is gone; the next command that changes something writes it again",
+            severity="warning",
+            file=f"{FOLDER}/{id_}.json",
+        )
+        for id_ in gone
+    ]
+    return len(names), problems
+
+
+def _not_told(found: list[Problem], before: list[Problem]) -> list[Problem]:
+    """What a document says of itself, such as that it depends on itself, need not be said again for the whole."""
+    told = {(problem.file, problem.path, problem.message) for problem in before}
+    return [problem for problem in found if (problem.file, problem.path, problem.message) not in told]
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _document(path: str) -> tuple[Any, Problem | None]:
+    import msgspec
+
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        data.decode()
+        return msgspec.json.decode(data), None
+    except UnicodeDecodeError as error:
+        return None, Problem(rule="json", path="", message=f"it is not UTF-8 at byte {error.start + 1}")
+    except (msgspec.DecodeError, RecursionError) as error:
+        return None, Problem(rule="json", path="", message=f"it is not JSON: {error}")
+    except OSError as error:
+        return None, Problem(rule="json", path="", message=f"it cannot be read: {error.strerror}")
+
+
+def _problems(document: Any, stem: str, base: str) -> list[Problem]:
+    from detent.core.flow.reference import task_properties
+    from detent.core.flow.step import step_problems
+    from detent.core.task.document import document_problems
+
+    found = document_problems(document, stem=stem)
+    if not isinstance(document, dict):
+        return found
+    told = {problem.path for problem in found}
+    flow = document.get("flow_control")
+    if isinstance(flow, dict) and isinstance(flow.get("pre_analysis"), list):
+        found += [one for one in step_problems(flow, declared=task_properties(document)) if one.path not in told]
+    context = document.get("context")
+    paths = context.get("focus_paths") if isinstance(context, dict) else None
+    for at, path in enumerate(paths if isinstance(paths, list) else ()):
+        where = f"context.focus_paths[{at}]"
+        if isinstance(path, str) and where not in told and not os.path.exists(os.path.join(base, path)):
+            message = f"{path!r} is not there yet"
+            found.append(Problem(rule="focus-paths", path=where, message=message, severity="warning"))
+    return found
+
+
+def _plain(document: Any) -> Any:
+    from detent.documents.task import plain
+
+    return plain(document) if isinstance(document, dict) else document
+
+
+def _of(problem: Problem, file: str) -> Problem:
+    import msgspec
+
+    return msgspec.structs.replace(problem, file=file)
