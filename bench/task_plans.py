@@ -16,7 +16,7 @@ from detent.core.task.document import new_document
 TITLE = "Handle case {} of the importer"
 _TEXT = "Every record is read, and errors name their line."
 _CHECK = "the tests of the importer pass"
-_BATCH = 2_000
+_BATCH = 5_000
 #: What decides how a project's files look: if it changes, projects are made anew.
 _WRITERS = ("core", "documents", "engine", "store", "views")
 _TASK_MASTER_MODEL = {"provider": "anthropic", "modelId": "none", "maxTokens": 1_000, "temperature": 0.2}
@@ -78,7 +78,7 @@ def cached_project(count: int) -> str:
         tasks = project.start("feature", "Import everything").tasks
         for start in range(1, count + 1, _BATCH):
             tasks.write([_document(number) for number in range(start, min(start + _BATCH, count + 1))])
-        project.flush()
+            project.flush()
     os.rename(unfinished, directory)
     return directory
 

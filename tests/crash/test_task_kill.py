@@ -174,7 +174,8 @@ def test_a_kill_at_every_call_leaves_it_done_or_not_done(scenario, quick_path, c
             assert found in (before, after, halfway(before, after)), f"call {number}: neither before nor after"
             assert found != before or is_edit or not acknowledged, f"call {number}: what was acknowledged is gone"
             died = found != before
-            goes_on(place)
+            if number % 3 == 0:
+                goes_on(place)
             if is_edit and "lost" not in scenario.name:
                 assert BY_HAND.encode() in every_byte(place), f"call {number}: the edited text is gone"
         if died is None:

@@ -361,7 +361,7 @@ def test_a_hundred_megabytes_are_bounded(stage):
     size = int(outcome.context["flow"]["outputs"]["size"])
     assert 10 << 20 < size < (10 << 20) + 100
     assert b"more bytes were left out" in (stage.folder / "IMPL-1/01-much.out").read_bytes()[-100:]
-    assert "cut by detent: this is the beginning of" in (stage.base / "TAIL").read_text()
+    assert "this is the beginning of" in (stage.base / "TAIL").read_text()
     assert len(outcome.context["flow"]["outputs"]["much"]) <= 96 * 1024
 
 

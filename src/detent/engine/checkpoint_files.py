@@ -75,10 +75,6 @@ def is_indexed(store: Store, name: str) -> bool:
     return (run.version, run.count, run.checkpoints) == wanted
 
 
-def forget_index(store: Store) -> None:
-    store.delete(INDEX)
-
-
 def _document(session: Session, position: Position, files: Files) -> dict[str, Any]:
     declares = any(state.artifacts for state in session.phases.values())
     return document(session, position, files(position.event.tree.manifest) if declares else {})

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from detent.engine.tasks import Tasks
 
 BEAT_S = 60.0
-_HANDED_OVER = "its steps have passed; it goes to whoever does the work"
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,9 +256,7 @@ class Flow:
         held = self._handle.state.claims[task]
         if held.pid is None:
             return fence
-        # Nobody can take a blocked task, so that nobody slips in between.
-        self._tasks.block(task, _HANDED_OVER, fence=fence)
-        return self._tasks.resume(task, owner=held.owner).fence
+        return self._tasks.keep(task, fence).fence
 
     def _let_go(self, task: str, course: Course, fence: int | None, error: BaseException) -> None:
         """Whatever stopped it: the step counts as interrupted, and a task that was taken for the run is given back."""

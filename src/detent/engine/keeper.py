@@ -10,15 +10,14 @@ from detent.core.manifest import Manifest
 from detent.core.session import Session, SessionStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
+from detent.documents.checkpoint import INDEX
 from detent.engine import history
 from detent.engine.adopt import STATE_DOCUMENT
 from detent.engine.aside import set_aside
-from detent.engine.checkpoint_files import forget_index, publish_checkpoints
 from detent.engine.mirror import mirror
 from detent.engine.publish import decoded, encode, witness
 from detent.engine.publish import publish as write_documents
 from detent.engine.replica import Replica
-from detent.engine.task_files import TaskFiles
 from detent.errors import Corrupt
 from detent.store.port import Store
 
@@ -90,6 +89,8 @@ class Keeper:
         replica = self.replica(name)
         session = replica.session()
         if session.checkpoint is not None:
+            from detent.engine.checkpoint_files import publish_checkpoints  # noqa: PLC0415 - looking needs none of it
+
             # Before the snapshot, which makes earlier commits costly to come by.
             publish_checkpoints(self._store, replica, self._files)
         self._publish_tasks(replica)
@@ -116,6 +117,8 @@ class Keeper:
             self.publish(str(active))
 
     def _publish_tasks(self, replica: Replica) -> None:
+        from detent.engine.task_files import TaskFiles  # noqa: PLC0415 - looking needs none of it
+
         edited, kept = TaskFiles(self._store, replica, self._place.state).publish()
         if edited:
             self.notices.append(f"{', '.join(edited[:5])} was edited by hand; the next command adopts it")
@@ -143,7 +146,7 @@ class Keeper:
             set_aside(self._store, history.NAME)
         going_on = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
         history.rebuild(self._store, [session for session in sessions if session.id not in going_on], going_on)
-        forget_index(self._store)
+        self._store.delete(INDEX)
         witness(self._store, history.NAME)
         for session in sessions:
             self.publish(session.id)

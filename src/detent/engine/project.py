@@ -15,7 +15,7 @@ from detent.config.catalogue import Catalogue
 from detent.config.place import Place
 from detent.config.settings import Settings
 from detent.core.checkpoint import checkpoint_id
-from detent.core.commands import Pause, Start
+from detent.core.commands import Pause, Resume, Start
 from detent.core.decide import decide, decide_import, decide_start
 from detent.core.decide_phase import first_phase
 from detent.core.events import Commit, Discovery, Event
@@ -257,6 +257,7 @@ class Project:
             if active is None:
                 return []
             replica = self.replica(active)
+            self._settle_pause(replica)
             tasks = self._settle_tasks(active, every=every)
             adoptions = [
                 adopt(self.store, replica, name, by=self.actor, facts=self._edit_facts(active))
@@ -264,6 +265,13 @@ class Project:
             ]
             self._publish_if_possible(active, overwrite=bool(adoptions))
         return [*tasks, *adoptions]
+
+    def _settle_pause(self, replica: Replica) -> None:
+        """A session that is marked is not paused, whatever an interrupted command left of it."""
+        session = replica.session()
+        if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
+            facts = Facts(now=self.clock())
+            replica.commit(lambda found: decide(found, Resume(), facts), by=self.actor, now=facts.now)
 
     def _settle_switch(self, active: str | None) -> None:
         """A marker that was moved by hand: the session that the state document is still about is put aside."""

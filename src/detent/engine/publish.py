@@ -7,6 +7,7 @@ and after, so a crash between the two leaves a document that is known either way
 import hashlib
 import os
 from collections.abc import Mapping
+from itertools import count
 
 import msgspec
 
@@ -67,7 +68,12 @@ def publish_views(store: Store, views: Mapping[str, bytes]) -> list[str]:
     """The same for what is generated and never read back: a text edited by hand is kept as `.bak` and written over."""
     edited = publish(store, views)
     for name in edited:
-        store.put(f"{name}.bak", store.get(name) or b"")
+        text = store.get(name) or b""
+        for number in count(1):
+            kept = f"{name}.bak" if number == 1 else f"{name}.bak-{number}"
+            if store.get(kept) in (None, text):
+                store.put(kept, text)
+                break
     publish(store, {name: views[name] for name in edited}, overwrite=True)
     return edited
 

@@ -23,7 +23,7 @@ from detent.store.port import START, Cursor, Store
 #: A snapshot is worth its writing when this many commits would otherwise be read again.
 SNAPSHOT_EVERY = 500
 #: Or when so much of the journal would.
-SNAPSHOT_BYTES = 1024 * 1024
+SNAPSHOT_BYTES = 64 * 1024
 #: Commits with checkpoints that are remembered until their documents are written.
 _REMEMBERED = 2 * SNAPSHOT_EVERY
 
@@ -34,6 +34,8 @@ class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     written_by: str
     cursor: Cursor
     digest: str
+    #: The last commit up to there that took a checkpoint.
+    taken: int
     session: msgspec.Raw
     #: Apart from the session, because they are decoded as rows in one go.
     tasks: msgspec.Raw
@@ -69,7 +71,7 @@ class Replica:
         self._snapshot_version = self._snapshot_offset = self._snapshot_bytes = 0
         self._taken: deque[Taking] = deque(maxlen=_REMEMBERED)
         #: All commits with checkpoints behind this version are in `_taken`.
-        self._remembers_from = 0
+        self._remembers_from = self._last_taken = 0
 
     def known(self) -> Session:
         """The session as it was last seen; for what is checked again under the lock."""
@@ -128,6 +130,7 @@ class Replica:
             if len(self._taken) == _REMEMBERED:
                 self._remembers_from = self._taken[0].commit.version
             self._taken.append(Taking(before, commit))
+            self._last_taken = commit.version
 
     def save_snapshot(self) -> None:
         """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""
@@ -140,6 +143,7 @@ class Replica:
                 written_by=__version__,
                 cursor=self._cursor,
                 digest=_digest(folded, tasks),
+                taken=self._last_taken,
                 session=msgspec.Raw(folded),
                 tasks=msgspec.Raw(tasks),
             )
@@ -151,9 +155,9 @@ class Replica:
     def _is_snapshot_due(self) -> bool:
         """Many commits, or a few large ones; but not so often that writing snapshots costs more than reading."""
         grown = self._cursor.offset - self._snapshot_offset
-        if grown > max(SNAPSHOT_BYTES, self._snapshot_bytes // 4):
+        if grown > max(SNAPSHOT_BYTES, self._snapshot_bytes // 2):
             return True
-        return self._cursor.version - self._snapshot_version >= SNAPSHOT_EVERY and grown > self._snapshot_bytes // 64
+        return self._cursor.version - self._snapshot_version >= SNAPSHOT_EVERY and grown > self._snapshot_bytes // 16
 
     @property
     def _snapshot_name(self) -> str:
@@ -192,7 +196,7 @@ class Replica:
             return None
         self._cursor, self._snapshot_version = snapshot.cursor, snapshot.cursor.version
         self._snapshot_offset, self._snapshot_bytes = snapshot.cursor.offset, len(data)
-        self._remembers_from = snapshot.cursor.version
+        self._remembers_from = self._last_taken = snapshot.taken
         return session
 
 

@@ -5,6 +5,7 @@ change of one task costs one file however many there are.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -45,7 +46,8 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
 
     written_by: str = ""
     cursor: Cursor = START
-    #: Files that held something else than Detent had written.
+    #: When the files were last looked at, and those that held something else than Detent had written.
+    looked_ns: int = 0
     suspects: list[str] = []
     count: int = 0
     next: Row | None = None
@@ -83,7 +85,7 @@ class TaskFiles:
 
     def publish(self) -> Published:
         """Write what changed since the last time."""
-        before = self.published()
+        before, looked_ns = self.published(), time.time_ns()
         since = self._since(before.cursor)
         suspects = [stem for stem in self.suspects(before) if stem not in since.documents]
         with self._replica.reading() as session:
@@ -95,13 +97,9 @@ class TaskFiles:
             if not self._write(task, document, rows[task], since.end.version):
                 edited.append(task)
         kept = publish_views(self._store, self._views(since))
-        if (
-            since.documents
-            or since.replanned
-            or before.cursor.version == 0
-            or edited != [*map(from_text, before.suspects)]
-        ):
-            after = Progress(__version__, since.end, [to_text(stem) for stem in edited], count, next_row)
+        told = [to_text(stem) for stem in edited]
+        if since.documents or since.replanned or before.cursor.version == 0 or told != before.suspects:
+            after = Progress(__version__, since.end, looked_ns, told, count, next_row)
             self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(after))
         return Published(edited, kept)
 
@@ -130,7 +128,7 @@ class TaskFiles:
     def suspects(self, before: "Progress | None" = None, *, every: bool = False) -> list[str]:
         """Files that may have been edited: changed since the last publishing, or thought so then. Nothing is read."""
         before = before or self.published()
-        last = 0 if every else self._published_ns() - _TICK_NS
+        last = 0 if every else before.looked_ns - _TICK_NS
         found = set(map(from_text, before.suspects))
         try:
             with os.scandir(self.folder) as entries:
@@ -143,12 +141,6 @@ class TaskFiles:
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(found)
-
-    def _published_ns(self) -> int:
-        try:
-            return os.stat(os.path.join(os.path.dirname(self.folder), _PUBLISHED)).st_ctime_ns
-        except (FileNotFoundError, NotADirectoryError):
-            return 0
 
     def next_published(self) -> "Progress | None":
         """What was next when the files were written, if nothing has happened since."""

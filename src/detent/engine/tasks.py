@@ -1,5 +1,6 @@
 """The tasks of one session, with a method for each thing that can be done to them."""
 
+import math
 import os
 import socket
 from collections.abc import Iterable
@@ -183,13 +184,15 @@ class Tasks:
         self, task: str | None = None, *, owner: str | None = None, pid: int | None = None, lease_s: float = LEASE_S
     ) -> Claimed:
         """Take a task: the one named, or the next that is ready. One of several who ask gets it."""
+        if not 0 < lease_s < math.inf:
+            raise Invalid(f"a lease of {lease_s} seconds is none")
         claim = Claim(
             owner=owner or self._project.actor,
             fence=0,
             since=self._project.clock(),
             host=socket.gethostname(),
             pid=pid,
-            lease_s=lease_s,
+            lease_s=float(lease_s),
         )
         if self._project.active() != self._session:
             raise Refused(f"{self._session} is not the active session", way_out=f"detent switch {self._session}")

@@ -131,6 +131,10 @@ class Plan:
         index = self._ranked()
         return tuple(sorted(index.ready, key=index.ranks.place.__getitem__))
 
+    @property
+    def ready_count(self) -> int:
+        return len(self._index.ready)
+
     def is_ready(self, id: str) -> bool:  # noqa: A002
         return id in self._index.ready
 
