@@ -5,7 +5,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from itertools import chain
-from statistics import mean, median
+from statistics import median
+from typing import NamedTuple
 
 from bench.measure import Setting, interleave, seconds_each
 from bench.npm import isolated, program
@@ -104,45 +105,49 @@ def _done(setting: Setting, many: str, few: str, counts: str) -> list[Row]:
     ]
     script = "detent_tasks.py"
     with running(sys.executable, script, copies[0]) as large, running(sys.executable, script, copies[1]) as small:
-        turns = setting.pick(20, 4)
-        for peer in (large, small):
-            _worked(peer, 1)
-        seen: dict[Peer, list[tuple[list[float], list[float]]]] = {large: [], small: []}
+        seen: dict[Peer, list[_Turn]] = {large: [], small: []}
 
         def work(peer: Peer) -> float:
-            seen[peer].append(_worked(peer, _TURN))
-            return median(map(sum, zip(*seen[peer][-1], strict=True)))
+            seen[peer].append(_Turn(**peer.ask(count=_TURN)))
+            return median(seen[peer][-1].each)
 
-        pair = interleave(lambda: work(large), lambda: work(small), rounds=turns)
-        done = [median(chain.from_iterable(turn[1] for turn in seen[peer])) for peer in (large, small)]
-        behind = [_with_documents(peer, seen[peer]) for peer in (large, small)]
+        pair = interleave(lambda: work(large), lambda: work(small), rounds=setting.pick(25, 4))
+        done, whole = ([what(seen[peer][1:]) for peer in (large, small)] for what in (_done_s, _whole_s))
         alone = interleave(
             lambda: _done_alone(large, copies[0]), lambda: _done_alone(small, copies[1]), rounds=setting.pick(5, 2)
         )
     return [
         Row(what=f"task start + done, {counts}", unit="s", **pair._asdict(), goal=Goal(1.5)),
-        Row(what=f"task done, {counts}", unit="s", ours=done[0], theirs=done[1], ratio=done[0] / done[1]),
+        Row(what="  task done", unit="s", ours=done[0], theirs=done[1], ratio=done[0] / done[1]),
         Row(
-            what="  start + done, with documents",
+            what=f"  with documents, once in {_TURN}",
             unit="s",
-            ours=behind[0],
-            theirs=behind[1],
-            ratio=behind[0] / behind[1],
+            ours=whole[0],
+            theirs=whole[1],
+            ratio=whole[0] / whole[1],
         ),
         Row(what="  task done as a command", unit="s", **alone._asdict()),
     ]
 
 
-def _worked(peer: Peer, count: int) -> tuple[list[float], list[float]]:
-    answer = peer.ask(count=count)
-    return answer["start"], answer["done"]
+class _Turn(NamedTuple):
+    """Seconds for each task that was started and done, and for the documents behind all of them."""
+
+    start: list[float]
+    done: list[float]
+    documents: float
+
+    @property
+    def each(self) -> list[float]:
+        return [start + done for start, done in zip(self.start, self.done, strict=True)]
 
 
-def _with_documents(peer: Peer, turns: list[tuple[list[float], list[float]]]) -> float:
-    """What one took on average, the writing of documents behind it counted as well."""
-    seconds = peer.ask(flush=True)["seconds"]
-    each = [start + done for turn in turns for start, done in zip(*turn, strict=True)]
-    return mean(each) + seconds / len(each)
+def _done_s(turns: list[_Turn]) -> float:
+    return median(chain.from_iterable(turn.done for turn in turns))
+
+
+def _whole_s(turns: list[_Turn]) -> float:
+    return median((sum(turn.each) + turn.documents) / len(turn.each) for turn in turns)
 
 
 def _done_alone(peer: Peer, directory: str) -> float:

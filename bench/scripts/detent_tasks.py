@@ -1,7 +1,7 @@
 """A process that has a session open and works on its tasks.
 
-Argument: the directory. A request on stdin is one of: `count`, start and do so many tasks, answered by the seconds that
-each took; `start`, start one and write its documents, answered by its id; `flush`, answered by the seconds.
+Argument: the directory. A request on stdin is one of: `count`, start and do so many tasks, then write the documents,
+answered by the seconds that each took; `start`, start one and write its documents, answered by its id and claim.
 """
 
 import json
@@ -24,10 +24,6 @@ def _answer(project: Project, request: dict[str, Any]) -> dict[str, Any]:
         claimed = tasks.start()
         project.flush()
         return {"task": claimed.task, "claim": claimed.fence}
-    if "flush" in request:
-        begun = time.perf_counter()
-        project.flush()
-        return {"seconds": time.perf_counter() - begun}
     started, done = [], []
     for _ in range(request["count"]):
         begun = time.perf_counter()
@@ -36,7 +32,9 @@ def _answer(project: Project, request: dict[str, Any]) -> dict[str, Any]:
         tasks.done(claimed.task, fence=claimed.fence)
         started.append(between - begun)
         done.append(time.perf_counter() - between)
-    return {"start": started, "done": done}
+    begun = time.perf_counter()
+    project.flush()
+    return {"start": started, "done": done, "documents": time.perf_counter() - begun}
 
 
 if __name__ == "__main__":

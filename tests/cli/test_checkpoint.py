@@ -734,8 +734,8 @@ def test_how_far_it_is_goes_to_standard_error(work, arguments):
     assert "capturing" not in out
     # A file that was changed in the very moment of the last capture is read again.
     first, second, *_ = seen.splitlines()
-    assert re.fullmatch(r"detent: capturing files, 0 of 2\d", first)
-    assert re.fullmatch(r"detent: capturing files, 10 of 2\d", second)
+    assert re.fullmatch(r"detent: working on files, 0 of 2\d", first)
+    assert re.fullmatch(r"detent: working on files, 10 of 2\d", second)
 
 
 def test_on_a_terminal_it_is_drawn_over_and_taken_away(work):
@@ -743,8 +743,8 @@ def test_on_a_terminal_it_is_drawn_over_and_taken_away(work):
         write(work, **{f"f{number}": "x"})
     _, seen = slow(work, "checkpoint", "create", terminal=True)
     assert "\n" not in seen
-    assert re.search(r"\rdetent: capturing files, 20 of 2\d", seen)
-    assert seen.endswith(f"\r{' ' * len('detent: capturing files, 20 of 25')}\r")
+    assert re.search(r"\rdetent: working on files, 20 of 2\d", seen)
+    assert seen.endswith(f"\r{' ' * len('detent: working on files, 20 of 25')}\r")
     _, seen = slow(work, "checkpoint", "verify", terminal=True)
     assert "hashing objects" in seen
 

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,25 +34,36 @@ def empty(project) -> Tool:
     return project
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> Path:
+    """Made once, by typing it."""
+    tool = Tool(tmp_path_factory.mktemp("template"))
+    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+    for command in (
+        ["init"],
+        ["start", "plan-implement-review", "Add login with passkeys"],
+        ["task", "add", "Design the schema", "--require", "One table", "--accept", "Reviewed", "--focus", "db/a.sql"],
+        ["task", "add", "Implement login", "--after", "impl-001", "--require", "Works without a mouse"],
+        ["task", "add", "Test login end to end", "--after", "IMPL-2"],
+        ["task", "split", "IMPL-2", "Write the form", "Check it on the server"],
+        ["task", "add", "Keep the session", "--parent", "IMPL-2", "--after", "IMPL-2.2"],
+        ["task", "add", "Write the manual"],
+        ["task", "start", "IMPL-1", "--owner", "bob"],
+        ["task", "done", "IMPL-1", "-m", "Three tables: users, keys, sessions."],
+        ["task", "start", "IMPL-2.1", "--owner", "bob"],
+        ["task", "fail", "IMPL-2.1", "-m", "the form does not render"],
+        ["task", "block", "IMPL-2.2", "--reason", "needs the API key"],
+        ["task", "start", "IMPL-4", "--owner", "eve", "--lease", "600"],
+    ):
+        tool(*command).ok()
+    return tool.directory
+
+
 @pytest.fixture
-def work(empty) -> Tool:
+def work(template, tmp_path) -> Tool:
     """One task done, a container with one part failed, one blocked and one waiting, and a task that waits for it."""
-    empty(
-        *["task", "add", "Design the schema", "--require", "One table per aggregate", "--accept", "Reviewed by Ada"],
-        *["--focus", "db/schema.sql"],
-    ).ok()
-    empty("task", "add", "Implement login", "--after", "impl-001", "--require", "Works without a mouse").ok()
-    empty("task", "add", "Test login end to end", "--after", "IMPL-2").ok()
-    empty("task", "split", "IMPL-2", "Write the form", "Check it on the server").ok()
-    empty("task", "add", "Keep the session", "--parent", "IMPL-2", "--after", "IMPL-2.2").ok()
-    empty("task", "add", "Write the manual").ok()
-    empty("task", "start", "IMPL-1", "--owner", "bob").ok()
-    empty("task", "done", "IMPL-1", "-m", "Three tables: users, keys, sessions.").ok()
-    empty("task", "start", "IMPL-2.1", "--owner", "bob").ok()
-    empty("task", "fail", "IMPL-2.1", "-m", "the form does not render").ok()
-    empty("task", "block", "IMPL-2.2", "--reason", "needs the API key").ok()
-    empty("task", "start", "IMPL-4", "--owner", "eve", "--lease", "600").ok()
-    return empty
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return Tool(tmp_path)
 
 
 def refused(tool: Tool, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> tuple[int, str, str]:
@@ -83,7 +95,12 @@ def row(tool: Tool, id_: str) -> dict[str, object]:
 
 
 def stable(text: str) -> str:
-    return re.sub(r"since \d\d:\d\d", "since 00:00", normalised(text)).replace(os.uname().nodename, "HOST")
+    """Without times and the name of the machine; the template may have been made a while ago."""
+    text = re.sub(r" +\d+[smh](?: \d\d[ms])?(?=  |$| ago|\))", " 0s", normalised(text), flags=re.MULTILINE)
+    text = re.sub(r"\(\d+[smh](?: \d\d[ms])?\)", "(0s)", text)
+    return re.sub(r"for \d+[smh](?: \d\d[ms])?$", "for 0s", text, flags=re.MULTILINE).replace(
+        os.uname().nodename, "HOST"
+    )
 
 
 SHOWN = {
@@ -247,18 +264,22 @@ def test_the_task_of_a_process_that_ended_can_be_taken(empty):
     assert "every task in progress" in empty("task", "release", "--abandoned").ok().out
 
 
-def test_a_lease_runs_out_unless_somebody_says_that_he_is_there(empty):
-    for title in ("One", "Two"):
-        empty("task", "add", title).ok()
-        empty("task", "start", "--lease", "3").ok()
-    time.sleep(2)
-    beaten = empty("task", "beat", "IMPL-2", "--json").ok().json()
-    time.sleep(1.5)
+def test_a_lease_runs_out(empty):
+    empty("task", "add", "One").ok()
+    empty("task", "add", "Two").ok()
+    empty("task", "start", "--lease", "1").ok()
+    held = empty("task", "start", "IMPL-2", "--json").ok().json()
+    time.sleep(1.1)
     taken = empty("task", "start", "IMPL-1", "--owner", "eve").ok().out
     assert "ada is gone" in taken
     assert "held by eve" in taken
     assert "held by ada" in refused(empty, "task", "start", "IMPL-2")[1]
-    assert refused(empty, "task", "beat", "IMPL-2", "--claim", str(beaten["claim"] + 99))[0] == 1
+    assert empty("task", "beat", "IMPL-2", DETENT_CLAIM=str(held["claim"])).ok()
+    beat = (empty.state / SESSION / ".process" / "leases" / "IMPL-2").read_bytes()
+    assert beat.split()[0] == str(held["claim"]).encode()
+    assert refused(empty, "task", "beat", "IMPL-2", "--claim", str(held["claim"] + 99))[0] == 1
+    empty("task", "release", "IMPL-2").ok()
+    assert "nobody holds" in refused(empty, "task", "beat", "IMPL-2")[1]
 
 
 def test_next_says_why_nothing_is_ready(work):
@@ -689,7 +710,7 @@ def test_a_checklist_is_imported_and_exported_again(empty):
 def test_an_export_of_failed_and_blocked_tasks_can_be_imported(work):
     text = work("task", "export", "--to", "markdown").ok().out
     ran = work("task", "import", "--from", "markdown", "-", stdin=text.encode()).ok()
-    assert "had failed where it came from" in ran.out
+    assert "warning: " in ran.out
     assert row(work, "IMPL-6.1")["status"] == "pending"
     assert row(work, "IMPL-6.2")["status"] == "blocked"
 

@@ -1,7 +1,9 @@
 """What the processes do that work on tasks. Each waits at the barrier and reports on a queue."""
 
 import os
+import threading
 import time
+from contextlib import suppress
 
 from detent.engine.project import open_project
 from detent.errors import DetentError, NotFound
@@ -14,15 +16,19 @@ def claim_all(directory, name, barrier, reports, *, finishing):
     with open_project(directory, actor=name) as project:
         tasks = project.session().tasks
         barrier.wait(PATIENCE_S)
-        while True:
-            try:
+        try:
+            while True:
                 claimed = tasks.start(owner=name, pid=os.getpid())
-            except NotFound:
-                break
-            taken.append((claimed.task, claimed.fence))
-            if finishing:
-                tasks.done(claimed.task, fence=claimed.fence)
-        barrier.wait(PATIENCE_S)
+                taken.append((claimed.task, claimed.fence))
+                if finishing:
+                    tasks.done(claimed.task, fence=claimed.fence)
+        except NotFound:
+            # What somebody holds who has ended may be taken by others: nobody ends before all have done.
+            with suppress(threading.BrokenBarrierError):
+                barrier.wait(PATIENCE_S)
+        except DetentError as error:
+            barrier.abort()
+            taken = [(error.message, 0)]
     reports.put((name, taken))
 
 

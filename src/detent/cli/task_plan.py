@@ -212,6 +212,10 @@ def _requirements(text: str) -> list[str]:
     """A requirement per line; headings and bullets are only their form."""
     lines = [line.strip().lstrip("-*+#").strip() for line in text.splitlines()]
     found = [line for line in lines if line]
-    if not found or all(line.rstrip(".!").casefold() in _VAGUE or len(line) < 3 for line in found):
+    if all(_is_vague(line) for line in found):
         raise Invalid("the new plan says nothing that could be done", way_out="say what should be different, and how")
     return found
+
+
+def _is_vague(line: str) -> bool:
+    return line.rstrip(".!").casefold() in _VAGUE or sum(map(str.isalnum, line)) < 2

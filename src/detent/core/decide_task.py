@@ -4,6 +4,7 @@ Legality of a move is looked up in the table of `core/task/lifecycle.py`; the ch
 what it waits for, who holds it, what the session needs.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, assert_never
 
@@ -59,6 +60,8 @@ def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
     if problems:
         raise Invalid("the tasks cannot be taken as they are", problems[:100])
     rows = [row_of(document) for document in command.documents]
+    numbers = Counter(row.id for row in rows)
+    problems += [f"{task} is written {times} times at once" for task, times in numbers.items() if times > 1]
     if len(plan) + len(rows) > MAX_TASKS:
         raise Invalid(f"a session may have {MAX_TASKS} tasks", way_out="start another session for the rest")
     for row in rows:
@@ -191,6 +194,8 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
         _check_fence(session, task, command.fence)
         if action in (Action.SPLIT, Action.RESTORE):
             raise Refused(f"{action} follows from other commands", way_out="detent task split, detent task remove")
+        if action is Action.RESUME and (waits := plan.waiting_for(task)):
+            raise Refused(f"{task} waits for {', '.join(waits)}", way_out=f"detent task unblock {task}")
         status = next_status(task, row.status, action)
     reason = cut(check_optional("a reason", command.reason, None), MAX_ERROR)
     if action in _NEEDS_REASON:

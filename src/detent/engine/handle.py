@@ -283,7 +283,7 @@ class SessionHandle(Returnable):
     ) -> "Committed":
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
-        facts = self._with_tree(command, self._facts(command))
+        facts = self._with_tree(command, self._facts(command), choose)
 
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
@@ -300,11 +300,13 @@ class SessionHandle(Returnable):
     def _takes_checkpoint(self, command: Command) -> bool:
         return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
 
-    def _with_tree(self, command: Command, facts: Facts) -> Facts:
+    def _with_tree(self, command: Command, facts: Facts, choose: Callable[[Session], Command] | None = None) -> Facts:
         """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
         if not self._takes_checkpoint(command):
             return facts
         session = self._replica.session()
+        # Chosen again where it is chosen: somebody may have taken what was free a moment ago.
+        command = choose(session) if choose else command
         foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
         taken = next((event for event in foreseen if isinstance(event, CheckpointTaken)), None)
         if taken is None:

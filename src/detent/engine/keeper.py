@@ -96,7 +96,7 @@ class Keeper:
         self._publish_tasks(replica)
         replica.save_snapshot()
         ended = session.status is not SessionStatus.ACTIVE
-        recorded = history.record(self._store, session) if ended else _withdrawn(self._store, session)
+        recorded = history.record(self._store, session) if ended else history.withdraw(self._store, session.id)
         if recorded:
             witness(self._store, history.NAME)
         documents = self.documents({name: session})
@@ -171,8 +171,3 @@ class Keeper:
         except Corrupt:
             return True
         return False
-
-
-def _withdrawn(store: Store, session: Session) -> bool:
-    """A session that was rolled back after its end has not ended any more."""
-    return session.rollback is not None and history.withdraw(store, session.id)

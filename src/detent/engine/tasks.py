@@ -194,8 +194,7 @@ class Tasks:
             pid=pid,
             lease_s=float(lease_s),
         )
-        if self._project.active() != self._session:
-            raise Refused(f"{self._session} is not the active session", way_out=f"detent switch {self._session}")
+        self._check_active()
         if task is not None:
             return self._claimed(MoveTask(task=canonical(task), action=Action.START, claim=claim))
         return self._claimed(claim)
@@ -230,6 +229,7 @@ class Tasks:
 
     def resume(self, task: str, *, owner: str | None = None) -> Claimed:
         """Go on with a task at the point where a person was asked."""
+        self._check_active()
         claim = Claim(owner=owner or self._project.actor, fence=0, since=self._project.clock())
         return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
 
@@ -289,6 +289,10 @@ class Tasks:
         return self._project.clock() - last > timedelta(seconds=claim.lease_s)
 
     # What all of them do
+
+    def _check_active(self) -> None:
+        if self._project.active() != self._session:
+            raise Refused(f"{self._session} is not the active session", way_out=f"detent switch {self._session}")
 
     def _reading(self) -> AbstractContextManager[Session]:
         return self._project.replica(self._session).reading()

@@ -24,7 +24,7 @@ _GLYPHS = {
     TaskStatus.FAILED: ("✗", "!", "red"),
     TaskStatus.BLOCKED: ("■", "#", "yellow"),
 }
-_STATE, _BAR, _LABEL = 9, 32, 13
+_STATE, _BAR, _LEAST_BAR, _LABEL = 9, 32, 4, 13
 #: Per cent of the room that titles may take where something else is said too.
 _TITLE = 60
 #: What `status` says of tasks of one kind.
@@ -62,11 +62,13 @@ def counts_text(plan: Plan) -> str:
 
 
 def counts_line(plan: Plan, paper: Paper) -> str:
-    done, total = plan.counts.get(TaskStatus.COMPLETED, 0), plan.leaf_count
-    columns = min(_BAR, paper.width // 4)
+    """The counts behind a bar, which is as long as they leave room for."""
+    done, total, said = plan.counts.get(TaskStatus.COMPLETED, 0), plan.leaf_count, counts_text(plan)
+    columns = min(_BAR, paper.width // 4, paper.width - len(said) - 2)
+    if columns < _LEAST_BAR:
+        return paper.cut(said, paper.width)
     filled = columns * done // total if total else 0
     full, rest = paper.draw("━") * filled, paper.draw("─") * (columns - filled)
-    said = paper.cut(counts_text(plan), paper.width - columns - 2)
     return f"{paper.paint(full, 'green')}{paper.paint(rest, 'dim')}  {said}"
 
 
