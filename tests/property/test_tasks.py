@@ -445,5 +445,5 @@ class TaskMachine(RuleBasedStateMachine):
 
 TestTasks = TaskMachine.TestCase
 TestTasks.settings = settings(
-    max_examples=30, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=80, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )

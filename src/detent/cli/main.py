@@ -53,6 +53,11 @@ def _answer(arguments: list[str], request: Request) -> int:
         request.json = "--json" in arguments
         show_status(request)
         return 0
+    if arguments == ["task", "next"] and "_DETENT_COMPLETE" not in os.environ:
+        from detent.cli.task_next import show_next
+
+        if show_next(request):
+            return 0
     if "_DETENT_COMPLETE" in os.environ:
         from detent.cli.completion import complete
 

@@ -32,7 +32,6 @@ from detent.engine.publish import UNREADABLE, encode, publish_views
 from detent.engine.replica import Replica
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
-from detent.views import impl_plan, todo_list
 
 #: Views tell all of so many tasks; of more they tell the first, and how many there are.
 MAX_SHOWN = 2_000
@@ -194,6 +193,8 @@ class TaskFiles:
 
     def _views(self, since: _Since) -> dict[str, bytes]:
         """The generated Markdown, as far as something that it shows has changed."""
+        from detent.views import impl_plan, todo_list  # noqa: PLC0415 - looking at a task needs no view of all
+
         todo, plan = f"{self._session}/{todo_list.NAME}", f"{self._session}/{impl_plan.NAME}"
         todo_due = bool(since.documents) or self._store.get(todo) is None
         plan_due = since.replanned or self._store.get(plan) is None

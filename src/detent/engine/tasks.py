@@ -2,7 +2,6 @@
 
 import math
 import os
-import socket
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -190,7 +189,7 @@ class Tasks:
             owner=owner or self._project.actor,
             fence=0,
             since=self._project.clock(),
-            host=socket.gethostname(),
+            host=os.uname().nodename,
             pid=pid,
             lease_s=float(lease_s),
         )
@@ -280,7 +279,7 @@ class Tasks:
     def _is_gone(self, task: str, claim: Claim | None) -> bool:
         if claim is None:
             return True
-        if claim.pid is not None and claim.host == socket.gethostname() and not _is_alive(claim.pid):
+        if claim.pid is not None and claim.host == os.uname().nodename and not _is_alive(claim.pid):
             return True
         last = claim.since
         beat = (self._project.store.get(f"{self._session}/{LEASES}/{task}") or b"").split()
