@@ -64,7 +64,7 @@ def needs(number: int) -> Iterator[int]:
 
 
 def cached_project(count: int) -> str:
-    """A project with so many tasks, made by the library on first use. Whoever changes it takes a copy."""
+    """A project with so many tasks, made on first use and kept for the next run."""
     folder = os.path.join(ENVIRONMENTS, "tasks")
     directory = os.path.join(folder, f"{count}-{_fingerprint()}")
     if os.path.isdir(directory):
@@ -74,25 +74,19 @@ def cached_project(count: int) -> str:
         if name.startswith(f"{count}-"):
             shutil.rmtree(os.path.join(folder, name))
     unfinished = os.path.join(folder, f"{count}-unfinished")
-    with make_project(unfinished) as project:
-        tasks = project.start("feature", "Import everything").tasks
-        for start in range(1, count + 1, _BATCH):
-            tasks.write([_document(number) for number in range(start, min(start + _BATCH, count + 1))])
-            project.flush()
+    task_project(unfinished, count)
     os.rename(unfinished, directory)
     return directory
 
 
-def copy_project(source: str, target: str) -> str:
-    """A copy to change. Task files are only ever replaced, so they can be links."""
-
-    def copy(one: str, other: str) -> None:
-        if os.path.basename(os.path.dirname(one)) == ".task":
-            os.link(one, other)
-        else:
-            shutil.copy2(one, other)
-
-    return shutil.copytree(source, target, copy_function=copy)
+def task_project(directory: str, count: int) -> str:
+    """A new project with so many tasks."""
+    with make_project(directory) as project:
+        tasks = project.start("feature", "Import everything").tasks
+        for start in range(1, count + 1, _BATCH):
+            tasks.write([_document(number) for number in range(start, min(start + _BATCH, count + 1))])
+            project.flush()
+    return directory
 
 
 def task_master_project(directory: str, count: int) -> None:

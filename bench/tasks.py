@@ -12,7 +12,7 @@ from bench.measure import Setting, interleave, seconds_each
 from bench.npm import isolated, program
 from bench.peers import SCRIPTS, Peer, Unavailable, running
 from bench.table import Goal, Row, Section
-from bench.task_plans import TITLE, backlog_project, cached_project, copy_project, task_master_project
+from bench.task_plans import TITLE, backlog_project, cached_project, task_master_project, task_project
 
 TASK_MASTER, BACKLOG = "task-master-ai@0.43.1", "backlog.md@1.52.0"
 _DETENT = [sys.executable, "-m", "detent", "task"]
@@ -93,18 +93,16 @@ def tasks(setting: Setting) -> Section:
         mb = _peak_mb(verb, projects[many])
         what = f"task {verb[-1]}, {many:,} tasks : {_MEMORY_MB} MB of memory"
         rows.append(Row(what=what, unit="MB", ours=mb, theirs=_MEMORY_MB, ratio=mb / _MEMORY_MB, goal=Goal(1.0)))
-    rows += _done(setting, projects[many], projects[few], f"{many:,} tasks : {few:,}")
+    rows += _done(setting, projects[many], few, f"{many:,} tasks : {few:,}")
     load = os.getloadavg()[0]
     return Section(name="tasks", rows=tuple(rows), remarks=(f"load {load:.1f} at the end of these rows",))
 
 
-def _done(setting: Setting, many: str, few: str, counts: str) -> list[Row]:
+def _done(setting: Setting, many: str, few: int, counts: str) -> list[Row]:
     """Starting a task and saying that it is done, in plans of two sizes."""
-    copies = [
-        copy_project(source, os.path.join(setting.directory, name)) for source, name in ((many, "many"), (few, "few"))
-    ]
-    script = "detent_tasks.py"
-    with running(sys.executable, script, copies[0]) as large, running(sys.executable, script, copies[1]) as small:
+    # The large one is the kept project itself, of which a run does a few hundred tasks: a copy's files look edited.
+    fresh, script = task_project(os.path.join(setting.directory, "few"), few), "detent_tasks.py"
+    with running(sys.executable, script, many) as large, running(sys.executable, script, fresh) as small:
         seen: dict[Peer, list[_Turn]] = {large: [], small: []}
 
         def work(peer: Peer) -> float:
@@ -114,7 +112,7 @@ def _done(setting: Setting, many: str, few: str, counts: str) -> list[Row]:
         pair = interleave(lambda: work(large), lambda: work(small), rounds=setting.pick(25, 4))
         done, whole = ([what(seen[peer][1:]) for peer in (large, small)] for what in (_done_s, _whole_s))
         alone = interleave(
-            lambda: _done_alone(large, copies[0]), lambda: _done_alone(small, copies[1]), rounds=setting.pick(5, 2)
+            lambda: _done_alone(large, many), lambda: _done_alone(small, fresh), rounds=setting.pick(5, 2)
         )
     return [
         Row(what=f"task start + done, {counts}", unit="s", **pair._asdict(), goal=Goal(1.5)),

@@ -73,7 +73,7 @@ def test_the_list_says_which_is_active_how_far_each_is_and_who_holds_what(many):
 @pytest.mark.parametrize("name", [SHOP, "build-the-shop", "shop", "SHOP", "2"])
 def test_a_session_by_id_part_or_number(many, name):
     answer = many("switch", name).ok().out
-    assert answer.startswith(f"{SHOP} is active\n{LOGIN} is paused\n")
+    assert answer.startswith(f"{SHOP} is active\n{LOGIN} is paused; given back: IMPL-1\n")
     assert listed(many)[:2] == [(1, SHOP, "active"), (2, LOGIN, "paused")]
     assert next_command(answer) == ["task", "start", "IMPL-2"]
     many("task", "start").ok()

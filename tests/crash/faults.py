@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 WATCHED = ("write", "fdatasync", "fsync", "rename", "replace", "open", "unlink", "ftruncate", "mkdir", "rmdir")
+CACHES = ("objects.idx", ".stat-cache")
 #: Exit status of a child that got through undisturbed, and of one whose chosen call was no write.
 DONE, NO_WRITE = 0, 77
 
@@ -68,11 +69,17 @@ def die_halfway(name: str, args: tuple[Any, ...]) -> None:
 
 
 def failing(error: int, only: tuple[str, ...] = WATCHED) -> Strike:
-    def fail(name: str, _args: tuple[Any, ...]) -> None:
-        if name in only:
+    def fail(name: str, args: tuple[Any, ...]) -> None:
+        if name in only and not _is_of_a_cache(args[0]):
             raise OSError(error, os.strerror(error))
 
     return fail
+
+
+def _is_of_a_cache(target: Any) -> bool:
+    """Files that may be missing at any time: nobody is told when one cannot be written."""
+    path = os.fsdecode(target) if not isinstance(target, int) else os.readlink(f"/proc/self/fd/{target}")
+    return any(name in path for name in CACHES)
 
 
 def in_child(work: Callable[[Callable[[], None]], None], counter: Counter) -> tuple[int, bool]:

@@ -11,6 +11,7 @@ from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from detent.core.session import Session
+    from detent.engine.project import Project
 
 
 def _known_sessions(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -62,11 +63,10 @@ def switch_verb(request: Request, name: str) -> None:
     NAME is its id, a part of it that only one has, or its number in detent sessions. The one before it is paused.
     """
     with request.changing() as project:
-        before = project.active()
-        handle = project.switching.switch(name)
-        state = handle.state
+        before, held = project.active(), _held(project)
+        state = project.switching.switch(name).state
     told = [f"{state.id} is active" + (" already" if before == state.id else "")]
-    told += [f"{before} is paused"] if before not in (None, state.id) else []
+    told += [f"{before} is paused{held}"] if before not in (None, state.id) else []
     _answer(request, state, told, paused=before if before != state.id else None)
 
 
@@ -102,10 +102,10 @@ def resume_verb(request: Request, name: str | None) -> None:
     is paused.
     """
     with request.changing() as project:
-        before = project.active()
+        before, held = project.active(), _held(project)
         state = project.switching.resume(name).state
     told = [f"{state.id} is active" + (" already" if before == state.id else "")]
-    told += [f"{before} is paused"] if before not in (None, state.id) else []
+    told += [f"{before} is paused{held}"] if before not in (None, state.id) else []
     _answer(request, state, told, paused=before if before != state.id else None)
 
 
@@ -120,9 +120,9 @@ def reopen_verb(request: Request, name: str, *, reason: str) -> None:
     completed, use detent task reopen.
     """
     with request.changing() as project:
-        before = project.active()
+        before, held = project.active(), _held(project)
         state = project.switching.reopen(name, reason).state
-    told = [f"{state.id} is open again and active", *([f"{before} is paused"] if before else [])]
+    told = [f"{state.id} is open again and active", *([f"{before} is paused{held}"] if before else [])]
     _answer(request, state, told, paused=before)
 
 
@@ -142,6 +142,16 @@ def archive_verb(request: Request, name: str) -> None:
         ),
         {"session": state.id, "archived": state.archived, "version": state.version},
     )
+
+
+def _held(project: "Project") -> str:
+    """The tasks in progress that are given back when the active session is paused."""
+    from detent.core.task.row import TaskStatus
+    from detent.views.tasks import named
+
+    active = project.active()
+    tasks = project.session(active).state.tasks.with_status(TaskStatus.ACTIVE) if active else ()
+    return f"; given back: {named(tasks)}" if tasks else ""
 
 
 def _answer(request: Request, state: "Session", told: list[str], *, paused: str | None) -> None:

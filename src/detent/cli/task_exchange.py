@@ -146,22 +146,9 @@ def _texts(request: Request, path: str, ending: str) -> dict[str, str]:
 
 
 def _numbered(state: "Session", drafts: "tuple[Draft, ...]", *, drop_unknown: bool) -> "Imported":
-    import msgspec
-
     from detent.core.task.exchange.documents import to_documents
 
-    taken = (*state.tasks.ids[-1:], *state.retired)
-    found = to_documents(drafts, taken, drop_unknown=drop_unknown)
-    failed = [document["id"] for document in found.documents if document["status"] == "failed"]
-    if not failed:
-        return found
-    # A task begins as something that can be done; that it failed elsewhere is told.
-    documents = tuple(
-        {**document, "status": "pending"} if document["status"] == "failed" else document
-        for document in found.documents
-    )
-    told = tuple(f"{task} had failed where it came from; it is pending here" for task in failed)
-    return msgspec.structs.replace(found, documents=documents, warnings=(*found.warnings, *told))
+    return to_documents(drafts, (*state.tasks.ids[-1:], *state.retired), drop_unknown=drop_unknown)
 
 
 def _answer_dry(request: Request, state: "Session", found: "Imported") -> None:

@@ -22,6 +22,8 @@ from detent.errors import Corrupt
 from detent.store.port import Store
 
 MARKER = ".active-"
+#: What a marker holds while its session is being put aside: it names no active session any more.
+LEAVING = b"paused"
 
 
 class Keeper:
@@ -45,7 +47,7 @@ class Keeper:
         """The session that the marker names; of several, the one marked last."""
         marked = [name.removeprefix(MARKER) for name in self._store.names(MARKER)]
         known = set(self._store.sessions()) if marked else set()
-        alive = [session for session in marked if session in known]
+        alive = [name for name in marked if name in known and self._store.get(MARKER + name) != LEAVING]
         if len(alive) < 2:
             return alive[0] if alive else None
         counted = max(alive, key=self.rank)

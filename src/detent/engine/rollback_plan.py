@@ -89,7 +89,7 @@ class Planner:
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
         removable = recorded - self._not_taken(target, recorded) if not phase_only else recorded
         steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), tuple(paths))
-        if paths and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
+        if paths and undoes is None and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
             way_out = f"detent checkpoint show {target.event.name} --files"
             raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
         self._check_possible(steps, captured)

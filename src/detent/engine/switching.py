@@ -12,7 +12,7 @@ from detent.core.session import Session, SessionStatus
 from detent.core.slug import check_session_id
 from detent.documents.state.writing import current_phase
 from detent.engine.handle import SessionHandle
-from detent.engine.keeper import MARKER
+from detent.engine.keeper import LEAVING, MARKER
 from detent.errors import Corrupt, DetentError, Invalid, NotFound, Refused
 from detent.store.port import PROJECT
 
@@ -90,10 +90,9 @@ class Switching:
                 self._store.put(MARKER + name, b"%d" % (self._project.rank(before) + 1 if before else 1))
                 if session.paused_at is not None:
                     self._commit(name, Resume())
-                if before is not None:
-                    if self._project.replica(before).session().status is SessionStatus.ACTIVE:
-                        self._commit(before, Pause(reason=f"switched to {name}"))
-                    self._store.delete(MARKER + before)
+                # The old marker goes when its session's documents are written.
+                if before is not None and self._project.replica(before).session().status is SessionStatus.ACTIVE:
+                    self._commit(before, Pause(reason=f"switched to {name}"))
         for touched in (name, before):
             if touched is not None:
                 self._project.touched(touched)
@@ -106,7 +105,8 @@ class Switching:
             if name is None:
                 raise NotFound("no session is active", way_out="detent sessions")
             session = self._commit(name, Pause(reason=reason))
-            self._store.delete(MARKER + name)
+            # Publishing removes it, when the documents say what happened.
+            self._store.put(MARKER + name, LEAVING)
         self._project.touched(name)
         return session
 

@@ -215,7 +215,8 @@ class Captures:
     @contextmanager
     def _storing(self, owner: str, *, store: bool) -> Iterator[Batch | Hashing]:
         if store:
-            os.makedirs(self._root, exist_ok=True)
+            with disk.failing_as("create", self._root):
+                os.makedirs(self._root, exist_ok=True)
             with self._objects.batch(owner) as batch:
                 yield batch
         else:

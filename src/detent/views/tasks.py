@@ -41,7 +41,7 @@ def glyph(status: TaskStatus, paper: Paper) -> str:
 def tally(plan: Plan) -> dict[str, int]:
     """How many leaves stand where, with the pending ones told apart."""
     counts = plan.counts
-    ready = len(plan.ready)
+    ready = plan.ready_count
     return {
         "total": plan.leaf_count,
         "completed": counts.get(TaskStatus.COMPLETED, 0),
