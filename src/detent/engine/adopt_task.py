@@ -25,14 +25,11 @@ from detent.documents import task as task_document
 from detent.engine.adopt import Adoption
 from detent.engine.aside import set_aside
 from detent.engine.publish import UNREADABLE, digest
-from detent.engine.task_files import TaskFiles
+from detent.engine.task_files import MAX_WATCHED, TaskFiles
 from detent.errors import DetentError, Refused
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
-
-#: With more tasks than this, only `adopt` and `doctor` look at every file.
-MAX_WATCHED = 5_000
 
 
 class TaskAdoption:

@@ -36,6 +36,8 @@ from detent.store.port import START, Cursor, Store
 #: Views tell all of so many tasks; of more they tell the first, and how many there are.
 MAX_SHOWN = 2_000
 _PUBLISHED = f"{task_document.FOLDER}/.published.json"
+#: With more tasks than this, only `adopt` and `doctor` look at every file.
+MAX_WATCHED = 5_000
 #: Times of files are compared with this much doubt.
 _TICK_NS = 20_000_000
 
@@ -86,7 +88,9 @@ class TaskFiles:
         """Write what changed since the last time."""
         before, looked_ns = self.published(), time.time_ns()
         since = self._since(before.cursor)
-        suspects = [stem for stem in self.suspects(before) if stem not in since.documents]
+        # Of very many files only those that are written are looked at.
+        looked = self.suspects(before) if before.count <= MAX_WATCHED else list(map(from_text, before.suspects))
+        suspects = [stem for stem in looked if stem not in since.documents]
         with self._replica.reading() as session:
             rows = {task: session.tasks.get(task) for task in since.documents}
             edited = [stem for stem in suspects if not self._is_own(stem, session.tasks.get(stem))]
