@@ -1,5 +1,6 @@
 """The entry point of `detent`, and the one place where errors become messages and exit codes."""
 
+import gc
 import os
 import sys
 
@@ -14,6 +15,8 @@ def main() -> None:
         # Closed by whoever started us; the rest may count on them.
         sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    # A command makes much and throws little away: looking for garbage as often as usual costs a tenth of its time.
+    gc.set_threshold(50_000, 20, 20)
     sys.exit(run(sys.argv[1:]))
 
 

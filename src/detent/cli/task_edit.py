@@ -98,7 +98,8 @@ def _value(text: str) -> Any:
 def _edited(project: "Project", handle: "SessionHandle", task: str) -> "Adoption | None":
     """Open the editor on the task's file, and adopt what was saved."""
     from detent.documents.task import name_of
-    from detent.engine.adopt_task import MAX_WATCHED, TaskAdoption
+    from detent.engine.adopt_task import TaskAdoption
+    from detent.engine.task_files import MAX_WATCHED
     from detent.store.port import PROJECT
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

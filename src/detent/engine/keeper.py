@@ -101,7 +101,9 @@ class Keeper:
         recorded = history.record(self._store, session) if ended else history.withdraw(self._store, session.id)
         if recorded:
             witness(self._store, history.NAME)
-        documents = self.documents({name: session})
+        with replica.reading() as session:
+            # Tasks are looked at by one at a time, and commits may be made meanwhile.
+            documents = self.documents({name: session})
         edited = write_documents(self._store, documents, overwrite=overwrite)
         if edited and ended:
             kept = [set_aside(self._store, document) for document in edited]
