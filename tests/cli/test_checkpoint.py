@@ -4,6 +4,7 @@ import hashlib
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -286,6 +287,8 @@ def asked(tool: Tool, *arguments: str, answer: bytes, meanwhile=lambda _: None) 
     os.close(theirs)
     seen = b""
     while True:
+        if not select.select([ours], [], [], RUN_S_MAX)[0]:
+            process.kill()
         try:
             part = os.read(ours, 65536)
         except OSError:
@@ -338,9 +341,13 @@ def test_what_was_agreed_to_is_what_happens(work):
 
 def test_an_interrupt_instead_of_an_answer(work):
     before = tree(work), work.digest()
-    code, seen = asked(
-        *[work, "rollback", FIRST], answer=b"\0", meanwhile=lambda process: process.send_signal(signal.SIGINT)
-    )
+
+    def interrupt(process):
+        # Once it waits for the answer: right before that a signal would only be looked at after it.
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+
+    code, seen = asked(work, "rollback", FIRST, answer=b"\0", meanwhile=interrupt)
     assert code == 130
     assert re.search(r"\[y/N\] (\^@)?\n(\^@)?detent: interrupted\n", seen)
     assert (tree(work), work.digest()) == before
