@@ -1,10 +1,17 @@
 """What most tests need: a clock that always tells the same, and a project that must be clean when the test is over."""
 
+import signal
+from contextlib import suppress
+
 import pytest
 
 from detent.doctor import check
 from detent.engine.project import open_project
 from tests.factories import TickingClock, plain_project
+
+# A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
+with suppress(ValueError):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
