@@ -210,6 +210,7 @@ class Rollbacks:
         if self._is_committed(intent):
             # An interruption right after the journal was written.
             self._conclude(intent)
+            self._project.notices.append("the rollback had been made when this came; detent undo undoes it")
         elif is_restored:
             self._take_back(intent)
         elif self._restore.is_whole:
