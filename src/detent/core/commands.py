@@ -9,7 +9,7 @@ from detent.core.checkpoint import Tree
 from detent.core.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
-from detent.core.phase_state import Tokens, ToolUse
+from detent.core.phase_state import Report, Tokens, ToolUse
 from detent.core.session import Session
 from detent.core.task.lifecycle import Action
 from detent.core.task.split import ChildDraft
@@ -54,6 +54,8 @@ class Begin(_Command, frozen=True, kw_only=True):
     agent: str | None = None
     #: Digest of the manifest of the protected tests as they are now.
     protected: str | None = None
+    #: The id under which the agent is launched in the same moment.
+    launch: str | None = None
 
 
 class Finish(_Command, frozen=True, kw_only=True):
@@ -68,6 +70,8 @@ class Finish(_Command, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     merged_commit: str | None = None
+    #: The agent that ended with this.
+    agent_id: str | None = None
 
 
 class Fail(_Command, frozen=True, kw_only=True):
@@ -77,6 +81,7 @@ class Fail(_Command, frozen=True, kw_only=True):
     artifacts: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
+    agent_id: str | None = None
 
 
 class Redo(_Command, frozen=True, kw_only=True):
@@ -87,6 +92,7 @@ class Redo(_Command, frozen=True, kw_only=True):
     reason: str = ""
     cascade: bool = False
     protected: str | None = None
+    launch: str | None = None
 
 
 class Skip(_Command, frozen=True, kw_only=True):
@@ -153,6 +159,23 @@ class Land(_Command, frozen=True, kw_only=True):
 
     agent_id: str
     succeeded: bool
+    report: Report | None = None
+
+
+class Ask(_Command, frozen=True, kw_only=True):
+    """An agent of a phase in progress asks a person something."""
+
+    id: str
+    phase: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+class Reply(_Command, frozen=True, kw_only=True):
+    """A person answers a question; the only open one if none is named."""
+
+    id: str | None = None
+    answer: str
 
 
 class Escalate(_Command, frozen=True, kw_only=True):
@@ -257,7 +280,7 @@ class Archive(_Command, frozen=True, kw_only=True):
 
 
 PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
-GateCommand = CheckGate | Answer | Approve | Override | Launch | Land | Escalate | Resolve | Review
+GateCommand = CheckGate | Answer | Approve | Override | Launch | Land | Ask | Reply | Escalate | Resolve | Review
 CheckpointCommand = TakeCheckpoint | Rollback
 TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity
 SessionCommand = Pause | Resume | Reopen | Archive

@@ -66,8 +66,7 @@ def _over_budget(
     session: Session, command: Command, events: tuple[Event, ...], facts: Facts
 ) -> tuple[EscalationRaised, ...]:
     """The end of an attempt is where its tokens become known; of a session that is over nobody has to decide."""
-    first = events[0]
     if not isinstance(command, Finish | Fail) or any(isinstance(event, SessionCompleted) for event in events):
         return ()
-    assert isinstance(first, PhaseFinished | PhaseFailed)
-    return budget_escalation(session, first.phase, facts.now, command.tokens)
+    end = next(event for event in events if isinstance(event, PhaseFinished | PhaseFailed))
+    return budget_escalation(session, end.phase, facts.now, end.tokens)

@@ -6,6 +6,7 @@ from detent.core.budget import budget_escalation
 from detent.core.commands import (
     Answer,
     Approve,
+    Ask,
     CheckGate,
     Escalate,
     GateCommand,
@@ -13,10 +14,13 @@ from detent.core.commands import (
     Launch,
     Override,
     Redo,
+    Reply,
     Resolve,
     Review,
 )
 from detent.core.decide_phase import decide_phase, known_phase, settle
+from detent.core.decide_question import decide_question
+from detent.core.delegation import checked_report
 from detent.core.events import (
     AgentEnded,
     AgentLaunched,
@@ -63,6 +67,8 @@ def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[E
             return (AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
         case Land():
             return (_land(session, command),)
+        case Ask() | Reply():
+            return decide_question(session, command)
         case Escalate():
             phase = known_phase(session, command.phase)
             detail = cut(command.detail, MAX_REASON)
@@ -139,7 +145,8 @@ def _land(session: Session, command: Land) -> AgentEnded:
     for phase in session.workflow.order:
         for one in session.phases[phase].delegations:
             if one.agent_id == command.agent_id and one.ended_at is None:
-                return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded)
+                report = checked_report(command.report) if command.report is not None else None
+                return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
     raise NotFound(f"no agent {command.agent_id or '(without an id)'} is running in {session.id}")
 
 

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from detent.core.checkpoint import Kind, Taken, checkpoint_id, checkpoint_name
 from detent.core.commands import Begin, Cancel, Complete, Fail, Finish, Import, PhaseCommand, Redo, Skip, Start
+from detent.core.delegation import ended, launched, whole_report
 from detent.core.events import (
     CheckpointTaken,
     Event,
@@ -33,8 +34,6 @@ from detent.core.limits import (
     MAX_NAME,
     MAX_REASON,
     MAX_SUMMARY,
-    MAX_TOOLS,
-    check_artifacts,
     check_deliverables,
     check_optional,
     check_task,
@@ -97,11 +96,11 @@ def decide_phase(session: Session, command: PhaseCommand, facts: Facts) -> tuple
     """The events that `command` causes in `session`, or a `Refused`."""
     match command:
         case Begin():
-            return (_begin(session, command),)
+            return _begin(session, command)
         case Finish():
-            return settle(session, (_finish(session, command, facts),), command.merged_commit)
+            return settle(session, _finish(session, command, facts), command.merged_commit)
         case Fail():
-            return (_fail(session, command),)
+            return _fail(session, command)
         case Redo():
             return _redo(session, command)
         case Skip():
@@ -146,7 +145,7 @@ def _session_started(command: Start) -> SessionStarted:
     )
 
 
-def _begin(session: Session, command: Begin) -> PhaseBegun:
+def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
     if command.phase is None:
         if not session.ready:
             raise Refused(_nothing_ready(session), way_out="detent why")
@@ -159,41 +158,43 @@ def _begin(session: Session, command: Begin) -> PhaseBegun:
     _check_legal(session, event)
     _check_needs(session, phase)
     _check_free(session)
-    return event
+    return (event, *launched(phase, agent, command.launch))
 
 
-def _finish(session: Session, command: Finish, facts: Facts) -> PhaseFinished:
+def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
     summary = cut(check_text("a summary of what was done", command.summary, None), MAX_SUMMARY)
+    whole = whole_report(session.phases[phase], command)
     event = PhaseFinished(
         phase=phase,
         attempt=attempt,
         summary=summary,
-        artifacts=check_artifacts(command.artifacts),
-        deliverables=check_deliverables(command.deliverables),
-        context=check_optional("context", command.context, MAX_REASON),
-        tokens=command.tokens,
-        tools=command.tools[-MAX_TOOLS:],
-        tools_dropped=max(0, len(command.tools) - MAX_TOOLS),
+        artifacts=whole.artifacts,
+        deliverables=check_deliverables(command.deliverables) or whole.deliverables,
+        context=check_optional("context", command.context, MAX_REASON) or whole.context,
+        tokens=whole.tokens,
+        tools=whole.tools,
+        tools_dropped=whole.tools_dropped,
     )
     _check_legal(session, event)
     _check_gates(session, phase, facts)
-    return event
+    return (*ended(session.phases[phase], phase, command.agent_id, succeeded=True), event)
 
 
-def _fail(session: Session, command: Fail) -> PhaseFailed:
+def _fail(session: Session, command: Fail) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
+    whole = whole_report(session.phases[phase], command)
     event = PhaseFailed(
         phase=phase,
         attempt=attempt,
         error=cut(check_text("an error", command.error, None), MAX_ERROR),
-        artifacts=check_artifacts(command.artifacts),
-        tokens=command.tokens,
-        tools=command.tools[-MAX_TOOLS:],
-        tools_dropped=max(0, len(command.tools) - MAX_TOOLS),
+        artifacts=whole.artifacts,
+        tokens=whole.tokens,
+        tools=whole.tools,
+        tools_dropped=whole.tools_dropped,
     )
     _check_legal(session, event)
-    return event
+    return (*ended(session.phases[phase], phase, command.agent_id, succeeded=False), event)
 
 
 def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
@@ -217,7 +218,8 @@ def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
     )
     _check_legal(session, event)
     _check_needs(session, phase)
-    return (*(PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(behind)), event)
+    again = (PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(behind))
+    return (*again, event, *launched(phase, event.agent, command.launch))
 
 
 def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
@@ -241,7 +243,7 @@ def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event,
     if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.with_status(Status.IN_PROGRESS):
         # The last phase looks at what the tasks made; saying that the session is complete is its end.
         finished = _finish(session, Finish(phase=unfinished[0], summary="all tasks are done and looked at"), facts)
-        return finished, SessionCompleted(merged_commit=merged, forced=_open_tasks(session) > 0)
+        return *finished, SessionCompleted(merged_commit=merged, forced=_open_tasks(session) > 0)
     if unfinished and not command.force:
         listed = ", ".join(f"{key} ({session.phases[key].status})" for key in unfinished)
         raise Refused(

@@ -24,6 +24,8 @@ from detent.core.events import (
     PhasesImported,
     PhaseSkipped,
     QuestionAnswered,
+    QuestionAsked,
+    QuestionReplied,
     RolledBack,
     SessionArchived,
     SessionCancelled,
@@ -79,6 +81,10 @@ def describe(event: Event) -> str:
             return f"launched {event.agent} for {event.phase}"
         case AgentEnded():
             return f"an agent of {event.phase} {'finished' if event.succeeded else 'failed'}"
+        case QuestionAsked():
+            return f"{event.phase} asks: {event.text.partition(chr(10))[0][:120]}"
+        case QuestionReplied():
+            return f"replied to {event.phase}: {event.answer.partition(chr(10))[0][:120]}"
         case EscalationRaised():
             return f"needs a person at {event.phase}: {event.detail}"
         case EscalationsResolved():

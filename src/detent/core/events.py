@@ -8,7 +8,7 @@ import msgspec
 from detent.core.checkpoint import Kind, Taken, Tree
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
-from detent.core.phase_state import PhaseState, Tokens, ToolUse
+from detent.core.phase_state import PhaseState, Report, Tokens, ToolUse
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
@@ -177,6 +177,22 @@ class AgentEnded(_Event, frozen=True, kw_only=True, tag="agent_ended"):
     phase: str
     agent_id: str
     succeeded: bool
+    report: Report | None = None
+
+
+class QuestionAsked(_Event, frozen=True, kw_only=True, tag="question_asked"):
+    """An agent wants to know something from a person before it goes on."""
+
+    id: str
+    phase: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+class QuestionReplied(_Event, frozen=True, kw_only=True, tag="question_replied"):
+    id: str
+    phase: str
+    answer: str
 
 
 class EscalationRaised(_Event, frozen=True, kw_only=True, tag="escalation_raised"):
@@ -335,6 +351,8 @@ Event = (
     | GateEvent
     | AgentLaunched
     | AgentEnded
+    | QuestionAsked
+    | QuestionReplied
     | EscalationRaised
     | EscalationsResolved
     | PhaseReviewed

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, assert_never
@@ -37,6 +38,8 @@ from detent.core.events import (
     PhasesImported,
     PhaseSkipped,
     QuestionAnswered,
+    QuestionAsked,
+    QuestionReplied,
     RolledBack,
     SessionArchived,
     SessionCancelled,
@@ -54,8 +57,9 @@ from detent.core.events import (
 from detent.core.evidence import Delegated, GateState
 from detent.core.evolve_task import task_applied, with_statuses
 from detent.core.gate_state import gate_after
-from detent.core.phase_state import PhaseState, Tokens
-from detent.core.session import Escalation, LastRollback, Note, Session, SessionStatus
+from detent.core.limits import MAX_TOOLS
+from detent.core.phase_state import PhaseState, Report
+from detent.core.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.complexity import Complexity, raised
 from detent.core.transition import TRANSITIONS
@@ -94,7 +98,10 @@ def fingerprint(session: Session) -> str:
     return hashlib.sha256(head + phases).hexdigest()[:16]
 
 
-_RARE = ("checkpoint", "rollback", "tasks_sum", "retired", "claims", "complexity", "paused_at", "archived")
+_RARE = (
+    *("checkpoint", "rollback", "tasks_sum", "retired", "claims", "complexity", "paused_at", "archived"),
+    *("questions",),
+)
 _UNSET = dict(zip(reversed(Session.__struct_fields__), reversed(Session.__struct_defaults__), strict=False))
 _HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "tasks", *_RARE)
 #: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
@@ -120,7 +127,13 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             known = session.phases[event.phase].delegations
             return with_state(session, event.phase, delegations=(*known, launched)[-MAX_DELEGATIONS:])
         case AgentEnded():
-            return with_state(session, event.phase, delegations=_ended(session, event, at))
+            report = _reported(session.phases[event.phase].report, event.report)
+            return with_state(session, event.phase, delegations=_ended(session, event, at), report=report)
+        case QuestionAsked():
+            asked = Question(id=event.id, phase=event.phase, text=event.text, choices=event.choices, at=at)
+            return msgspec.structs.replace(session, questions=(*session.questions, asked))
+        case QuestionReplied():
+            return _without_questions(session, lambda one: one.id == event.id)
         case EscalationRaised():
             return _escalated(session, event, at)
         case EscalationsResolved():
@@ -252,7 +265,18 @@ def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int)
     after = _phase_after(before, status, event, at, version)
     if isinstance(event, PhaseFinished) and session.is_supervised(event.phase):
         after = msgspec.structs.replace(after, review="pending")
+    if session.questions:
+        # Whoever asked has ended with the attempt, or will be asked again in the next one.
+        session = _without_questions(session, lambda one: one.phase == event.phase)
     return msgspec.structs.replace(session, phases={**session.phases, event.phase: after})
+
+
+def _without_questions(session: Session, is_gone: Callable[[Question], bool]) -> Session:
+    return msgspec.structs.replace(session, questions=tuple(one for one in session.questions if not is_gone(one)))
+
+
+def _reported(known: Report | None, more: Report | None) -> Report | None:
+    return known if more is None else (known or Report()).and_then(more, MAX_TOOLS)
 
 
 def with_state(session: Session, phase: str, **changes: Any) -> Session:
@@ -331,9 +355,10 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 artifacts=event.artifacts,
                 deliverables=event.deliverables,
                 context=event.context,
-                tokens=_sum(before.tokens, event.tokens),
+                tokens=before.tokens + event.tokens,
                 tools=event.tools,
                 tools_dropped=event.tools_dropped,
+                report=None,
             )
         case PhaseFailed():
             return msgspec.structs.replace(
@@ -342,12 +367,13 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 completed=at,
                 error=event.error,
                 artifacts=event.artifacts,
-                tokens=_sum(before.tokens, event.tokens),
+                tokens=before.tokens + event.tokens,
                 tools=event.tools,
                 tools_dropped=event.tools_dropped,
+                report=None,
             )
         case PhaseSkipped():
-            return msgspec.structs.replace(before, status=status, skip_reason=event.reason)
+            return msgspec.structs.replace(before, status=status, skip_reason=event.reason, report=None)
         case PhaseReset():
             return PhaseState(
                 status=status,
@@ -361,7 +387,3 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
             )
         case _:
             assert_never(event)
-
-
-def _sum(one: Tokens, other: Tokens) -> Tokens:
-    return Tokens(input=one.input + other.input, output=one.output + other.output, cost=one.cost + other.cost)

@@ -27,6 +27,10 @@ def obstacles(
         Obstacle(phase=entry.phase, message=entry.detail, way_out="detent resolve retry|skip|cancel")
         for entry in session.escalations
     ]
+    questions = [
+        Obstacle(phase=one.phase, message=f"asks: {one.text}", way_out=f"detent reply {one.id} ANSWER")
+        for one in session.questions
+    ]
     reviews = [
         Obstacle(phase=key, message="finished, and waits for a person's review", way_out="detent review continue")
         for key in session.awaiting_review
@@ -69,7 +73,7 @@ def obstacles(
         for key in session.with_status(Status.PENDING)
         if (unsettled := session.open_needs(key))
     ]
-    return (*people, *reviews, *failed, *closed, *late, *live, *waiting)
+    return (*people, *questions, *reviews, *failed, *closed, *late, *live, *waiting)
 
 
 def _first_line(text: str | None) -> str:

@@ -19,6 +19,9 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: int = 0
     cost: float = 0.0
 
+    def __add__(self, other: "Tokens") -> "Tokens":
+        return Tokens(input=self.input + other.input, output=self.output + other.output, cost=self.cost + other.cost)
+
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call of a tool that an agent made, in short."""
@@ -27,6 +30,31 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     input: str = ""
     at: datetime | None = None
     succeeded: bool = True
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent that did a part of an attempt said about it, and what it used."""
+
+    summary: str = ""
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
+    tools_dropped: int = 0
+
+    def and_then(self, later: "Report", most_tools: int) -> "Report":
+        """Both together: what is used adds up, and the later words count where there are any."""
+        tools = (*self.tools, *later.tools)
+        return Report(
+            summary=later.summary or self.summary,
+            artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts))),
+            deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables))),
+            context=later.context or self.context,
+            tokens=self.tokens + later.tokens,
+            tools=tools[-most_tools:],
+            tools_dropped=self.tools_dropped + later.tools_dropped + max(0, len(tools) - most_tools),
+        )
 
 
 class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
@@ -53,6 +81,8 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     #: By gate name; an attempt starts with none.
     gates: dict[str, GateState] = {}
     delegations: tuple[Delegated, ...] = ()
+    #: What the agents of the live attempt have reported so far.
+    report: Report | None = None
     #: Manifest of the protected tests as they were when the phase was first begun.
     protected: str | None = None
     #: Where a person's review stands: pending, reviewing or done; none without supervision.

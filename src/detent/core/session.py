@@ -36,6 +36,16 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that an agent waits to hear from a person."""
+
+    id: str
+    phase: str
+    text: str
+    choices: tuple[str, ...] = ()
+    at: datetime
+
+
 class Note(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the session's history: who did what, when."""
 
@@ -89,6 +99,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     complexity: Complexity = Complexity.SIMPLE
     paused_at: datetime | None = None
     archived: bool = False
+    questions: tuple[Question, ...] = ()
 
     @once
     def active_order(self) -> tuple[str, ...]:

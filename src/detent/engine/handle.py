@@ -1,7 +1,7 @@
 """One session, with a method for each thing that can be done to it."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
@@ -12,35 +12,24 @@ import msgspec
 from detent.core.budget import budget_warnings
 from detent.core.checkpoint import Tree
 from detent.core.commands import (
-    Answer,
-    Approve,
     Begin,
     Cancel,
     CheckGate,
     Command,
     Complete,
-    Escalate,
     Fail,
     Finish,
-    Land,
-    Launch,
     MoveTask,
-    Override,
     Redo,
     Reopen,
-    Resolve,
     Review,
     Skip,
     TakeCheckpoint,
 )
 from detent.core.decide import decide
-from detent.core.decide_gate import find_gate
-from detent.core.decide_phase import known_phase, live_phase
 from detent.core.events import CheckpointTaken, Commit, Event, PhaseBegun, PhaseRedone
-from detent.core.evidence import Facts, Judgement, Verdict
-from detent.core.gate import Constitution, Tests, gate_name
+from detent.core.evidence import Facts
 from detent.core.handover import Handover, expected_paths, handover
-from detent.core.judge import judgements
 from detent.core.limits import MAX_SUMMARY
 from detent.core.obstacle import Obstacle, obstacles
 from detent.core.phase_state import Tokens, ToolUse
@@ -49,10 +38,9 @@ from detent.core.status import Status
 from detent.core.task.lifecycle import Action
 from detent.core.token import Token, parse_token
 from detent.engine.attempt import Attempt, attempting
+from detent.engine.gated import Gated
 from detent.engine.results import Begun, Outcome
 from detent.engine.returnable import Returnable
-from detent.errors import Refused
-from detent.store.port import START
 
 if TYPE_CHECKING:
     from detent.engine.gates import Checks
@@ -61,7 +49,7 @@ if TYPE_CHECKING:
     from detent.engine.tasks import Tasks
 
 
-class SessionHandle(Returnable):
+class SessionHandle(Gated, Returnable):
     def __init__(self, project: "Project", session: str) -> None:
         self.id = session
         self._project = project
@@ -76,17 +64,28 @@ class SessionHandle(Returnable):
 
     @property
     def state(self) -> Session:
-        """The session as it stands now, whoever moved it."""
         return self._replica.session()
 
-    def begin(self, phase: str | None = None, *, agent: str | None = None) -> Begun:
-        """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named."""
-        return self._begun(Begin(phase=phase, agent=agent, protected=self._protect(phase)))
+    def begin(self, phase: str | None = None, *, agent: str | None = None, launch: str | None = None) -> Begun:
+        """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named.
 
-    def redo(self, phase: str, *, agent: str | None = None, reason: str = "", cascade: bool = False) -> Begun:
+        `launch` is the id of the agent that is launched with it, where whoever begins also launches.
+        """
+        return self._begun(Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch))
+
+    def redo(
+        self,
+        phase: str,
+        *,
+        agent: str | None = None,
+        reason: str = "",
+        cascade: bool = False,
+        launch: str | None = None,
+    ) -> Begun:
         """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
         protected = self._protect(phase)
-        return self._begun(Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, protected=protected))
+        command = Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, protected=protected, launch=launch)
+        return self._begun(command)
 
     def finish(
         self,
@@ -134,10 +133,15 @@ class SessionHandle(Returnable):
     ) -> Outcome:
         """End an attempt that did not succeed; `redo` begins the next one."""
         paths = tuple(self._inside(path) for path in artifacts)
-        used = tuple(tools)
-        return self.carry_out(
-            Fail(token=_token(token), phase=phase, error=error, artifacts=paths, tokens=tokens, tools=used)
+        command = Fail(
+            token=_token(token),
+            phase=phase,
+            error=error,
+            artifacts=paths,
+            tokens=tokens,
+            tools=tuple(tools),
         )
+        return self.carry_out(command)
 
     def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
         """Leave phases out: those named, or those that a size of the workflow leaves out."""
@@ -153,102 +157,9 @@ class SessionHandle(Returnable):
         """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
         return attempting(self, lambda: self.begin(phase, agent=agent))
 
-    # Gates
-
-    def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
-        """The verdict on every gate of the phases in progress, or of the one named."""
-        session = self.state
-        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
-        return {key: judgements(session, key, self._checks.facts(session, key, self._now())) for key in phases}
-
-    def run_gate(self, gate: str, *, phase: str | None = None, command: str | None = None) -> Outcome:
-        """Run the gate's check now and record what came of it."""
-        session = self.state
-        key = live_phase(session, phase)
-        receipt = self._checks.run(session, key, find_gate(session, key, gate), command)
-        return self.carry_out(CheckGate(phase=key, gate=gate, receipt=receipt))
-
-    def observe_tests(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
-        """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
-        for gate in self.state.workflow.by_key[phase].gates if self.state.gates_apply else ():
-            if isinstance(gate, Tests) and not gate.protected and gate.command is None:
-                receipt = self._checks.observed(gate, command, output, exit_code)
-                return self.carry_out(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
-        return None
-
-    def report_gate(self, gate: str, *, compliant: bool, note: str = "", phase: str | None = None) -> Outcome:
-        """Record a reviewer's finding about a constitution whose articles no command can check."""
-        key = live_phase(self.state, phase)
-        declared = find_gate(self.state, key, gate)
-        if not isinstance(declared, Constitution):
-            raise Refused(f"gate {gate} of {key} is not one that is reported; run it")
-        if declared.checks:
-            raise Refused(f"commands decide articles of {gate}", way_out=f"detent gate run {gate}")
-        receipt = self._checks.reported(compliant=compliant, note=note)
-        return self.carry_out(CheckGate(phase=key, gate=gate, receipt=receipt))
-
-    def answer(self, *, choice: str | None = None, gate: str | None = None, phase: str | None = None) -> Outcome:
-        """Record that a person answered a question of the phase, and what it chose."""
-        return self.carry_out(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
-
-    def approve(
-        self,
-        reason: str,
-        *,
-        gate: str | None = None,
-        phase: str | None = None,
-        who: str | None = None,
-        approve: bool = True,
-    ) -> Outcome:
-        """Vote at a gate that asks for votes, or open another one by hand."""
-        voter = who or self._project.actor
-        key = live_phase(self.state, phase)
-        return self.carry_out(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
-
-    def launched(self, phase: str, agent: str, agent_id: str) -> Outcome:
-        return self.carry_out(Launch(phase=phase, agent=agent, agent_id=agent_id))
-
-    def landed(self, agent_id: str, *, succeeded: bool) -> Outcome:
-        return self.carry_out(Land(agent_id=agent_id, succeeded=succeeded))
-
-    # People
-
-    def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
-        """Hold the session until a person decides."""
-        return self.carry_out(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
-
-    def resolve(self, action: str, reason: str = "") -> Outcome:
-        """Decide what the open escalations ask: retry, skip or cancel."""
-        return self.carry_out(Resolve(action=action, reason=reason))
-
-    def release(self, reason: str, *, phase: str | None = None) -> Outcome:
-        """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""
-        if self.state.escalations:
-            self.resolve("retry", reason)
-        live = self.state.with_status(Status.IN_PROGRESS) if phase is None else (phase,)
-        outcome: Outcome | None = None
-        for key in live:
-            for judged in self.judgements(key)[key]:
-                if judged.verdict is not Verdict.PASS:
-                    outcome = self.carry_out(Override(phase=key, gate=judged.gate, reason=reason))
-        if outcome is None:
-            raise Refused("no gate of a phase in progress is closed", way_out="detent why")
-        return outcome
-
-    def review(self, decision: str, *, phase: str | None = None, note: str = "") -> Outcome:
-        """A person's word on a finished phase: continue, review or redo."""
-        return self.carry_out(Review(phase=phase, decision=decision, note=note))
-
     def why(self) -> tuple[Obstacle, ...]:
         """What stands between this session and its next step."""
         return obstacles(self.state, self.judgements(), now=self._now())
-
-    def log(self) -> Iterator[Commit]:
-        """Every commit, oldest first."""
-        cursor, more = START, True
-        while more:
-            commits, cursor, _, more = self._project.store.read(self.id, cursor)
-            yield from commits
 
     def handover(self, phase: str) -> Handover:
         """What the phase is given; also for looking at it again."""
@@ -355,7 +266,6 @@ class SessionHandle(Returnable):
     def carry_out(
         self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
     ) -> Outcome:
-        """Decide the command and commit what it makes happen; `then` is done right before the commit, if it comes."""
         commit, session = self._commit(command, then=then)
         near: tuple[str, ...] = ()
         if session.options.budget is not None and isinstance(command, Finish | Fail | CheckGate):

@@ -1,24 +1,20 @@
 """The part of a session's handle that takes checkpoints and goes back to them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from detent.core.commands import Command, TakeCheckpoint
+from detent.core.commands import TakeCheckpoint
 from detent.core.events import CheckpointTaken
-from detent.engine.results import Outcome
+from detent.engine.session_part import SessionPart
 
 if TYPE_CHECKING:
     from detent.documents.checkpoint import Position
     from detent.engine.comparison import Comparison
-    from detent.engine.project import Project
     from detent.engine.rollback import RolledBackTo
     from detent.engine.rollback_plan import RollbackPlan
 
 
-class Returnable:
-    id: str
-    _project: "Project"
-
+class Returnable(SessionPart):
     def checkpoint(self, note: str = "", *, phase: str | None = None) -> CheckpointTaken:
         """Take a checkpoint of the present, between whatever it is."""
         outcome = self.carry_out(TakeCheckpoint(note=note, phase=phase))
@@ -57,12 +53,3 @@ class Returnable:
     def undo(self, *, expected: "RollbackPlan | None" = None) -> "RolledBackTo":
         """Undo the last rollback: files and phases stand as they did before it."""
         return self._project.rollbacks.carry_out(self.id, None, expected=expected)
-
-    def carry_out(
-        self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
-    ) -> Outcome:
-        """Decide the command and commit what it makes happen; `then` is done right before the commit, if it comes."""
-        raise NotImplementedError
-
-    def _inside(self, path: str) -> str:
-        raise NotImplementedError

@@ -1,0 +1,151 @@
+"""The part of a session's handle that has to do with gates, agents and people."""
+
+from collections.abc import Iterable, Iterator
+
+from detent.core.commands import (
+    Answer,
+    Approve,
+    Ask,
+    CheckGate,
+    Escalate,
+    Land,
+    Launch,
+    Override,
+    Reply,
+    Resolve,
+    Review,
+)
+from detent.core.decide_gate import find_gate
+from detent.core.decide_phase import known_phase, live_phase
+from detent.core.events import Commit, QuestionReplied
+from detent.core.evidence import Judgement, Receipt, Verdict
+from detent.core.gate import Constitution, Tests, gate_name
+from detent.core.judge import judgements
+from detent.core.phase_state import Report
+from detent.core.status import Status
+from detent.engine.results import Outcome
+from detent.engine.session_part import SessionPart
+from detent.errors import Refused
+from detent.store.port import START
+
+
+class Gated(SessionPart):
+    def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
+        """The verdict on every gate of the phases in progress, or of the one named."""
+        session = self.state
+        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
+        return {
+            key: judgements(session, key, self._checks.facts(session, key, self._project.clock())) for key in phases
+        }
+
+    def run_gate(self, gate: str, *, phase: str | None = None, command: str | None = None) -> Outcome:
+        """Run the gate's check now and record what came of it."""
+        key = live_phase(self.state, phase)
+        return self.record_gate(gate, phase=key, receipt=self.check_gate(gate, phase=key, command=command))
+
+    def check_gate(self, gate: str, *, phase: str, command: str | None = None) -> Receipt:
+        """Run the gate's check now and record nothing: it may take long, and whoever records it may be another."""
+        session = self.state
+        return self._checks.run(session, phase, find_gate(session, phase, gate), command)
+
+    def record_gate(self, gate: str, *, phase: str, receipt: Receipt) -> Outcome:
+        return self.carry_out(CheckGate(phase=phase, gate=gate, receipt=receipt))
+
+    def observe_tests(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
+        """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
+        for gate in self.state.workflow.by_key[phase].gates if self.state.gates_apply else ():
+            if isinstance(gate, Tests) and not gate.protected and gate.command is None:
+                receipt = self._checks.observed(gate, command, output, exit_code)
+                return self.carry_out(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
+        return None
+
+    def report_gate(self, gate: str, *, compliant: bool, note: str = "", phase: str | None = None) -> Outcome:
+        """Record a reviewer's finding about a constitution whose articles no command can check."""
+        key = live_phase(self.state, phase)
+        declared = find_gate(self.state, key, gate)
+        if not isinstance(declared, Constitution):
+            raise Refused(f"gate {gate} of {key} is not one that is reported; run it")
+        if declared.checks:
+            raise Refused(f"commands decide articles of {gate}", way_out=f"detent gate run {gate}")
+        receipt = self._checks.reported(compliant=compliant, note=note)
+        return self.carry_out(CheckGate(phase=key, gate=gate, receipt=receipt))
+
+    def answer(self, *, choice: str | None = None, gate: str | None = None, phase: str | None = None) -> Outcome:
+        """Record that a person answered a question of the phase, and what it chose."""
+        return self.carry_out(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
+
+    def approve(
+        self,
+        reason: str,
+        *,
+        gate: str | None = None,
+        phase: str | None = None,
+        who: str | None = None,
+        approve: bool = True,
+    ) -> Outcome:
+        """Vote at a gate that asks for votes, or open another one by hand."""
+        voter = who or self._project.actor
+        key = live_phase(self.state, phase)
+        return self.carry_out(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
+
+    def launched(self, phase: str, agent: str, agent_id: str) -> Outcome:
+        return self.carry_out(Launch(phase=phase, agent=agent, agent_id=agent_id))
+
+    def landed(self, agent_id: str, *, succeeded: bool, report: Report | None = None) -> Outcome:
+        """An agent ended. What it reported is kept, and becomes part of the attempt's end."""
+        return self.carry_out(Land(agent_id=agent_id, succeeded=succeeded, report=report))
+
+    # People
+
+    def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
+        """Ask a person something; the id under which the answer is found."""
+        name = f"Q{self.state.version + 1}"
+        redacted = self._checks.redacted(text)
+        self.carry_out(Ask(id=name, phase=live_phase(self.state, phase), text=redacted, choices=tuple(choices)))
+        return name
+
+    def reply(self, answer: str, *, question: str | None = None) -> Outcome:
+        """Answer what an agent asked."""
+        return self.carry_out(Reply(id=question, answer=answer))
+
+    def answer_to(self, question: str) -> str | None:
+        """What a person replied; None while nobody has, and an empty text if the question was dropped."""
+        if any(one.id == question for one in self.state.questions):
+            return None
+        replies = (event for commit in self.log() for event in commit.events if isinstance(event, QuestionReplied))
+        return next((event.answer for event in replies if event.id == question), "")
+
+    def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
+        """Hold the session until a person decides."""
+        return self.carry_out(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
+
+    def resolve(self, action: str, reason: str = "") -> Outcome:
+        """Decide what the open escalations ask: retry, skip or cancel."""
+        return self.carry_out(Resolve(action=action, reason=reason))
+
+    def release(self, reason: str, *, phase: str | None = None) -> Outcome:
+        """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""
+        if self.state.escalations:
+            self.resolve("retry", reason)
+        live = self.state.with_status(Status.IN_PROGRESS) if phase is None else (phase,)
+        outcome: Outcome | None = None
+        for key in live:
+            for judged in self.judgements(key)[key]:
+                if judged.verdict is not Verdict.PASS:
+                    outcome = self.carry_out(Override(phase=key, gate=judged.gate, reason=reason))
+        if outcome is None:
+            raise Refused("no gate of a phase in progress is closed", way_out="detent why")
+        return outcome
+
+    def review(self, decision: str, *, phase: str | None = None, note: str = "") -> Outcome:
+        """A person's word on a finished phase: continue, review or redo."""
+        return self.carry_out(Review(phase=phase, decision=decision, note=note))
+
+    # Looking back
+
+    def log(self) -> Iterator[Commit]:
+        """Every commit, oldest first."""
+        cursor, more = START, True
+        while more:
+            commits, cursor, _, more = self._project.store.read(self.id, cursor)
+            yield from commits
