@@ -63,6 +63,45 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
     compress: bool = False
 
 
+class AgentSettings(_Table, frozen=True, kw_only=True):
+    """Who does the work of phases, and how it is called."""
+
+    adapter: Literal["claude-code", "codex", "gemini", "command", "manual"]
+    #: The shell command of a `command` agent; of the others the program, where it is not their usual name.
+    command: str | None = None
+    #: Further arguments of the program.
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    #: For a turn, where the phase sets no limit of its own.
+    timeout_minutes: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    #: How often a turn that failed for a passing reason is tried again, and the first pause, which doubles each time.
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 3
+    backoff_s: Annotated[float, msgspec.Meta(ge=0)] = 2.0
+    #: How a `command` agent gets its prompt, and where its result is.
+    prompt: Literal["stdin", "file"] = "stdin"
+    result: Literal["text", "json", "file"] = "text"
+
+
+class RunSettings(_Table, frozen=True, kw_only=True):
+    """How `detent run` works."""
+
+    #: The agent that does what no other is named for.
+    agent: str | None = None
+    #: Role or phase to agent.
+    agents: dict[str, str] = {}
+    workflow: str = "feature"
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    #: Attempts of a phase before a person has to decide.
+    attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
+    #: Turns of an attempt: the first, and one for each time that its gates were closed afterwards.
+    turns: Annotated[int, msgspec.Meta(ge=1)] = 10
+    #: What runs the tests, for gates that name no command themselves.
+    tests: str | None = None
+    isolation: Literal["none", "session", "phase"] = "none"
+    #: A program that is called with a line of text when a person is needed; the bell rings without one too.
+    notify: tuple[str, ...] = ()
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: Off lets every phase be finished without evidence; each session keeps what held when it started.
     gates: Literal["strict", "off"] = "strict"
@@ -70,6 +109,8 @@ class Settings(_Table, frozen=True, kw_only=True):
     #: Limits, or the name of a tier of them.
     budget: Budget | Literal["light", "standard", "epic"] | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
+    agents: dict[str, AgentSettings] = {}
+    run: RunSettings = RunSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

@@ -15,7 +15,7 @@ import msgspec
 HEAD_BYTES = 64 * 1024
 TAIL_BYTES = 256 * 1024
 _CHUNK = 64 * 1024
-_GRACE_S = 2.0
+GRACE_S = 2.0
 _TICK_S = 0.1
 _MAX_LINE_BYTES = 4 * 1024
 
@@ -153,14 +153,14 @@ def end_group(leader: int) -> None:
     for kind in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(leader, kind)
-        until = time.monotonic() + _GRACE_S
+        until = time.monotonic() + GRACE_S
         while born(leader) is not None and time.monotonic() < until:
             time.sleep(0.02)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End the whole process group, kindly and then firmly."""
-    for kind, patience in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, None)):
+    for kind, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
         try:
             os.killpg(child.pid, kind)
             child.wait(timeout=patience)
@@ -185,7 +185,7 @@ class _Output:
         self._reader.start()
 
     def text(self) -> str:
-        self._reader.join(timeout=_GRACE_S)
+        self._reader.join(timeout=GRACE_S)
         gap = f"\n[… {self._dropped} bytes left out …]\n".encode() if self._dropped else b""
         return b"".join((self._head, gap, self._tail)).decode("utf-8", "replace")
 
@@ -215,7 +215,7 @@ class _Head:
 
     def close(self) -> tuple[bytes, int]:
         """What was kept, and how much was not. A daemon that the script left behind may hold the pipe open."""
-        self._reader.join(timeout=_GRACE_S)
+        self._reader.join(timeout=GRACE_S)
         return bytes(self._kept), self._left_out
 
     def _read(self) -> None:

@@ -1,0 +1,187 @@
+"""A process that is talked to: input at its start, its lines as they come, and an end that leaves nothing behind."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, NamedTuple, cast
+
+from detent.process import GRACE_S
+
+#: A longer line is cut; the rest of it is dropped, and how much is told at the end.
+MAX_LINE_BYTES = 8 * 1024 * 1024
+ERROR_BYTES = 16 * 1024
+_CHUNK = 64 * 1024
+_TICK_S = 0.05
+#: So long is waited for the last output of a process that has ended; a daemon may hold the pipe open for ever.
+_DRAIN_S = 0.2
+
+
+class Exited(NamedTuple):
+    """How it ended. `exit_code` is None if it was not started, or was ended; `problem` then says why."""
+
+    exit_code: int | None
+    errors: str = ""
+    dropped: int = 0
+    problem: str | None = None
+    timed_out: bool = False
+
+
+def converse(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    given: bytes = b"",
+    timeout_s: float,
+    stopping: Callable[[], bool],
+) -> Iterator[bytes | Exited | None]:
+    """The lines that the process puts out, and as the last item how it ended; None for every moment of silence.
+
+    `stopping` is asked several times a second whether it is to be ended.
+    It runs in a process group of its own with exactly this environment. Whoever closes the iterator early ends it too.
+    """
+    try:
+        child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
+            argv,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        yield Exited(None, problem=f"could not start {argv[0]}: {error.strerror}")
+        return
+    talk = _Talk(child, given)
+    deadline = time.monotonic() + timeout_s
+    problem, timed_out = None, False
+    try:
+        while not talk.is_over():
+            if stopping():
+                problem = "stopped"
+            elif time.monotonic() >= deadline:
+                problem, timed_out = f"ended after {timeout_s:g} s", True
+            if problem is not None:
+                break
+            yield from talk.listen() or (None,)
+    finally:
+        end_all(child, kindly=problem is not None or child.poll() is None)
+        talk.close()
+    yield from talk.rest()
+    code = None if problem is not None else child.returncode
+    yield Exited(code, talk.errors(), talk.dropped, problem, timed_out)
+
+
+def end_all(child: "subprocess.Popen[bytes]", *, kindly: bool) -> None:
+    """End the process and whatever it left in its group; a process that goes on gets a moment to end by itself."""
+    if kindly:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=GRACE_S)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+class _Talk:
+    """The three pipes of a process, none of which can block the others."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]", given: bytes) -> None:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        self._child, self._given = child, memoryview(given)
+        self._open = selectors.DefaultSelector()
+        self._line, self._errors = bytearray(), bytearray()
+        self.dropped = 0
+        self._ended_at: float | None = None
+        for pipe, kind in ((child.stdout, selectors.EVENT_READ), (child.stderr, selectors.EVENT_READ)):
+            os.set_blocking(pipe.fileno(), False)
+            self._open.register(pipe, kind)
+        if child.stdin is not None:
+            os.set_blocking(child.stdin.fileno(), False)
+            self._open.register(child.stdin, selectors.EVENT_WRITE)
+
+    def is_over(self) -> bool:
+        """Whether it has ended and all that it put out is here, or will never be."""
+        if self._child.poll() is None:
+            return False
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
+        return not self._is_listening() or time.monotonic() - self._ended_at > _DRAIN_S
+
+    def listen(self) -> list[bytes]:
+        """The lines that came within a moment."""
+        if not self._is_listening():
+            with suppress(subprocess.TimeoutExpired):
+                self._child.wait(timeout=_TICK_S)
+            return []
+        lines: list[bytes] = []
+        for key, _ in self._open.select(_TICK_S):
+            pipe = cast("IO[bytes]", key.fileobj)
+            if pipe is self._child.stdin:
+                self._write(pipe)
+            elif pipe is self._child.stdout:
+                lines += self._split(self._read(pipe))
+            else:
+                self._errors += self._read(pipe)
+                del self._errors[:-ERROR_BYTES]
+        return lines
+
+    def rest(self) -> list[bytes]:
+        """What came behind the last end of a line."""
+        return [bytes(self._line)] if self._line else []
+
+    def errors(self) -> str:
+        return bytes(self._errors).decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        self._open.close()
+        for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _is_listening(self) -> bool:
+        return any(key.fileobj is not self._child.stdin for key in self._open.get_map().values())
+
+    def _read(self, pipe: "IO[bytes]") -> bytes:
+        try:
+            chunk = os.read(pipe.fileno(), _CHUNK)
+        except BlockingIOError:
+            return b""
+        if not chunk:
+            self._open.unregister(pipe)
+        return chunk
+
+    def _write(self, pipe: "IO[bytes]") -> None:
+        try:
+            self._given = self._given[os.write(pipe.fileno(), self._given[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it does not read its input
+            self._given = self._given[:0]
+        if not self._given:
+            self._open.unregister(pipe)
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+    def _split(self, chunk: bytes) -> list[bytes]:
+        *whole, begun = chunk.split(b"\n")
+        lines = []
+        for part in whole:
+            self._take(part)
+            lines.append(bytes(self._line))
+            self._line.clear()
+        self._take(begun)
+        return lines
+
+    def _take(self, part: bytes) -> None:
+        room = MAX_LINE_BYTES - len(self._line)
+        self._line += part[: max(room, 0)]
+        self.dropped += max(0, len(part) - max(room, 0))

@@ -1,0 +1,66 @@
+"""Processes that carry a mark in their environment: all that was started for something, wherever they went since.
+
+A group can be left and a parent can die; the environment a process was started with stays with all that it starts. Only
+one that starts others with an emptied environment gets away.
+"""
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+from detent.process import GRACE_S, run
+
+_TICK_S = 0.02
+
+
+def marked(*marks: str) -> list[int]:
+    """The processes of this user, except this one, whose environment has every `NAME=value` of `marks`."""
+    wanted = [mark.encode() for mark in marks]
+    if os.path.isdir("/proc/self"):
+        return [pid for pid in _own_processes() if _carries(pid, wanted)]
+    # Elsewhere only `ps` can tell, in one line for each process.
+    shown = run(["ps", "-x", "-E", "-ww", "-o", "pid=,command="], cwd="/", timeout_s=10.0, tail_bytes=16 * 1024 * 1024)
+    lines = (line.split(None, 1) for line in shown.output.splitlines())
+    return [
+        int(parts[0])
+        for parts in lines
+        if len(parts) == 2 and all(f" {mark}" in parts[1] for mark in marks) and int(parts[0]) != os.getpid()
+    ]
+
+
+def end_marked(*marks: str) -> int:
+    """End them, kindly and then firmly; how many there were."""
+    found = marked(*marks)
+    ended = len(found)
+    for kind, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, kind)
+        until = time.monotonic() + patience_s
+        while found and time.monotonic() < until:
+            time.sleep(_TICK_S)
+            found = marked(*marks)
+        if not found:
+            break
+    return ended
+
+
+def _own_processes() -> list[int]:
+    own, me = os.getuid(), os.getpid()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != me:
+            with suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == own:
+                    found.append(int(name))
+    return found
+
+
+def _carries(pid: int, wanted: list[bytes]) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            have = set(file.read().split(b"\0"))
+    except OSError:
+        return False
+    return all(mark in have for mark in wanted)
