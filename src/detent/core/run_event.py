@@ -1,4 +1,4 @@
-"""What a run of a session tells whoever looks on. Not the truth, which is the journal: what is lost here was only shown."""
+"""What a run tells whoever looks on. Not the truth, which is the journal: what is lost here was only shown."""
 
 from datetime import datetime
 from enum import StrEnum
