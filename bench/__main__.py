@@ -19,6 +19,7 @@ from bench.machine import facts
 from bench.measure import Setting, say
 from bench.peers import ENVIRONMENTS
 from bench.rollback import rollback
+from bench.runner import runner
 from bench.status import status
 from bench.stored import stored
 from bench.superstep import growth, superstep
@@ -40,6 +41,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "rollback": rollback,
     "stored": stored,
     "tasks": tasks,
+    "runner": runner,
 }
 
 

@@ -17,6 +17,7 @@ INSTALL_S_MAX = 600
 STOP_S_MAX = 5
 
 LANGGRAPH = ("langgraph==1.2.20", "langgraph-checkpoint==4.3.1", "langgraph-checkpoint-sqlite==3.1.2")
+DBOS = ("dbos==3.3.0",)
 
 
 class Unavailable(Exception):

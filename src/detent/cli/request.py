@@ -100,7 +100,13 @@ class Request:
 
 
 def session_of(project: "Project", name: str | None) -> "SessionHandle":
-    """The named session, or the active one; where none is active one that ended can be named."""
+    """The named session, or the active one; where none is active one that ended can be named.
+
+    In the shell of an agent that a runner started it is the agent's own, whichever is active.
+    """
+    from detent.engine.bound import bound_session
+
+    name = name or bound_session(project, os.environ)
     if name is None and project.active() is None and project.store.sessions():
         raise NotFound("no session is active", way_out="name one with --session; detent history lists those that ended")
     return project.session(name)

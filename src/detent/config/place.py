@@ -8,6 +8,8 @@ from detent.errors import Invalid, NotFound
 
 CONFIG = "detent.toml"
 STATE = ".workflow"
+#: Below the state: other checkouts of the same project, for work that is kept apart.
+WORKTREES = "worktrees"
 
 
 class Place(NamedTuple):
@@ -15,7 +17,7 @@ class Place(NamedTuple):
     root: str
     #: Id of the package in a monorepo; none for a project that is the whole repository.
     project: str | None
-    #: Directory that artifact paths are relative to.
+    #: Directory that artifact paths are relative to; in a worktree the one of the worktree.
     base: str
     #: Directory of the store.
     state: str
@@ -25,15 +27,16 @@ def find(start: str, *, project: str | None = None, environment_project: str | N
     """The project that `start` is in.
 
     In a monorepo: the one named, else the environment's, else the package with the longest path around `start`,
-    else the default one.
+    else the default one. A worktree has the state and the settings of the project that it is of.
     """
-    root = _root(os.path.realpath(start))
+    start = os.path.realpath(start)
+    root, checkout = _root(start)
     settings = read_settings(root)
     if not settings.projects:
         if project is not None:
             raise NotFound(f"project {project} is not defined; detent.toml of {root} has no [projects]")
-        return Place(root, None, root, os.path.join(root, STATE)), settings
-    chosen = project or environment_project or _around(start, root, settings) or settings.default_project
+        return Place(root, None, checkout, os.path.join(root, STATE)), settings
+    chosen = project or environment_project or _around(start, checkout, settings) or settings.default_project
     if chosen is None:
         raise NotFound(
             f"this is none of the projects {', '.join(settings.projects)}",
@@ -41,7 +44,7 @@ def find(start: str, *, project: str | None = None, environment_project: str | N
         )
     if chosen not in settings.projects:
         raise NotFound(f"there is no project {chosen}; detent.toml has {', '.join(settings.projects)}")
-    base = os.path.normpath(os.path.join(root, settings.projects[chosen].path))
+    base = os.path.normpath(os.path.join(checkout, settings.projects[chosen].path))
     return Place(root, chosen, base, os.path.join(root, STATE, "projects", chosen)), settings
 
 
@@ -76,19 +79,57 @@ def _check_projects(settings: Settings, path: str) -> None:
         raise Invalid(f"{path} cannot be used", problems)
 
 
-def _root(start: str) -> str:
+def worktrees(root: str) -> str:
+    """The directory of the worktrees of the project at `root`."""
+    return os.path.join(root, STATE, WORKTREES)
+
+
+def is_worktree(place: Place) -> bool:
+    return place.base.startswith(os.path.join(worktrees(place.root), ""))
+
+
+def repository(root: str) -> str | None:
+    """The top of the git repository that `root` is in, without asking git."""
+    directory = root
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+    return directory
+
+
+def _root(start: str) -> tuple[str, str]:
+    """The root, and where its files are for somebody at `start`: there, or in a worktree."""
+    worktree = _worktree(start)
     directory = start
     while True:
+        # Whatever else the worktree has on the way to the project's files, it is part of the checkout.
+        if worktree is not None and _is_inside(worktree[1], directory):
+            return worktree
         if any(os.path.exists(os.path.join(directory, name)) for name in (CONFIG, STATE)):
-            return directory
+            return directory, directory
         parent = os.path.dirname(directory)
         if parent == directory:
             raise NotFound(f"there is no Detent project in {start} or above", way_out="detent init")
         directory = parent
 
 
-def _around(start: str, root: str, settings: Settings) -> str | None:
-    inside = os.path.relpath(os.path.realpath(start), root).split(os.sep)
+def _worktree(start: str) -> tuple[str, str] | None:
+    root, _, inside = f"{start}/".rpartition(f"/{STATE}/{WORKTREES}/")
+    name = inside.partition("/")[0]
+    if not root or not name:
+        return None
+    below = os.path.relpath(root, repository(root) or root)
+    return root, os.path.normpath(os.path.join(worktrees(root), name, below))
+
+
+def _is_inside(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(os.path.join(directory, ""))
+
+
+def _around(start: str, checkout: str, settings: Settings) -> str | None:
+    inside = os.path.relpath(start, checkout).split(os.sep)
     matches = [
         (len(parts), name)
         for name, project in settings.projects.items()

@@ -24,6 +24,8 @@ def _ask(session: Session, command: Ask) -> tuple[Event, ...]:
         )
     if len(session.questions) >= MAX_QUESTIONS or len(command.choices) > MAX_CHOICES:
         raise Refused(f"at most {MAX_QUESTIONS} questions of {MAX_CHOICES} choices can be open", way_out="detent reply")
+    if any(one.id == command.id for one in session.questions):
+        raise Refused(f"question {command.id} is open already")
     text = check_text("a question", command.text, MAX_REASON)
     choices = tuple(dict.fromkeys(check_text("a choice", choice, MAX_NAME) for choice in command.choices))
     return (QuestionAsked(id=command.id, phase=command.phase, text=text, choices=choices),)

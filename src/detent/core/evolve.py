@@ -147,10 +147,11 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
                 ended_at=at,
                 merged_commit=event.merged_commit,
                 forced=event.forced,
+                questions=(),
             )
         case SessionCancelled():
             return msgspec.structs.replace(
-                session, status=SessionStatus.CANCELLED, ended_at=at, cancel_reason=event.reason
+                session, status=SessionStatus.CANCELLED, ended_at=at, cancel_reason=event.reason, questions=()
             )
         case PhasesImported():
             return _imported(session, event, version)
@@ -197,6 +198,7 @@ def _rolled_back(session: Session, event: RolledBack, version: int) -> Session:
         session,
         phases={**session.phases, **event.phases},
         escalations=tuple(one for one in session.escalations if one.phase not in event.phases),
+        questions=tuple(one for one in session.questions if one.phase not in event.phases),
         rollback=LastRollback(id=event.id, safety=event.safety, paths=event.paths, phase_only=event.phase_only),
         **(_GOING_ON if event.phases else {}),
     )

@@ -18,7 +18,7 @@ RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 LEAVE = (*ADVANCE, *HAND_OVER)
 #: What an agent does not decide: to approve, to leave work out, to end it, or to be rid of Detent.
 PEOPLE_ONLY = (
-    *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall"),
+    *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
     *("rollback", "undo"),
     *("complete --force", "gate answer"),
 )
@@ -82,6 +82,8 @@ def _people_decide(scene: Scene) -> "str | None":
 
 
 def _only_looks(verb: str, rest: "list[str]") -> bool:
+    if verb == "reply":
+        return not rest
     return verb in ("rollback", "undo") and "--dry-run" in rest and "--yes" not in rest
 
 

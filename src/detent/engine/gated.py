@@ -1,6 +1,7 @@
 """The part of a session's handle that has to do with gates, agents and people."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
 from detent.core.commands import (
     Answer,
@@ -17,11 +18,12 @@ from detent.core.commands import (
 )
 from detent.core.decide_gate import find_gate
 from detent.core.decide_phase import known_phase, live_phase
-from detent.core.events import Commit, QuestionReplied
+from detent.core.events import Commit, QuestionAsked, QuestionReplied
 from detent.core.evidence import Judgement, Receipt, Verdict
 from detent.core.gate import Constitution, Tests, gate_name
 from detent.core.judge import judgements
 from detent.core.phase_state import Report
+from detent.core.session import Session
 from detent.core.status import Status
 from detent.engine.results import Outcome
 from detent.engine.session_part import SessionPart
@@ -43,10 +45,12 @@ class Gated(SessionPart):
         key = live_phase(self.state, phase)
         return self.record_gate(gate, phase=key, receipt=self.check_gate(gate, phase=key, command=command))
 
-    def check_gate(self, gate: str, *, phase: str, command: str | None = None) -> Receipt:
-        """Run the gate's check now and record nothing: it may take long, and whoever records it may be another."""
+    def check_gate(
+        self, gate: str, *, phase: str, command: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Receipt:
+        """Run the gate's check now and record nothing. `env` is what it has besides the environment of this process."""
         session = self.state
-        return self._checks.run(session, phase, find_gate(session, phase, gate), command)
+        return self._checks.run(session, phase, find_gate(session, phase, gate), command, env)
 
     def record_gate(self, gate: str, *, phase: str, receipt: Receipt) -> Outcome:
         return self.carry_out(CheckGate(phase=phase, gate=gate, receipt=receipt))
@@ -99,10 +103,15 @@ class Gated(SessionPart):
 
     def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
         """Ask a person something; the id under which the answer is found."""
-        name = f"Q{self.state.version + 1}"
-        redacted = self._checks.redacted(text)
-        self.carry_out(Ask(id=name, phase=live_phase(self.state, phase), text=redacted, choices=tuple(choices)))
-        return name
+        redacted, offered = self._checks.redacted(text), tuple(choices)
+
+        def numbered(session: Session) -> Ask:
+            key = live_phase(session, phase)
+            return Ask(id=f"Q{session.version + 1}", phase=key, text=redacted, choices=offered)
+
+        # Under the lock, so that two who ask at once get two numbers.
+        outcome = self.carry_out_first(numbered)
+        return next(event.id for event in outcome.events if isinstance(event, QuestionAsked))
 
     def reply(self, answer: str, *, question: str | None = None) -> Outcome:
         """Answer what an agent asked."""
@@ -141,7 +150,13 @@ class Gated(SessionPart):
         """A person's word on a finished phase: continue, review or redo."""
         return self.carry_out(Review(phase=phase, decision=decision, note=note))
 
-    # Looking back
+    # Looking
+
+    def now(self) -> datetime:
+        return self._project.clock()
+
+    def redacted(self, text: str) -> str:
+        return self._checks.redacted(text)
 
     def log(self) -> Iterator[Commit]:
         """Every commit, oldest first."""

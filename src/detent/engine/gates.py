@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class Checks:
         self._store = store
         self._base = place.base
         self._session = session
+        self._env: Mapping[str, str] | None = None
 
     def facts(self, session: Session, phase: str, now: datetime) -> Facts:
         """What judging the phase's gates needs to know."""
@@ -53,15 +54,23 @@ class Checks:
                 changed[receipt.inputs] = self._changed(gate, receipt.inputs)
         return Facts(exists=there, changed=changed, now=now)
 
-    def run(self, session: Session, phase: str, gate: Gate, command: str | None) -> Receipt:
-        """Run the gate's check now."""
+    def run(
+        self,
+        session: Session,
+        phase: str,
+        gate: Gate,
+        command: str | None,
+        env: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        """Run the gate's check now, with `env` besides the environment of this process."""
+        self._env = env
         match gate:
             case Tests():
                 return self._run_tests(session, phase, gate, _test_command(gate, command))
             case Command():
                 line = _own_command(gate, gate.command, command)
                 before = manifest(self._base, gate.inputs)
-                ran = _run(line, self._base)
+                ran = self._ran(line, self._base)
                 result = Result.PASSED if ran.exit_code == 0 else Result.FAILED
                 return self._receipt(gate, line, ran, before, result=Result.ERROR if ran.problem else result)
             case Constitution():
@@ -114,9 +123,15 @@ class Checks:
             self._store.put(self._name("evidence", digest), data)
         return digest
 
+    def _ran(self, command: str, cwd: str) -> process.Ran:
+        """Secrets are taken out before anything is read from the output, so that no part of one can end up on disk."""
+        ran = process.run(command, cwd=cwd, timeout_s=TIMEOUT_S, env=self._env)
+        problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0)
+        return msgspec.structs.replace(ran, output=redact(ran.output), problem=problem)
+
     def _run_tests(self, session: Session, phase: str, gate: Tests, command: str) -> Receipt:
         before = manifest(self._base, gate.inputs)
-        ran = _run(command, self._base)
+        ran = self._ran(command, self._base)
         if ran.problem:
             return self._receipt(gate, command, ran, before, result=Result.ERROR)
         # Only a declared command is trusted to fail when its tests do; of any other the output has to tell.
@@ -150,14 +165,16 @@ class Checks:
                     os.unlink(target)
                 with open(target, "wb") as file:
                     file.write(content or b"")
-            ran = _run(command, copy)
+            ran = self._ran(command, copy)
         if ran.problem:
             return Result.ERROR
         return Result(testrun.judge(ran.output, ran.exit_code, trusted_exit=gate.command is not None).result)
 
     def _run_articles(self, gate: Constitution) -> Receipt:
         """Every article that carries a check; those without one are for a person or a reviewer to report."""
-        runs = {article: _run(line, self._base) for article, line in gate.checks.items() if article in gate.articles}
+        runs = {
+            article: self._ran(line, self._base) for article, line in gate.checks.items() if article in gate.articles
+        }
         if not runs:
             raise Refused(
                 "none of the articles has a check to run", way_out="detent gate report constitution --compliant"
@@ -207,13 +224,6 @@ class Checks:
     def _kept_name(self, content_digest: str) -> str:
         # The digest of a link holds its target, which is no file name.
         return self._name("protected", hashlib.sha256(content_digest.encode()).hexdigest()[:32])
-
-
-def _run(command: str, cwd: str) -> process.Ran:
-    """Secrets are taken out before anything is read from the output, so that no part of one can end up on disk."""
-    ran = process.run(command, cwd=cwd, timeout_s=TIMEOUT_S)
-    problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0)
-    return msgspec.structs.replace(ran, output=redact(ran.output), problem=problem)
 
 
 def _own_command(gate: Gate, declared: str, given: str | None) -> str:

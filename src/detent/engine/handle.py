@@ -174,7 +174,6 @@ class SessionHandle(Gated, Returnable):
         return Tasks(self._project, self)
 
     def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
-        """The same for a command that is chosen under the lock, so that no two choose the same."""
         commit, session = self._commit(choose(self.state), choose)
         return Outcome(session=session, events=commit.events)
 

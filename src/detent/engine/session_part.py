@@ -34,5 +34,9 @@ class SessionPart(ABC):
         """Decide the command and commit what it makes happen; `then` is done right before the commit, if it comes."""
 
     @abstractmethod
+    def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
+        """The same for a command that is chosen under the lock, so that no two choose the same."""
+
+    @abstractmethod
     def _inside(self, path: str) -> str:
         """`path` relative to the project's directory, whatever it was relative to before."""

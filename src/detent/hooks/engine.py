@@ -7,18 +7,20 @@ import msgspec
 
 from detent.core.evidence import Verdict
 from detent.core.intent import agent_name, target_phase
+from detent.core.result_block import result_block
 from detent.core.runner import runner
 from detent.core.session import Session
 from detent.core.shell import simple_commands
 from detent.core.status import Status
 from detent.documents import state as state_document
 from detent.documents import workflow as workflow_document
+from detent.engine.bound import bound
 from detent.engine.handle import SessionHandle
 from detent.engine.project import Project, open_project
 from detent.engine.publish import UNREADABLE
 from detent.errors import DetentError
 from detent.hooks import drift, reply
-from detent.hooks.outcome import agent_report, named_files, result_block, shell_result, todo_entries
+from detent.hooks.outcome import agent_report, named_files, shell_result, todo_entries
 from detent.hooks.payload import event_kind, text_of, tool_call
 from detent.store.port import PROJECT
 from detent.views.briefing import assignment, briefing, todos
@@ -36,6 +38,13 @@ class Event(NamedTuple):
     payload: dict[str, Any]
     project: Project
     handle: SessionHandle
+    #: The one phase that a runner started the client for; it begins and ends phases itself.
+    bound: str | None = None
+
+    @property
+    def live(self) -> tuple[str, ...]:
+        """The phases in progress that the event can be about."""
+        return self.handle.state.with_status(Status.IN_PROGRESS) if self.bound is None else (self.bound,)
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +81,8 @@ def _handled(client: str, payload: dict[str, Any]) -> tuple[list[str], str]:
         if project.active() is None:
             return told, ""
         told += [_adoption_text(adoption) for adoption in project.settle()]
-        event = Event(client, payload, project, project.session())
+        mine = bound(project, os.environ)
+        event = Event(client, payload, project, *mine) if mine else Event(client, payload, project, project.session())
         return told, _EVENTS.get(event_kind(payload), _nothing)(event)
 
 
@@ -97,20 +107,24 @@ def judge_write(content: str, state: str) -> tuple[str | None, str]:
 
 def _session_start(event: Event) -> str:
     session = event.handle.state
-    said = briefing(session, event.handle.judgements(), [event.handle.handover(key) for key in _live(session)])
+    if event.bound is not None:
+        return _assignment(event.handle, event.bound)
+    said = briefing(session, event.handle.judgements(), [event.handle.handover(key) for key in event.live])
     return f"{said}\n\n{todos(session)}" if session.workflow.activation == "delegation" else said
 
 
 def _prompt(event: Event) -> str:
     """An agent in the background has ended, and what came of it was told to nobody yet."""
     session = event.handle.state
-    return todos(session) if session.workflow.activation == "delegation" else ""
+    return todos(session) if session.workflow.activation == "delegation" and event.bound is None else ""
 
 
 def _before_tool(event: Event) -> str:
     """A delegation to a phase that is ready or has failed begins it, in workflows that are driven by delegation."""
     call = tool_call(event.payload)
     target = target_phase(state_document.write(event.handle.state), call)
+    if event.bound is not None:
+        return reply.deny(event.client, f"{target} is begun by the run that started you; work on {event.bound} alone")
     agent = agent_name(call["agent"]) or None
     try:
         if event.handle.state.phases[target].status is Status.FAILED:
@@ -125,10 +139,10 @@ def _before_tool(event: Event) -> str:
 def _after_tool(event: Event) -> str:
     call = tool_call(event.payload)
     if call["kind"] == "delegate":
-        return _delegated(event.payload, call, event.handle, event.project.place.base)
+        return _delegated(event, call)
     if call["kind"] == "shell":
-        return _observe_tests(event.payload, call, event.handle)
-    if call["kind"] == "todo":
+        return _observe_tests(event, call)
+    if call["kind"] == "todo" and event.bound is None:
         return todos(event.handle.state) if _disagrees(event) else ""
     return ""
 
@@ -142,11 +156,12 @@ def _disagrees(event: Event) -> bool:
     return any(known.get(title, status) != status for title, status in todo_entries(event.payload))
 
 
-def _delegated(payload: dict[str, Any], call: dict[str, Any], handle: SessionHandle, base: str) -> str:
+def _delegated(event: Event, call: dict[str, Any]) -> str:
+    payload, handle = event.payload, event.handle
     target = target_phase(state_document.write(handle.state), call)
     agent = agent_name(call["agent"])
-    phase = target or ("" if payload.get("agent_id") else _phase_for(handle.state, agent))
-    if phase not in handle.state.phases:
+    phase = target or ("" if payload.get("agent_id") else _phase_for(event, agent))
+    if phase not in (handle.state.phases if event.bound is None else event.live):
         return ""
     state, report = handle.state.phases[phase], agent_report(payload)
     known = report.agent_id in {one.agent_id for one in state.delegations}
@@ -160,29 +175,30 @@ def _delegated(payload: dict[str, Any], call: dict[str, Any], handle: SessionHan
         handle.launched(phase, agent or state.agent, agent_id)
     if report.is_running:
         return ""
-    return _landed(handle, phase, agent_id, succeeded=report.succeeded, text=report.text, base=base)
+    return _landed(event, phase, agent_id, succeeded=report.succeeded, text=report.text)
 
 
 def _subagent_start(event: Event) -> str:
     """Where launching tells no id, the start of the agent does. It hears what the phase was given."""
     agent_id, agent = text_of(event.payload.get("agent_id")), agent_name(event.payload.get("agent_type"))
     session = event.handle.state
-    phase = _phase_for(session, agent)
+    phase = _phase_for(event, agent)
     known = {one.agent_id for state in session.phases.values() for one in state.delegations}
     if agent_id and phase and agent_id not in known:
         event.handle.launched(phase, agent or session.phases[phase].agent, agent_id)
-    if not phase:
-        return ""
-    judged = event.handle.judgements(phase)[phase]
-    return assignment(event.handle.state, event.handle.handover(phase), judged)
+    return _assignment(event.handle, phase) if phase else ""
 
 
-def _phase_for(session: Session, agent: str) -> str:
+def _assignment(handle: SessionHandle, phase: str) -> str:
+    return assignment(handle.state, handle.handover(phase), handle.judgements(phase)[phase])
+
+
+def _phase_for(event: Event, agent: str) -> str:
     """The phase in progress that an agent works for, which was sent to none by name; empty if it works for none.
 
     One that is known for something else, or that starts beside an agent of the phase, helps whoever called it.
     """
-    live = _live(session)
+    session, live = event.handle.state, event.live
     own = [phase for phase in live if agent and session.phases[phase].agent == agent]
     if own or len(live) != 1 or agent not in GENERAL_AGENTS:
         return own[0] if own else ""
@@ -198,22 +214,23 @@ def _running(session: Session, phase: str) -> list[str]:
 
 def _subagent_stop(event: Event) -> str:
     """A background agent ends here. An empty id matches nothing."""
-    base = event.project.place.base
     agent_id = text_of(event.payload.get("agent_id"))
     for phase, state in event.handle.state.phases.items():
         for one in state.delegations:
             if agent_id and one.agent_id == agent_id and one.ended_at is None:
                 text = text_of(event.payload.get("last_assistant_message"))
-                return _landed(event.handle, phase, agent_id, succeeded=bool(text.strip()), text=text, base=base)
+                return _landed(event, phase, agent_id, succeeded=bool(text.strip()), text=text)
     return ""
 
 
-def _landed(handle: SessionHandle, phase: str, agent_id: str, *, succeeded: bool, text: str, base: str) -> str:
+def _landed(event: Event, phase: str, agent_id: str, *, succeeded: bool, text: str) -> str:
     """An agent ended; in a workflow that is driven by delegation its phase ends with the last of its agents."""
+    handle = event.handle
     if any(one.agent_id == agent_id and one.ended_at is None for one in handle.state.phases[phase].delegations):
         handle.landed(agent_id, succeeded=succeeded)
     state = handle.state
-    if state.workflow.activation != "delegation" or state.phases[phase].status is not Status.IN_PROGRESS:
+    by_delegation = state.workflow.activation == "delegation" and event.bound is None
+    if not by_delegation or state.phases[phase].status is not Status.IN_PROGRESS:
         return ""
     if running := _running(state, phase):
         return f"Detent: {', '.join(running)} still at {phase}; if that is wrong, detent finish {phase} -m SUMMARY"
@@ -225,7 +242,7 @@ def _landed(handle: SessionHandle, phase: str, agent_id: str, *, succeeded: bool
             handle.finish(
                 block.summary or f"{phase} done",
                 phase=phase,
-                deliverables=block.deliverables or named_files(text, base),
+                deliverables=block.deliverables or named_files(text, event.project.place.base),
                 context=block.context,
             )
     except DetentError as error:
@@ -245,12 +262,13 @@ def _next_up(session: Session, phase: str) -> str:
     return f"{todos(session)}\nNext: {following.title} ({following.agent or 'anyone'}){left}"
 
 
-def _observe_tests(payload: dict[str, Any], call: dict[str, Any], handle: SessionHandle) -> str:
+def _observe_tests(event: Event, call: dict[str, Any]) -> str:
     if not any(runner(words) for words in simple_commands(call["command"])):
         return ""
-    output, exit_code = shell_result(payload)
+    handle = event.handle
+    output, exit_code = shell_result(event.payload)
     told = []
-    for phase in _live(handle.state):
+    for phase in event.live:
         outcome = handle.observe_tests(phase, call["command"], output, exit_code)
         if outcome is not None:
             told += [
@@ -262,53 +280,66 @@ def _observe_tests(payload: dict[str, Any], call: dict[str, Any], handle: Sessio
 
 def _stop(event: Event) -> str:
     """Stopping is held while the agent could still open a gate, at most three times; then a person is asked."""
-    session = event.handle.state
-    if event.payload.get("background_tasks") or session.escalations or session.awaiting_review:
+    if event.payload.get("background_tasks") or _is_up_to_a_person(event):
         return ""
     actionable = [
         (phase, one)
-        for phase, judged in event.handle.judgements().items()
+        for phase, judged in event.handle.judgements(event.bound).items()
         for one in judged
         if one.verdict in (Verdict.FAIL, Verdict.STALE, Verdict.PENDING)
         and one.kind in ("tests", "command", "artifacts", "constitution")
     ]
     if not actionable:
         return ""
-    held = _count_stop(event.project, session, text_of(event.payload.get("session_id")))
+    held = _count_stop(event)
     reasons = "; ".join(
         f"{one.gate} of {phase} is {one.verdict}: {one.reason} ({one.way_out})" for phase, one in actionable
     )
-    if held > MAX_STOPS:
-        phase, _ = actionable[0]
-        detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
-        event.handle.escalate("stop_blocked", phase, detail)
-        return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
-    return reply.keep_going(event.client, f"The work is not done: {reasons}")
+    if held <= MAX_STOPS:
+        return reply.keep_going(event.client, f"The work is not done: {reasons}")
+    if event.bound is not None:
+        # The runner judges the gates itself, and has its own limit after which a person is asked.
+        return ""
+    phase, _ = actionable[0]
+    detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
+    event.handle.escalate("stop_blocked", phase, detail)
+    return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
 
 
-def _count_stop(project: Project, session: Session, client_session: str) -> int:
-    """How often this client session tried to stop since the journal last moved."""
-    name = f"{session.id}/{STOPS}"
+def _is_up_to_a_person(event: Event) -> bool:
+    session = event.handle.state
+    if event.bound is None:
+        return bool(session.escalations or session.awaiting_review)
+    waiting = [one.phase for one in session.escalations] + [one.phase for one in session.questions]
+    return event.bound in waiting
+
+
+def _count_stop(event: Event) -> int:
+    """How often this client session tried to stop since the journal last moved.
+
+    What others do to the journal says nothing about one that is bound to a phase: there the whole attempt counts.
+    """
+    project, session = event.project, event.handle.state
+    client_session = text_of(event.payload.get("session_id"))
+    name, version = f"{session.id}/{STOPS}", session.version
+    if event.bound is not None:
+        name, version = f"{session.id}/{event.bound}.{STOPS}", session.phases[event.bound].fence
     with project.store.lock(PROJECT):
         try:
             known = msgspec.json.decode(project.store.get(name) or b"{}", type=dict[str, Stops])
         except UNREADABLE:
             known = {}
         before = known.get(client_session, Stops(version=0, count=0))
-        count = before.count + 1 if before.version == session.version else 1
+        count = before.count + 1 if before.version == version else 1
         # Sessions that saw an older journal start from one again anyway.
-        current = {key: stops for key, stops in known.items() if stops.version == session.version}
-        current[client_session] = Stops(version=session.version, count=count)
+        current = {key: stops for key, stops in known.items() if stops.version == version}
+        current[client_session] = Stops(version=version, count=count)
         project.store.put(name, msgspec.json.encode(current))
     return count
 
 
 def _nothing(_event: Event) -> str:
     return ""
-
-
-def _live(session: Session) -> tuple[str, ...]:
-    return session.with_status(Status.IN_PROGRESS)
 
 
 def _adoption_text(adoption: Any) -> str:

@@ -79,7 +79,7 @@ def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: st
     call["home"] = posix.environ.get(b"HOME", b"").decode("utf-8", "replace")
     if call["kind"] == "write":
         call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path))))
-    document = read_document(state)
+    document = bound_document(read_document(state))
     reason, trail = guard(Scene(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}")))
     if explain:
         return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
@@ -208,6 +208,20 @@ def state_directory(root: str, cwd: str) -> str:
 
         return find(cwd or root)[0].state
     return f"{root}/.workflow/projects/{chosen}"
+
+
+def bound_document(document: "Any") -> "Any":
+    """The document with the phase for the current one that a runner started this client for, if that one goes on."""
+    phase = posix.environ.get(b"DETENT_PHASE", b"").decode("utf-8", "replace")
+    session = posix.environ.get(b"DETENT_SESSION", b"").decode("utf-8", "replace")
+    if not phase or not session or not isinstance(document, dict):
+        return document
+    from detent.core import standing
+
+    flow = standing.workflow(document)
+    if flow.get("session_id") != session or standing.status(document, phase) != "in_progress":
+        return document
+    return {**document, "active_workflow": {**flow, "current_phase": phase}}
 
 
 def base_directory(root: str, state: str) -> str:

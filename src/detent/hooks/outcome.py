@@ -3,8 +3,7 @@
 import os
 from typing import Any, NamedTuple
 
-MAX_DELIVERABLES = 50
-MAX_CONTEXT = 2_000
+from detent.core.result_block import MAX_DELIVERABLES
 
 
 class AgentReport(NamedTuple):
@@ -12,15 +11,6 @@ class AgentReport(NamedTuple):
     is_running: bool
     succeeded: bool
     text: str
-
-
-class ResultBlock(NamedTuple):
-    """The lines by which an agent says what it did."""
-
-    summary: str
-    deliverables: tuple[str, ...]
-    context: str
-    failed: bool
 
 
 def agent_report(payload: dict[str, Any]) -> AgentReport:
@@ -62,31 +52,6 @@ def shell_result(payload: dict[str, Any]) -> tuple[str, int | None]:
         return text, _exit_code_in(text)
     # Claude Code reports a failing command as a failure of the tool, so this one succeeded.
     return f"{fields.get('stdout', '')}\n{fields.get('stderr', '')}", 0
-
-
-def result_block(text: str) -> ResultBlock:
-    """`Status:`, `Summary:`, `Deliverables:` and `Context for next:` lines; without them the last lines serve."""
-    found: dict[str, list[str]] = {}
-    key = ""
-    for line in text.splitlines():
-        head, colon, rest = line.strip().lstrip("*#- ").partition(":")
-        name = head.strip("* ").lower()
-        if colon and name in ("summary", "deliverables", "context for next", "context_for_next", "status"):
-            key = name.replace("_", " ")
-            found[key] = [rest.strip("* ")] if rest.strip("* ") else []
-        elif key and line.strip():
-            found[key].append(line.strip().lstrip("-* "))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    deliverables = [part.strip() for line in found.get("deliverables", ()) for part in line.split(",") if part.strip()]
-    status = " ".join(found.get("status", ())).lower()
-    return ResultBlock(
-        summary=" ".join(found.get("summary", ())) or (lines[0] if lines else ""),
-        deliverables=tuple(deliverables[:MAX_DELIVERABLES]),
-        context=("\n".join(found["context for next"]) if "context for next" in found else "\n".join(lines[-3:]))[
-            :MAX_CONTEXT
-        ],
-        failed=status.startswith(("failed", "blocked", "error")),
-    )
 
 
 def named_files(text: str, base: str) -> tuple[str, ...]:

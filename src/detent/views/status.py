@@ -1,13 +1,13 @@
 """Where a session stands: what people look at all day."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 
 from detent.core.graph import Phase
 from detent.core.phase_state import PhaseState
-from detent.core.session import Session
+from detent.core.session import Question, Session, SessionStatus
 from detent.core.status import Status
 from detent.views.elapsed import elapsed
 from detent.views.footer import footer_lines
@@ -28,6 +28,7 @@ def status_text(session: Session, *, now: datetime, paper: Paper, active: bool =
             "",
             *phase_lines(session, now, paper),
             *_task_lines(session, now, paper, active=active),
+            *_asked_lines(session, paper),
             "",
             *footer_lines(session, now, paper, active=active),
         ]
@@ -40,6 +41,21 @@ def _task_lines(session: Session, now: datetime, paper: Paper, *, active: bool) 
     from detent.views.tasks import status_lines  # noqa: PLC0415 - many sessions have no tasks
 
     return ["", *status_lines(session, now, paper, is_active=active)]
+
+
+def _asked_lines(session: Session, paper: Paper) -> list[str]:
+    if not session.questions or session.status is not SessionStatus.ACTIVE:
+        return []
+    return ["", *question_lines(session.questions, paper)]
+
+
+def question_lines(questions: Sequence[Question], paper: Paper) -> Iterator[str]:
+    """What agents wait to hear from a person, and what to type for each."""
+    for one in questions:
+        yield from paper.wrap(f"{one.id} of {one.phase} asks: {one.text}", "  ")
+        for number, choice in enumerate(one.choices, 1):
+            yield from paper.wrap(f"{number}. {choice}", "      ")
+        yield from paper.command(f"detent reply {one.id} {'NUMBER' if one.choices else 'ANSWER'}", "    ")
 
 
 def own_title(phase: Phase) -> str:

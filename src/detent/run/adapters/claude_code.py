@@ -1,0 +1,155 @@
+"""Claude Code, without a person: `claude -p` with a stream of JSON lines."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from detent.config.settings import AgentSettings
+from detent.core.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
+from detent.core.phase_state import Tokens
+from detent.process.conversation import Exited
+from detent.run.adapters.driven import Driven, client
+from detent.run.adapters.failure import crashed, failed
+from detent.run.adapters.stream import Calls, decoded, finished
+
+PROGRAM = "claude"
+_ARGUMENTS = ("-p", "--output-format", "stream-json", "--verbose")
+_PERMISSIONS = {"--permission-mode acceptEdits": ("--permission-mode", "--dangerously-skip-permissions")}
+
+
+def claude_code(settings: AgentSettings) -> Driven:
+    return client(settings, PROGRAM, _ARGUMENTS, unless=_PERMISSIONS, reader=ClaudeCodeReader)
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    output_tokens: int = 0
+
+    def tokens(self) -> Tokens:
+        read = self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+        return Tokens(input=read, output=self.output_tokens)
+
+
+class _ModelUsage(msgspec.Struct, frozen=True, rename="camel"):
+    input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    output_tokens: int = 0
+
+    def tokens(self) -> Tokens:
+        read = self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+        return Tokens(input=read, output=self.output_tokens)
+
+
+class _Block(msgspec.Struct, frozen=True):
+    type: str = ""
+    text: str = ""
+    #: Of a call.
+    id: str = ""
+    name: str = ""
+    input: Any = None
+    #: Of its result.
+    tool_use_id: str = ""
+    is_error: bool | None = False
+
+
+class _Message(msgspec.Struct, frozen=True):
+    id: str = ""
+    content: str | list[_Block] = ""
+    usage: _Usage | None = None
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """As much of every kind of line as is of use here."""
+
+    type: str = ""
+    subtype: str = ""
+    session_id: str = ""
+    model: str = ""
+    message: _Message | str | None = None
+    #: Of a retry.
+    error: str | None = None
+    error_status: int | None = None
+    #: Of a result.
+    is_error: bool = False
+    result: str = ""
+    errors: list[str] = []
+    stop_reason: str | None = None
+    api_error_status: int | None = None
+    api_error: str | None = None
+    total_cost_usd: float = 0.0
+    usage: Any = None
+    model_usage: dict[str, _ModelUsage] = msgspec.field(default_factory=dict, name="modelUsage")
+
+
+_LINE = msgspec.json.Decoder(_Line)
+
+
+class ClaudeCodeReader:
+    def __init__(self) -> None:
+        self._calls = Calls()
+        #: By message, since every part of one comes as a line that has the usage of the whole.
+        self._used: dict[str, Tokens] = {}
+        #: The last one: work in the background makes it answer again.
+        self._result: _Line | None = None
+
+    def line(self, line: bytes) -> Iterable[AgentEvent]:
+        came = decoded(_LINE, line)
+        if came is None:
+            return ()
+        match came.type:
+            case "system":
+                return self._system(came)
+            case "assistant" | "user" if isinstance(came.message, _Message):
+                return self._message(came.message)
+            case "result":
+                self._result = came
+                return (Used(tokens=self._total(came)),)
+        return ()
+
+    def unfinished(self) -> Iterable[ToolUsed]:
+        return self._calls.unfinished()
+
+    def end(self, exited: Exited) -> Iterable[AgentEvent]:
+        return (*self.unfinished(), self._ended(exited))
+
+    def _system(self, came: _Line) -> Iterable[AgentEvent]:
+        if came.subtype == "init":
+            return (Started(conversation=came.session_id, model=came.model),)
+        if came.subtype == "api_retry":
+            return (Said(text=f"asks the model again: {came.error} {came.error_status or ''}"),)
+        return ()
+
+    def _message(self, message: _Message) -> Iterator[AgentEvent]:
+        for block in message.content if isinstance(message.content, list) else ():
+            match block.type:
+                case "text" if message.id:  # without an id it is what the agent was told
+                    yield Said(text=block.text)
+                case "tool_use":
+                    self._calls.begin(block.id, block.name, block.input)
+                case "tool_result":
+                    yield from self._calls.end(block.tool_use_id, succeeded=not block.is_error)
+        if message.usage is not None and self._used.get(message.id) != message.usage.tokens():
+            self._used[message.id] = message.usage.tokens()
+            yield Used(tokens=sum(self._used.values(), Tokens()))
+
+    def _total(self, result: _Line) -> Tokens:
+        """What the models used for all agents together; the usage of the result is that of the main one alone."""
+        by_model = [each.tokens() for each in result.model_usage.values()] or self._used.values()
+        return sum(by_model, Tokens(cost=result.total_cost_usd))
+
+    def _ended(self, exited: Exited) -> Finished | Failed:
+        result = self._result
+        if result is None:
+            return crashed(PROGRAM, exited)
+        said = result.result or "; ".join(result.errors) or result.subtype
+        if result.stop_reason == "refusal":
+            return Failed(failure=Failure.REFUSED, reason=said)
+        if result.api_error == "connection_failed":
+            return Failed(failure=Failure.TRANSIENT, reason=said)
+        if result.is_error:
+            return failed(said, status=result.api_error_status)
+        return finished(result.result) if exited.exit_code == 0 else crashed(PROGRAM, exited)

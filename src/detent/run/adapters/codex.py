@@ -1,0 +1,135 @@
+"""Codex CLI, without a person: `codex exec` with a stream of JSON lines."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from detent.config.settings import AgentSettings
+from detent.core.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.phase_state import Tokens
+from detent.process.conversation import Exited
+from detent.run.adapters.driven import Driven, client
+from detent.run.adapters.failure import crashed, failed
+from detent.run.adapters.stream import Calls, decoded, finished
+
+PROGRAM = "codex"
+_SANDBOX = (
+    "--sandbox",
+    "-s",
+    "--full-auto",
+    "--yolo",
+    "--dangerously-bypass-approvals-and-sandbox",
+)
+_DEFAULTS = {"--sandbox workspace-write": _SANDBOX, "--skip-git-repo-check": ("--skip-git-repo-check",)}
+#: The names that its hooks give to what the stream calls otherwise.
+_TOOLS = {"command_execution": "Bash", "file_change": "apply_patch"}
+_CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
+
+
+def codex(settings: AgentSettings) -> Driven:
+    return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=CodexReader, last=("-",))
+
+
+class _Change(msgspec.Struct, frozen=True):
+    path: str = ""
+
+
+class _Item(msgspec.Struct, frozen=True):
+    id: str = ""
+    type: str = ""
+    text: str = ""
+    message: str = ""
+    command: str = ""
+    exit_code: int | None = None
+    status: str = ""
+    changes: list[_Change] = []
+    server: str = ""
+    tool: str = ""
+    arguments: Any = None
+    prompt: str | None = None
+    query: str = ""
+
+
+class _Error(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    #: Those that came from the cache are among them.
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str = ""
+    thread_id: str = ""
+    item: _Item = _Item()
+    message: str = ""
+    error: _Error | None = None
+    usage: _Usage = _Usage()
+
+
+_LINE = msgspec.json.Decoder(_Line)
+
+
+class CodexReader:
+    def __init__(self) -> None:
+        self._calls = Calls()
+        self._last_words: str | None = None
+        self._is_done = False
+        self._error = ""
+
+    def line(self, line: bytes) -> Iterable[AgentEvent]:
+        came = decoded(_LINE, line)
+        if came is None:
+            return ()
+        match came.type:
+            case "thread.started":
+                return (Started(conversation=came.thread_id),)
+            case "item.started" if came.item.type in _CALLS:
+                self._calls.begin(came.item.id, _tool(came.item), _arguments(came.item))
+            case "item.completed":
+                return self._completed(came.item)
+            case "turn.completed":
+                self._is_done = True
+                return (Used(tokens=Tokens(input=came.usage.input_tokens, output=came.usage.output_tokens)),)
+            case "turn.failed":
+                self._error = came.error.message if came.error else "the turn failed"
+            case "error":
+                self._error = came.message
+                return (Said(text=came.message),)
+        return ()
+
+    def unfinished(self) -> Iterable[ToolUsed]:
+        return self._calls.unfinished()
+
+    def end(self, exited: Exited) -> Iterable[AgentEvent]:
+        return (*self.unfinished(), self._ended(exited))
+
+    def _completed(self, item: _Item) -> Iterator[AgentEvent]:
+        if item.type == "agent_message":
+            self._last_words = item.text
+            yield Said(text=item.text)
+        elif item.type == "error":
+            yield Said(text=item.message)
+        elif item.type in _CALLS:
+            self._calls.begin(item.id, _tool(item), _arguments(item))  # some kinds are told only when they are over
+            succeeded = item.status != "failed" and not item.exit_code
+            yield from self._calls.end(item.id, succeeded=succeeded)
+
+    def _ended(self, exited: Exited) -> Finished | Failed:
+        if self._is_done and exited.exit_code == 0:
+            return finished(self._last_words or "")
+        return failed(self._error) if self._error else crashed(PROGRAM, exited)
+
+
+def _tool(item: _Item) -> str:
+    if item.type == "mcp_tool_call":
+        return f"mcp__{item.server}__{item.tool}"
+    return _TOOLS.get(item.type) or item.tool or item.type
+
+
+def _arguments(item: _Item) -> str | Mapping[str, Any]:
+    changed = ", ".join(change.path for change in item.changes)
+    return item.command or changed or item.prompt or item.query or item.arguments or ""

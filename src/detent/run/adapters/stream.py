@@ -1,0 +1,81 @@
+"""What the readers of all clients need: a line of JSON as a value, the calls that are open, the last words."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from detent.core.agent_event import Failed, Failure, Finished, ToolUsed
+from detent.core.phase_state import Report
+from detent.core.result_block import result_block
+
+MAX_SUMMARY = 2_000
+MAX_TEXT = 64 * 1024
+#: Of a tool's arguments, the first of these says what the call was about.
+_TELLING = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description", "prompt", "skill")
+_T = TypeVar("_T")
+
+
+def decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
+    """The value of a line; None if it is no JSON, or JSON of another shape."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        return decoder.decode(line.decode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def told(arguments: object) -> str:
+    """A tool's arguments in short."""
+    if isinstance(arguments, dict):
+        return next((arguments[key] for key in _TELLING if isinstance(arguments.get(key), str)), _json(arguments))
+    return arguments if isinstance(arguments, str) else ""
+
+
+def finished(text: str) -> Finished | Failed:
+    """What an agent's last words say of its work."""
+    block = result_block(text)
+    summary = block.summary[:MAX_SUMMARY]
+    if block.failed:
+        return Failed(failure=Failure.ERROR, reason=f"the agent says that it failed: {summary}")
+    return Finished(report=Report(summary=summary, deliverables=block.deliverables, context=block.context))
+
+
+class Calls:
+    """The tool calls that have begun and have no result yet."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ToolUsed] = {}
+
+    def begin(self, call: str, tool: str, arguments: object) -> None:
+        self._open[call] = ToolUsed(tool=tool, input=told(arguments), succeeded=False)
+
+    def end(self, call: str, *, succeeded: bool) -> Iterable[ToolUsed]:
+        begun = self._open.pop(call, None)
+        return () if begun is None else (msgspec.structs.replace(begun, succeeded=succeeded),)
+
+    def unfinished(self) -> Iterable[ToolUsed]:
+        return tuple(self._open.values())
+
+
+class Tail:
+    """The end of a text that comes in pieces, however long it gets."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+
+    def add(self, piece: bytes) -> None:
+        self._kept += piece[-MAX_TEXT:]
+        if len(self._kept) > 4 * MAX_TEXT:  # not at every piece, which would move all of it every time
+            del self._kept[:-MAX_TEXT]
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def text(self) -> str:
+        return bytes(self._kept[-MAX_TEXT:]).decode("utf-8", "replace")
+
+
+def _json(arguments: dict[str, Any]) -> str:
+    return msgspec.json.encode(arguments).decode() if arguments else ""

@@ -1,0 +1,55 @@
+"""Which agent does which phase, as the settings and whoever started the run say."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from detent.config.settings import AgentSettings, Settings
+from detent.errors import NotFound
+from detent.run import adapters
+from detent.run.agent import Agent
+
+_WAY_OUT = "set agent under [run] in detent.toml, or use --agent"
+
+
+class ConfiguredAgents:
+    """Every name is looked up when this is made, so that no run comes to a name that is unknown.
+
+    `overrides` has phases or roles, and the empty name for all that nobody else is named for. `needed` are phases
+    with their roles that must have an agent.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        needed: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self._known = {**adapters.DEFAULTS, **settings.agents}
+        self._overrides = dict(overrides or {})
+        self._named = settings.run.agents
+        self._rest = self._overrides.pop("", None) or settings.run.agent or next(iter(adapters.installed()), None)
+        self._agents = {name: adapters.agent(self.settings_of(name)) for name in self._names()}
+        for phase, role in needed:
+            self.for_phase(phase, role)
+
+    def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:
+        """The agent's name in the settings, and the agent."""
+        chosen = (names.get(key) for names in (self._overrides, self._named) for key in (phase, role))
+        name = next((name for name in chosen if name), self._rest)
+        if name is None:
+            raise NotFound(
+                f"there is no agent for {phase}: none is set, and none of claude, codex and gemini is on PATH",
+                way_out=_WAY_OUT,
+            )
+        return name, self._agents[name]
+
+    def settings_of(self, name: str) -> AgentSettings:
+        if name not in self._known:
+            raise NotFound(f"no agent is called {name}; there are {', '.join(sorted(self._known))}", way_out=_WAY_OUT)
+        return self._known[name]
+
+    def _names(self) -> Iterator[str]:
+        yield from self._overrides.values()
+        yield from self._named.values()
+        if self._rest is not None:
+            yield self._rest

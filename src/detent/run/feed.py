@@ -1,0 +1,192 @@
+"""What a run tells, as a file: one writes it, and any number look on from other terminals.
+
+A line is an event. The file has one run, which starts a new one: whoever still reads the old file reads it to its end.
+It also starts anew when it has grown too long, with what somebody who comes later must know of it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from detent.core.redact import redact_tree
+from detent.core.run_event import PersonNeeded, PhaseEnded, RunEnded, RunEvent, RunStarted, TaskEnded, TurnStarted
+
+MAX_BYTES = 4 * 1024 * 1024
+_POLL_S = 0.1
+_CHUNK = 256 * 1024
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(RunEvent).decode
+
+
+def feed_path(state: str, session: str) -> str:
+    """Where the feed of a session is; `state` is the directory of the store."""
+    return os.path.join(state, session, ".process", "run.jsonl")
+
+
+class Feed:
+    """Tells events to whoever follows the file. A run goes on whether or not it can be written."""
+
+    def __init__(self, path: str, *, max_bytes: int = MAX_BYTES) -> None:
+        self._path, self._max_bytes = path, max_bytes
+        self._gist = _Gist()
+        self._fd: int | None = None
+        self._size = 0
+        #: The last line was not written to its end.
+        self._is_torn = False
+
+    def tell(self, event: RunEvent) -> None:
+        line = _line(event)
+        is_first = isinstance(event, RunStarted) or self._fd is None
+        with suppress(OSError):
+            if is_first or self._size + len(line) > self._max_bytes:
+                # What came before, but for a run that begins: then there is nothing before.
+                self._start_anew(b"" if isinstance(event, RunStarted) else b"".join(map(_line, self._gist.events)))
+            self._write(line)
+        self._gist.add(event)
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        self._fd = None
+
+    def _start_anew(self, head: bytes) -> None:
+        """A file of its own from the start, so that nobody finds it without its head."""
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        temporary = f"{self._path}.{os.getpid()}.tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        try:
+            os.write(fd, head)
+            os.replace(temporary, self._path)
+        except OSError:
+            os.close(fd)
+            raise
+        self.close()
+        self._fd, self._size, self._is_torn = fd, len(head), False
+
+    def _write(self, line: bytes) -> None:
+        assert self._fd is not None
+        data = b"\n" + line if self._is_torn else line
+        self._is_torn = True
+        written = os.write(self._fd, data)
+        self._is_torn = written < len(data)
+        self._size += written
+
+
+def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: str = "") -> Iterator[RunEvent | None]:
+    """The events until the run ends, and None for every moment of silence.
+
+    From what the file holds already, or only what comes from now on. `run` names the one that is meant: what the file
+    holds of another is passed over. Once `stopping` is true, what is there is still read, and then it ends.
+    """
+    reader = _Reader(path, skips=not from_start)
+    try:
+        yield from _followed(reader, stopping, run)
+    finally:
+        reader.close()
+
+
+def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
+    gist, current = _Gist(), ""
+    while True:
+        is_last = stopping()
+        for event in reader.read():
+            if event in gist:
+                # Told again because the file started anew.
+                continue
+            gist.add(event)
+            current = event.run if isinstance(event, RunStarted) else current
+            if run and current not in ("", run):
+                continue
+            yield event
+            if isinstance(event, RunEnded):
+                return
+        if is_last:
+            return
+        yield None
+        time.sleep(_POLL_S)
+
+
+class _Gist:
+    """Of what was told, that which later events cannot be understood without."""
+
+    def __init__(self) -> None:
+        self._events: dict[tuple[str, ...], RunEvent] = {}
+
+    @property
+    def events(self) -> tuple[RunEvent, ...]:
+        return tuple(self._events.values())
+
+    def __contains__(self, event: RunEvent) -> bool:
+        return event in self._events.values()
+
+    def add(self, event: RunEvent) -> None:
+        match event:
+            case RunStarted():
+                self._events = {("run",): event}
+            case TurnStarted():
+                self._drop("need", event.phase)
+                self._events["turn", event.phase, event.task or ""] = event
+            case PersonNeeded():
+                self._events["need", event.phase, event.need, event.about] = event
+            case TaskEnded():
+                self._events.pop(("turn", event.phase, event.task), None)
+            case PhaseEnded():
+                self._drop("turn", event.phase)
+                self._drop("need", event.phase)
+            case _:
+                return
+
+    def _drop(self, *start: str) -> None:
+        self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
+
+
+class _Reader:
+    """Reads on in a file that may not be there yet, and that another may take the place of."""
+
+    def __init__(self, path: str, *, skips: bool) -> None:
+        self._path, self._skips = path, skips
+        self._fd: int | None = None
+        self._rest = b""
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        self._fd = None
+
+    def read(self) -> Iterator[RunEvent]:
+        """What has come since: the rest of the file that was being read, then the one in its place."""
+        yield from self._lines()
+        while self._opened_next():
+            yield from self._lines()
+
+    def _opened_next(self) -> bool:
+        try:
+            fd = os.open(self._path, os.O_RDONLY)
+        except OSError:
+            self._skips = False
+            return False
+        if self._fd is not None:
+            if os.path.sameopenfile(fd, self._fd):
+                os.close(fd)
+                return False
+            os.close(self._fd)
+        self._fd, self._rest = fd, b""
+        if self._skips:
+            os.lseek(fd, 0, os.SEEK_END)
+            self._skips = False
+        return True
+
+    def _lines(self) -> Iterator[RunEvent]:
+        while self._fd is not None and (data := os.read(self._fd, _CHUNK)):
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                # Half a line, or one of another version: what cannot be read was only meant to be shown.
+                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    yield _decode(line)
+
+
+def _line(event: RunEvent) -> bytes:
+    return _encode(redact_tree(msgspec.to_builtins(event))) + b"\n"

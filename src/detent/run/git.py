@@ -1,0 +1,126 @@
+"""git in one directory: asked in its plain form, without a terminal, with the person's own settings and hooks."""
+
+import os
+import shlex
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from detent import process
+from detent.errors import Conflict, Refused
+
+#: A hook of the person may run a whole test suite.
+TIMEOUT_S = 1_500.0
+#: How long somebody else's git may be at work before that is an error.
+BUSY_S = 10.0
+_PAUSE_S = 0.1
+_MAX_BYTES = 64 * 1024 * 1024
+#: These say which repository a command that git itself started is about; Detent may have been started by a hook.
+_OF_ANOTHER = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
+)  # fmt: skip
+_UNFINISHED = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase or am",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+_IDENTITY = ("-c", "user.name=Detent", "-c", "user.email=detent@localhost")
+
+
+class Git:
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def run(self, *arguments: str, started: Callable[[int], object] = id) -> process.Captured:
+        """How it went, whatever that is. Waits for another git that holds the index; `started` is told the process."""
+        until = time.monotonic() + BUSY_S
+        while True:
+            ran = process.capture(
+                shlex.join(["exec", "git", *arguments]),
+                cwd=self.directory,
+                env=_environment(),
+                timeout_s=TIMEOUT_S,
+                max_bytes=_MAX_BYTES,
+                started=started,
+                watch=id,
+            )
+            if ran.exit_code in (None, 127):
+                problem = ran.problem or said(ran) or "git was not found"
+                raise Refused(f"could not run git {arguments[0]} in {self.directory}: {problem}")
+            if ran.exit_code == 0 or b"index.lock': File exists" not in ran.errors:
+                return ran
+            if time.monotonic() > until:
+                raise Conflict(
+                    f"another git is at work in {self.directory}, or was killed: {self.index_lock()} is there",
+                    way_out=f"try again; if no git runs there, rm {shlex.quote(self.index_lock())}",
+                )
+            time.sleep(_PAUSE_S)
+
+    def ask(self, *arguments: str) -> str:
+        """What it puts out; an error is a refusal in git's own words."""
+        ran = self.run(*arguments)
+        if ran.exit_code != 0:
+            raise Refused(f"git {' '.join(arguments[:2])} failed in {self.directory}: {said(ran)}")
+        return os.fsdecode(ran.output).rstrip("\n")
+
+    def paths(self, *arguments: str) -> list[str]:
+        """The same for a command with `-z`."""
+        return [path for path in self.ask(*arguments).split("\0") if path]
+
+    def holds(self, *arguments: str) -> bool:
+        """For a command that says yes or no with its exit code."""
+        return self.run(*arguments).exit_code == 0
+
+    def commit_of(self, name: str) -> str | None:
+        ran = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return os.fsdecode(ran.output).strip() if ran.exit_code == 0 else None
+
+    def contains(self, commit: str, *, at: str = "HEAD") -> bool:
+        """Whether `at` has everything that `commit` has."""
+        return self.holds("merge-base", "--is-ancestor", commit, at)
+
+    def own_directory(self) -> str:
+        """Where git keeps what is about this checkout, such as `MERGE_HEAD`."""
+        return self.ask("rev-parse", "--absolute-git-dir")
+
+    def index_lock(self) -> str:
+        return os.path.join(self.own_directory(), "index.lock")
+
+    def unfinished(self) -> str | None:
+        """What is under way and has to be ended before anything else."""
+        here = self.own_directory()
+        return next((what for mark, what in _UNFINISHED.items() if os.path.exists(os.path.join(here, mark))), None)
+
+    def changes(self, *paths: str) -> list[str]:
+        """Files that are not as they were committed, new ones too; not what is ignored."""
+        found = self.paths("status", "--porcelain", "--no-renames", "-z", "--untracked-files=all", "--", ".", *paths)
+        return [line[3:] for line in found]
+
+    def identity(self) -> tuple[str, ...]:
+        """What makes a commit possible where nobody told git who they are."""
+        known = self.holds("var", "GIT_AUTHOR_IDENT") and self.holds("var", "GIT_COMMITTER_IDENT")
+        return () if known else _IDENTITY
+
+    def drop_stale_lock(self, since: float) -> None:
+        """Remove the lock of a git of ours that was killed; the caller knows that it is no more."""
+        lock = self.index_lock()
+        until = time.monotonic() + BUSY_S / 5
+        while os.path.exists(lock) and time.monotonic() < until:
+            time.sleep(_PAUSE_S)
+        with suppress(FileNotFoundError):
+            if os.stat(lock).st_mtime >= since - 1:
+                os.unlink(lock)
+
+
+def said(ran: process.Captured) -> str:
+    """Its last words, errors first."""
+    text = (ran.errors.strip() or ran.output.strip()).decode("utf-8", "replace")
+    return "\n".join(text.splitlines()[-20:])
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_MERGE_AUTOEDIT": "no", "LC_ALL": "C.UTF-8"}

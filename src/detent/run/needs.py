@@ -1,0 +1,137 @@
+"""What a person is needed for in a run, and what follows from what the person says."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from detent.core.evidence import Judgement, Verdict
+from detent.core.gate import Elicitation, gate_name
+from detent.core.run_event import Need, PersonNeeded
+from detent.core.session import Session
+from detent.core.task.row import TaskStatus
+from detent.errors import Invalid
+from detent.run.course import is_personal, task_phase
+
+if TYPE_CHECKING:
+    from detent.engine.handle import SessionHandle
+
+_YES, _NO = ("y", "yes"), ("n", "no")
+
+
+class Person(Protocol):
+    """Somebody at a terminal."""
+
+    def needed(self, needs: Sequence[PersonNeeded]) -> None:
+        """All that is open now; the first is what is asked."""
+        ...
+
+    def said(self) -> tuple[PersonNeeded, str] | None:
+        """What the person said about one of them since the last call; never waits."""
+        ...
+
+    def told(self, text: str) -> None:
+        """Something that the person should know, because what was said did not work."""
+        ...
+
+
+def is_held(session: Session, phase: str, judged: Sequence[Judgement]) -> bool:
+    """Whether nothing but gates that a person opens is closed."""
+    closed = [one for one in judged if one.verdict is not Verdict.PASS]
+    return bool(closed) and all(is_personal(session.workflow.by_key[phase].gates, one) for one in closed)
+
+
+def needs(handle: "SessionHandle", session: Session, held: Collection[str]) -> list[PersonNeeded]:
+    """Everything that a person could do for the session now, the most urgent first: agents that wait for an answer."""
+    now = handle.now()
+    found = [
+        PersonNeeded(
+            at=now,
+            need=Need.ANSWER,
+            phase=one.phase,
+            text=one.text,
+            way_out=f"detent reply {one.id} ANSWER",
+            about=one.id,
+            choices=one.choices,
+        )
+        for one in session.questions
+    ]
+    found += [
+        PersonNeeded(
+            at=now,
+            need=Need.DECISION,
+            phase=one.phase,
+            text=one.detail,
+            way_out="detent resolve retry|skip|cancel",
+            choices=("retry", "skip", "cancel"),
+        )
+        for one in session.escalations
+    ]
+    found += [
+        PersonNeeded(
+            at=now,
+            need=Need.REVIEW,
+            phase=key,
+            text=f"{key} is finished: {session.phases[key].summary}",
+            way_out="detent review continue|redo|review",
+            choices=("continue", "redo", "review"),
+        )
+        for key in session.awaiting_review
+    ]
+    found += [_gate_need(session, key, one, handle) for key in held for one in _closed(handle, key)]
+    return found + _task_needs(session, handle)
+
+
+def carry_out(handle: "SessionHandle", need: PersonNeeded, said: str) -> None:
+    """Do what the person said; a `DetentError` if that cannot be done."""
+    word, _, rest = said.strip().partition(" ")
+    match need.need:
+        case Need.ANSWER if need.about in {one.id for one in handle.state.questions}:
+            handle.reply(said, question=need.about)
+        case Need.ANSWER:
+            choice = said.strip() or None
+            handle.answer(choice=choice, gate=need.about, phase=need.phase)
+        case Need.DECISION:
+            handle.resolve(word.lower(), rest)
+        case Need.REVIEW:
+            handle.review(word.lower(), phase=need.phase, note=rest)
+        case Need.APPROVAL:
+            if word.lower() not in (*_YES, *_NO):
+                raise Invalid(f"{word[:40]!r} is neither yes nor no", way_out="y WHY, or n WHY")
+            approves = word.lower() in _YES
+            reason = rest.strip() or ("approved" if approves else "rejected")
+            handle.approve(f"{reason}, at the terminal of the run", gate=need.about, phase=need.phase, approve=approves)
+        case Need.WORK:
+            raise Invalid("this is ended with a command", way_out=need.way_out)
+
+
+def _closed(handle: "SessionHandle", phase: str) -> list[Judgement]:
+    return [one for one in handle.judgements(phase)[phase] if one.verdict is not Verdict.PASS]
+
+
+def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHandle") -> PersonNeeded:
+    gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == one.gate)
+    return PersonNeeded(
+        at=handle.now(),
+        need=Need.ANSWER if isinstance(gate, Elicitation) else Need.APPROVAL,
+        phase=phase,
+        text=f"{one.gate} of {phase} is {one.verdict}: {one.reason}",
+        way_out=one.way_out,
+        about=one.gate,
+        choices=gate.final if isinstance(gate, Elicitation) else (),
+    )
+
+
+def _task_needs(session: Session, handle: "SessionHandle") -> list[PersonNeeded]:
+    phase = task_phase(session)
+    if phase is None:
+        return []
+    return [
+        PersonNeeded(
+            at=handle.now(),
+            need=Need.WORK,
+            phase=phase,
+            text=f"{task} is blocked: {session.tasks[task].reason or 'no reason was given'}",
+            way_out=f"detent task show {task}",
+            about=task,
+        )
+        for task in session.tasks.with_status(TaskStatus.BLOCKED)[:20]
+    ]

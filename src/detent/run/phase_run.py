@@ -1,0 +1,377 @@
+"""One attempt of a phase, from wherever it stands: begin, turns of an agent, gates, finish."""
+
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from detent.core.agent_event import Failed, Failure
+from detent.core.budget import budget_escalation
+from detent.core.commands import Fail, Finish
+from detent.core.evidence import Judgement, Result, Verdict
+from detent.core.gate import Artifacts, Command, Constitution, Gate, Tests, gate_name
+from detent.core.judge import artifact_paths
+from detent.core.limits import MAX_ERROR, cut
+from detent.core.phase_state import PhaseState, Report, Tokens
+from detent.core.run_event import GateJudged, GateStarted, Need, PersonNeeded, PhaseEnded, TurnStarted
+from detent.core.session import Session
+from detent.core.status import Status
+from detent.core.token import Token
+from detent.errors import GateClosed, Refused
+from detent.run.agent import Turn
+from detent.run.course import Next, after_gates, is_merge, task_phase
+from detent.run.desk import AGENT_MARK, GATE_MARK, Delegated, Work, delegate
+from detent.views.prompt import phase_prompt
+
+if TYPE_CHECKING:
+    from detent.engine.handle import SessionHandle
+    from detent.engine.project import Project
+
+
+class Came(StrEnum):
+    """How the work on an attempt ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    #: Only a person can open what is closed.
+    HELD = "held"
+    #: A person has been asked to decide.
+    ESCALATED = "escalated"
+    #: The phase is begun, and the rest is its tasks'.
+    BEGUN = "begun"
+    STOPPED = "stopped"
+    #: Somebody else ended the attempt.
+    ELSEWHERE = "elsewhere"
+
+
+class Ended(NamedTuple):
+    came: Came
+    failure: Failure | None = None
+    reason: str = ""
+
+
+class PhaseRun:
+    def __init__(self, project: "Project", work: Work) -> None:
+        self._project, self._work, self._desk = project, work, work.desk
+        self._handle: SessionHandle = project.session(work.desk.session)
+        self._phase = work.phase
+
+    def run(self) -> Ended:
+        """Go on until the attempt has ended, or nothing but a person can end it."""
+        session = self._handle.state
+        state, declared = session.phases[self._phase], session.workflow.by_key[self._phase]
+        name, self._agent = self._desk.agents.for_phase(self._phase, declared.agent)
+        self._name, self._role, self._gates = name, declared.agent, declared.gates if session.gates_apply else ()
+        if state.status is Status.COMPLETED or state.status is Status.SKIPPED:
+            return Ended(Came.ELSEWHERE)
+        failed = ""
+        if state.status is Status.IN_PROGRESS:
+            self._token = self._work.token = session.token(self._phase)
+            agent_id = None
+        else:
+            failed = what_failed(state)
+            agent_id = self._begin(session, state)
+            if agent_id is None:
+                return Ended(Came.BEGUN)
+        if state.status is Status.IN_PROGRESS and (state.report is not None or self._tasks_are_done(session)):
+            # An agent has done its part already, in a run that did not get to the end.
+            return self._judged(failed)
+        return self._turns(agent_id, failed)
+
+    def _begin(self, session: Session, state: PhaseState) -> str | None:
+        """The id of the agent that the attempt begins with; none where its tasks are what is to be done."""
+        by_tasks = self._phase == task_phase(session) and not session.tasks.is_completed
+        agent_id = None if by_tasks else self._desk.next_agent_id(self._name)
+        if state.status is Status.FAILED:
+            begun = self._handle.redo(self._phase, reason=state.error or "", launch=agent_id)
+        else:
+            begun = self._handle.begin(self._phase, launch=agent_id)
+        self._token = self._work.token = begun.token
+        return agent_id
+
+    def _tasks_are_done(self, session: Session) -> bool:
+        return self._phase == task_phase(session) and session.tasks.is_completed
+
+    # Turns
+
+    def _turns(self, agent_id: str | None, failed: str) -> Ended:
+        repeats, before = 0, None
+        while True:
+            ended = self._turn(agent_id, failed)
+            if ended is not None:
+                return ended
+            agent_id, failed = None, ""
+            judged, stopped = self._run_gates()
+            if stopped is not None:
+                return stopped
+            closed = tuple(one for one in judged if one.verdict is not Verdict.PASS)
+            repeats, before = (repeats + 1 if closed == before else 1), closed
+            came = self._next(judged, repeats)
+            if came is not None:
+                return came
+
+    def _judged(self, failed: str) -> Ended:
+        """The same for an attempt whose agent has already reported."""
+        judged, stopped = self._run_gates()
+        came = stopped or self._next(judged, 1)
+        return came if came is not None else self._turns(None, failed)
+
+    def _next(self, judged: tuple[Judgement, ...], repeats: int) -> Ended | None:
+        """How the attempt ends after these verdicts; None if another turn follows."""
+        session = self._handle.state
+        if not self._is_live(session):
+            return Ended(Came.ELSEWHERE)
+        if any(one.phase == self._phase for one in session.escalations):
+            return Ended(Came.ESCALATED)
+        left = self._desk.options.turns - self._turns_so_far(session)
+        match after_gates(self._gates, judged, turns_left=left, repeats=repeats):
+            case Next.FINISH:
+                return self._finish()
+            case Next.HOLD:
+                return Ended(Came.HELD)
+            case Next.GIVE_UP:
+                closed = "; ".join(f"{one.gate} is {one.verdict}: {one.reason}" for one in judged if one.way_out)
+                self._handle.escalate("gates_closed", self._phase, f"the agent does not get its gates open: {closed}")
+                return Ended(Came.ESCALATED)
+            case Next.TURN:
+                return None
+
+    def _turn(self, agent_id: str | None, failed: str) -> Ended | None:
+        """One turn; None if the agent says that it is done and the attempt goes on."""
+        if agent_id is None:
+            agent_id = self._desk.next_agent_id(self._name)
+            self._handle.launched(self._phase, self._role or self._name, agent_id)
+        session = self._handle.state
+        number = self._turns_so_far(session)
+        self._tell_turn(session, number)
+        with self._desk.scratch(agent_id) as scratch:
+            turn = self._make_turn(session, agent_id, scratch, number, failed)
+            came = delegate(self._work, turn, self._name, self._agent, self._over_budget)
+        if not self._is_live(self._handle.state):
+            return Ended(Came.ELSEWHERE)
+        if isinstance(came.end, Failed):
+            return self._fail(came, came.end, agent_id)
+        report, outside = self._inside(came.report)
+        self._outside = outside
+        if not self._gates:
+            return self._finish(report, agent_id)
+        self._handle.landed(agent_id, succeeded=True, report=report)
+        return None
+
+    def _make_turn(self, session: Session, agent_id: str, scratch: str, number: int, failed: str) -> Turn:
+        judged = self._handle.judgements(self._phase)[self._phase]
+        minutes = session.workflow.by_key[self._phase].timeout_minutes
+        settings = self._desk.agents.settings_of(self._name)
+        prompt = phase_prompt(
+            session,
+            self._handle.handover(self._phase),
+            judged,
+            turn=number,
+            failed=failed,
+            tests=self._desk.options.tests,
+        )
+        env = {
+            **self._desk.marks(),
+            AGENT_MARK: agent_id,
+            "DETENT_PHASE": self._phase,
+            "DETENT_TOKEN": str(self._token),
+            "DETENT_ACTOR": self._name,
+        }
+        return Turn(
+            agent_id=agent_id,
+            session=self._desk.session,
+            phase=self._phase,
+            token=str(self._token),
+            prompt=prompt,
+            cwd=self._project.place.base,
+            scratch=scratch,
+            env=env,
+            timeout_s=(minutes or settings.timeout_minutes) * 60.0,
+        )
+
+    def _tell_turn(self, session: Session, number: int) -> None:
+        now = self._desk.clock()
+        self._desk.tell(
+            TurnStarted(
+                at=now,
+                phase=self._phase,
+                attempt=session.phases[self._phase].attempt,
+                turn=number,
+                agent=self._name,
+                role=self._role,
+            )
+        )
+        if self._desk.agents.settings_of(self._name).adapter == "manual":
+            title = session.workflow.by_key[self._phase].title or self._phase
+            way_out = f"detent finish {self._phase} -m SUMMARY"
+            text = f"{title} is done by hand"
+            self._desk.tell(PersonNeeded(at=now, need=Need.WORK, phase=self._phase, text=text, way_out=way_out))
+
+    def _turns_so_far(self, session: Session) -> int:
+        """Turns that runners have given in this attempt, of whichever run."""
+        return sum(is_turn(one.agent_id) for one in session.phases[self._phase].delegations)
+
+    def _over_budget(self, used: Tokens) -> str | None:
+        session = self._handle.state
+        known = session.phases[self._phase].report
+        more = used + (known.tokens if known is not None else Tokens())
+        raised = budget_escalation(session, self._phase, self._desk.clock(), more)
+        return raised[0].detail if raised else None
+
+    # Gates
+
+    def _run_gates(self) -> tuple[tuple[Judgement, ...], Ended | None]:
+        """Run what can be run and is not open; the merge comes last, when nothing else is closed."""
+        for gate in self._gates:
+            command = self._command_of(gate)
+            if command is None or not self._is_due(gate):
+                continue
+            if (stopped := self._run_gate(gate, command)) is not None:
+                return (), stopped
+        judged = self._judge()
+        for one in judged:
+            if one.verdict is not Verdict.PASS and one.kind not in ("tests", "command"):
+                self._tell_verdict(one)
+        return judged, None
+
+    def _run_gate(self, gate: Gate, command: str) -> Ended | None:
+        name = gate_name(gate)
+        self._desk.tell(GateStarted(at=self._desk.clock(), phase=self._phase, gate=name, command=command))
+        given = command if isinstance(gate, Tests) else None
+        receipt = self._handle.check_gate(
+            name, phase=self._phase, command=given, env={**self._desk.marks(), GATE_MARK: "1"}
+        )
+        if self._work.is_stopping():
+            # What was cut short says nothing about the work; the attempt goes on with its gates in the next run.
+            return Ended(Came.STOPPED)
+        if not self._is_live(self._handle.state):
+            return Ended(Came.ELSEWHERE)
+        self._handle.record_gate(name, phase=self._phase, receipt=receipt)
+        for one in self._judge():
+            if one.gate == name:
+                self._tell_verdict(one)
+        return None
+
+    def _command_of(self, gate: Gate) -> str | None:
+        """What is run for the gate, for showing it; None if nothing can be."""
+        match gate:
+            case Tests():
+                return gate.command or self._desk.options.tests
+            case Command():
+                return gate.command
+            case Constitution():
+                return "its articles" if gate.checks else None
+            case _:
+                return None
+
+    def _is_due(self, gate: Gate) -> bool:
+        name = gate_name(gate)
+        closed = {one.gate for one in self._judge() if one.verdict is not Verdict.PASS}
+        return name in closed and (not is_merge(gate) or closed == {name})
+
+    def _judge(self) -> tuple[Judgement, ...]:
+        return self._handle.judgements(self._phase)[self._phase]
+
+    def _tell_verdict(self, one: Judgement) -> None:
+        now = self._desk.clock()
+        self._desk.tell(GateJudged(at=now, phase=self._phase, gate=one.gate, verdict=one.verdict, reason=one.reason))
+
+    # The end of the attempt
+
+    def _finish(self, report: Report | None = None, agent_id: str | None = None) -> Ended:
+        session = self._handle.state
+        whole = report or session.phases[self._phase].report or Report()
+        title = session.workflow.by_key[self._phase].title or self._phase
+        summary = whole.summary or self._tasks_summary(session) or f"{title} done"
+        made = self._gate_artifacts(session)
+        last = report or Report()
+        command = Finish(
+            token=self._token,
+            summary=summary,
+            artifacts=tuple(dict.fromkeys((*last.artifacts, *made))),
+            deliverables=last.deliverables,
+            context=last.context,
+            tokens=last.tokens,
+            tools=last.tools,
+            agent_id=agent_id,
+        )
+        try:
+            outcome = self._handle.carry_out(command)
+        except GateClosed:
+            # Something changed between the verdict and the end: the verdicts are asked for again.
+            return self._judged("")
+        except Refused:
+            if self._is_live(self._handle.state):
+                raise
+            return Ended(Came.ELSEWHERE)
+        self._tell_ended(outcome.session, "completed", summary, outcome.warnings)
+        return Ended(Came.FINISHED)
+
+    def _fail(self, came: Delegated, end: Failed, agent_id: str) -> Ended:
+        reason = cut(self._handle.redacted(end.reason).strip() or "no reason was given", MAX_ERROR)
+        command = Fail(
+            token=self._token, error=reason, tokens=came.report.tokens, tools=came.report.tools, agent_id=agent_id
+        )
+        outcome = self._handle.carry_out(command)
+        self._tell_ended(outcome.session, "failed", reason, outcome.warnings)
+        stopped = end.failure is Failure.STOPPED
+        return Ended(Came.STOPPED if stopped else Came.FAILED, end.failure, reason)
+
+    def _tell_ended(self, session: Session, status: str, said: str, warnings: Iterable[str]) -> None:
+        now, attempt = self._desk.clock(), session.phases[self._phase].attempt
+        more = tuple(f"{path} is outside the project or not there, and was left out" for path in self._outside)
+        self._desk.tell(
+            PhaseEnded(
+                at=now,
+                phase=self._phase,
+                attempt=attempt,
+                status=status,
+                said=said,
+                warnings=(*warnings, *more),
+            )
+        )
+
+    _outside: tuple[str, ...] = ()
+    _token: Token
+
+    def _inside(self, report: Report) -> tuple[Report, tuple[str, ...]]:
+        """The report with those of its artifacts that are in the project, and the others."""
+        base = os.path.realpath(self._project.place.base)
+        kept: list[str] = []
+        left_out: list[str] = []
+        for path in report.artifacts:
+            full = os.path.realpath(os.path.join(base, path))
+            is_inside = full.startswith(base + os.sep) and os.path.exists(full)
+            (kept if is_inside else left_out).append(os.path.relpath(full, base) if is_inside else path)
+        return msgspec.structs.replace(report, artifacts=tuple(kept)), tuple(left_out)
+
+    def _gate_artifacts(self, session: Session) -> list[str]:
+        """What the phase was asked to leave behind is an artifact of it, whether the agent says so or not."""
+        paths = [
+            path for gate in self._gates if isinstance(gate, Artifacts) for path in artifact_paths(gate, session.folder)
+        ]
+        return [path for path in paths if os.path.isfile(os.path.join(self._project.place.base, path))]
+
+    def _tasks_summary(self, session: Session) -> str:
+        return f"all {session.tasks.leaf_count} tasks are done" if self._tasks_are_done(session) else ""
+
+    def _is_live(self, session: Session) -> bool:
+        state = session.phases[self._phase]
+        return state.status is Status.IN_PROGRESS and session.token(self._phase) == self._token
+
+
+def is_turn(agent_id: str) -> bool:
+    """Whether the id is of an agent that a run gave a turn of a phase, and not of one that did a task."""
+    return agent_id.startswith("run-") and agent_id.count("/") == 2
+
+
+def what_failed(state: PhaseState) -> str:
+    """What an attempt ended with, and the evidence of the gates that had failed in it."""
+    failed = [
+        f"{name}: {at_gate.receipt.error or 'failed'}\n{at_gate.receipt.tail}"
+        for name, at_gate in state.gates.items()
+        if at_gate.receipt is not None and at_gate.receipt.result is Result.FAILED
+    ]
+    return "\n\n".join([state.error or "", *failed]).strip()

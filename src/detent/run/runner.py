@@ -1,0 +1,258 @@
+"""Running a session: whoever is free works on what is due, until it is over or only a person can move it on."""
+
+import os
+import queue
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from detent.core.commands import Fail
+from detent.core.run_event import End, RunEnded, RunEvent, RunStarted
+from detent.core.session import Session, SessionStatus
+from detent.core.status import Status
+from detent.errors import DetentError
+from detent.process.marked import end_marked, kill_marked
+from detent.run.course import due, may_try_again
+from detent.run.desk import GATE_MARK, RUN_MARK, SESSION_MARK, STATE_MARK, Agents, Desk, RunOptions, Work
+from detent.run.lease import Lease
+from detent.run.needs import Person, carry_out, is_held, needs
+from detent.run.phase_run import Came, Ended, PhaseRun, is_turn
+from detent.run.rooms import Rooms
+from detent.run.task_run import TaskRun
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+
+#: How often is looked whether somebody else moved the session, or a person said something.
+TICK_S = 0.2
+
+
+class Runner:
+    """Runs one session, once. `tell` is called from the thread of `run` only."""
+
+    def __init__(
+        self,
+        project: "Project",
+        session: str,
+        agents: Agents,
+        *,
+        options: RunOptions,
+        tell: Callable[[RunEvent], None],
+        person: Person | None = None,
+    ) -> None:
+        self._project, self._handle = project, project.session(session)
+        self._agents, self._options, self._tell, self._person = agents, options, tell, person
+        self._inbox: queue.SimpleQueue[RunEvent | tuple[Work, Future[Ended]]] = queue.SimpleQueue()
+        self._works: list[Work] = []
+        #: Phases that wait for a person, and the version of the session at which that was found out.
+        self._held: dict[str, int] = {}
+        self._tries: dict[str, int] = {}
+        self._told: set[tuple[str, ...]] = set()
+        self._pausing = ""
+
+    def run(self) -> End:
+        """Until the session is over, a person is needed, or somebody says `pause`. `Conflict` if another runs it."""
+        lease = Lease(self._project, self._handle.id)
+        self._lease = lease
+        self._desk = Desk(self._project, self._handle.id, lease.run, self._agents, self._options, self._inbox.put)
+        self._rooms = Rooms(self._project, self._handle.id)
+        try:
+            taken_over = self._take_over()
+            self._tell(
+                RunStarted(
+                    at=self._project.clock(),
+                    run=lease.run,
+                    session=self._handle.id,
+                    parallel=self._options.parallel,
+                    taken_over=taken_over,
+                )
+            )
+            with ThreadPoolExecutor(max_workers=self._options.parallel) as self._hands:
+                try:
+                    end, said = self._go_on()
+                finally:
+                    # Whatever ended the loop, nobody goes on working behind it.
+                    self._stop_all("the run ended")
+        finally:
+            self._rooms.close()
+            lease.give_back()
+        self._tell(RunEnded(at=self._project.clock(), end=end, said=said))
+        return end
+
+    def pause(self, why: str) -> None:
+        """End what goes on, record it, and leave; from any thread or signal handler."""
+        self._pausing = why
+
+    def kill(self) -> None:
+        """End what goes on at once; what it was is recorded by the next run."""
+        kill_marked(f"{RUN_MARK}={self._lease.run}")
+
+    # The loop
+
+    def _go_on(self) -> tuple[End, str]:
+        while True:
+            session = self._handle.state
+            if not self._lease.keep():
+                self._stop_all("another runner took the session over")
+                return End.LOST, "another runner took the session over"
+            if self._pausing:
+                self._stop_all(self._pausing)
+            elif session.status is SessionStatus.ACTIVE:
+                self._submit(session)
+            self._stop_what_ended(session)
+            if not self._works:
+                if self._pausing:
+                    return End.PAUSED, self._pausing
+                if session.status is SessionStatus.COMPLETED:
+                    return End.COMPLETED, ""
+                if session.status is SessionStatus.CANCELLED:
+                    return End.CANCELLED, session.cancel_reason or ""
+            open_needs = self._tell_needs(session)
+            if not self._works and not (self._options.wait and open_needs):
+                return End.WAITING, self._what_holds()
+            self._listen(self._answered(open_needs))
+
+    def _listen(self, moved: bool) -> None:  # noqa: FBT001 - whether the answer of a person moved the session
+        try:
+            message = self._inbox.get(timeout=0.0 if moved else TICK_S)
+            while True:
+                if isinstance(message, tuple):
+                    self._ended(*message)
+                else:
+                    self._tell(message)
+                message = self._inbox.get_nowait()
+        except queue.Empty:
+            return
+
+    def _submit(self, session: Session) -> None:
+        self._held = {key: at for key, at in self._held.items() if not self._is_released(session, key, at)}
+        busy: dict[str, int] = {}
+        for work in self._works:
+            busy[work.phase] = busy.get(work.phase, 0) + 1
+        for one in due(session, busy=busy, held=self._held):
+            for _ in range(one.hands):
+                if len(self._works) >= self._options.parallel:
+                    return
+                self._put_to_work(Work(self._desk, one.phase), has_tasks=one.has_tasks)
+
+    def _is_released(self, session: Session, phase: str, at: int) -> bool:
+        """Whether it is worth looking again at a phase that was held: something happened in the session."""
+        if session.version == at:
+            return False
+        self._held[phase] = session.version
+        judged = self._handle.judgements(phase)[phase]
+        return session.phases[phase].status is not Status.IN_PROGRESS or not is_held(session, phase, judged)
+
+    def _put_to_work(self, work: Work, *, has_tasks: bool) -> None:
+        self._works.append(work)
+        future = self._hands.submit(self._do_task if has_tasks else self._do_phase, work)
+        future.add_done_callback(lambda done: self._inbox.put((work, done)))
+
+    def _do_phase(self, work: Work) -> Ended:
+        return PhaseRun(self._rooms.project(work.phase), work).run()
+
+    def _do_task(self, work: Work) -> Ended:
+        return TaskRun(self._rooms.project(work.phase), work, pid=os.getpid()).run()
+
+    def _ended(self, work: Work, future: "Future[Ended]") -> None:
+        self._works.remove(work)
+        ended = future.result()
+        match ended.came:
+            case Came.HELD:
+                self._held[work.phase] = self._handle.state.version
+            case Came.FINISHED:
+                self._tries.pop(work.task or work.phase, None)
+                if work.task is None:
+                    self._rooms.done(work.phase)
+            case Came.FAILED:
+                self._failed(work, ended)
+            case Came.ELSEWHERE | Came.ESCALATED | Came.BEGUN | Came.STOPPED:
+                pass
+
+    def _failed(self, work: Work, ended: Ended) -> None:
+        """Another attempt follows by itself while there are some left; then a person decides."""
+        what = work.task or work.phase
+        self._tries[what] = self._tries.get(what, 0) + 1
+        assert ended.failure is not None
+        if may_try_again(ended.failure, tries=self._tries[what], attempts=self._options.attempts):
+            if work.task is not None:
+                self._handle.tasks.retry(work.task)
+            return
+        self._tries.pop(what)
+        if not any(one.phase == work.phase for one in self._handle.state.escalations):
+            named = f"{work.task}: " if work.task else ""
+            self._handle.escalate(f"agent_{ended.failure}", work.phase, f"{named}{ended.reason}")
+
+    def _stop_all(self, why: str) -> None:
+        for work in self._works:
+            work.stop(why)
+        if self._works:
+            # A check that runs for a gate knows nothing of stopping.
+            end_marked(f"{RUN_MARK}={self._lease.run}", f"{GATE_MARK}=1")
+
+    def _stop_what_ended(self, session: Session) -> None:
+        """Nobody goes on with an attempt that somebody else has ended."""
+        for work in self._works:
+            if work.is_over(session):
+                work.stop("somebody else ended the attempt")
+
+    # People
+
+    def _tell_needs(self, session: Session) -> bool:
+        """Say what a person is needed for, each thing once; whether there is anything."""
+        found = needs(self._handle, session, self._held)
+        for one in found:
+            key = (one.need, one.phase, one.about, one.text)
+            if key not in self._told:
+                self._told.add(key)
+                self._tell(one)
+        if self._person is not None:
+            self._person.needed(found)
+        return bool(found)
+
+    def _answered(self, asked: bool) -> bool:  # noqa: FBT001
+        """Carry out what the person at the terminal said, if anything; whether it did."""
+        said = self._person.said() if self._person is not None and asked else None
+        if said is None:
+            return False
+        need, text = said
+        try:
+            carry_out(self._handle, need, text)
+        except DetentError as error:
+            assert self._person is not None
+            self._person.told(f"{error.message}" + (f" (try: {error.way_out})" if error.way_out else ""))
+            return False
+        self._tries.pop(need.phase, None)
+        return True
+
+    def _what_holds(self) -> str:
+        found = self._handle.why()
+        return f"{found[0].phase or self._handle.id}: {found[0].message}" if found else "nothing can be done"
+
+    # What a run that died left behind
+
+    def _take_over(self) -> tuple[str, ...]:
+        """End what still runs for the session, and record the attempts that its runner did not live to end."""
+        own = f"{SESSION_MARK}={self._handle.id}", f"{STATE_MARK}={self._project.place.state}"
+        ended = end_marked(*own) if self._lease.before is not None else 0
+        told = [f"{ended} processes of an earlier run were ended"] if ended else []
+        session = self._handle.state
+        for phase in session.with_status(Status.IN_PROGRESS):
+            told += [
+                self._record_dead(session, phase, one.agent_id)
+                for one in session.phases[phase].delegations
+                if one.ended_at is None and one.agent_id.startswith("run-")
+            ]
+        if len(session.tasks):
+            told += [f"{task} was given back" for task in self._handle.tasks.release_abandoned()]
+        return tuple(told)
+
+    def _record_dead(self, session: Session, phase: str, agent_id: str) -> str:
+        run = agent_id.partition("/")[0]
+        if not is_turn(agent_id):
+            # The agent of a task: the task goes back, and the phase goes on.
+            self._handle.landed(agent_id, succeeded=False)
+            return f"an agent of {phase} ended with {run}"
+        error = f"interrupted: {run} ended without recording it"
+        self._handle.carry_out(Fail(token=session.token(phase), error=error, agent_id=agent_id))
+        return f"attempt {session.phases[phase].attempt} of {phase} was interrupted"

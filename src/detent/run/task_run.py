@@ -1,0 +1,156 @@
+"""One task of a phase: taken, its steps run, done by an agent, and given back if that comes to nothing."""
+
+from typing import TYPE_CHECKING, Any
+
+from detent.core.agent_event import Failed, Failure
+from detent.core.budget import budget_escalation
+from detent.core.flow.progress import StepRun, StepState
+from detent.core.flow.step import Step
+from detent.core.limits import MAX_REASON, cut
+from detent.core.phase_state import Tokens
+from detent.core.run_event import StepRan, TaskEnded, TurnStarted
+from detent.engine.flow import Flow, FlowOutcome
+from detent.engine.flow_file import Ended as FlowEnded
+from detent.engine.tasks import Claimed
+from detent.errors import NotFound, Refused
+from detent.run.agent import Turn
+from detent.run.desk import AGENT_MARK, Work, delegate
+from detent.run.phase_run import Came, Ended
+from detent.views.prompt import task_prompt
+
+if TYPE_CHECKING:
+    from detent.engine.handle import SessionHandle
+    from detent.engine.project import Project
+
+#: The process tells whether its holder lives; this is for whoever asks from another machine.
+LEASE_S = 24 * 3600.0
+
+
+class _Stopped(Exception):
+    """Raised by whoever looks on while steps run, to end them."""
+
+
+class TaskRun:
+    def __init__(self, project: "Project", work: Work, *, pid: int) -> None:
+        self._project, self._work, self._desk, self._pid = project, work, work.desk, pid
+        self._handle: SessionHandle = project.session(work.desk.session)
+
+    def run(self) -> Ended:
+        """Take the next task that is ready and do it."""
+        try:
+            claimed = self._handle.tasks.start(pid=self._pid, lease_s=LEASE_S)
+        except (NotFound, Refused):
+            # Somebody was quicker, or the session went on without us.
+            return Ended(Came.ELSEWHERE)
+        self._work.task, self._work.claim = claimed.task, claimed.fence
+        try:
+            flow = self._run_steps(claimed)
+        except _Stopped:
+            return self._give_back(claimed)
+        if flow is not None and flow.ended is not FlowEnded.FINISHED:
+            waits = flow.ended is FlowEnded.WAITING
+            self._tell_ended("blocked" if waits else "failed", f"step {flow.step}: {flow.reason}")
+            return Ended(Came.ESCALATED) if waits else Ended(Came.FAILED, Failure.ERROR, flow.reason)
+        return self._delegate(claimed, flow.context if flow is not None and flow.context else {})
+
+    def _run_steps(self, claimed: Claimed) -> FlowOutcome | None:
+        flow = Flow(self._project, self._handle)
+        known = flow.show(claimed.task)
+        if not known.steps:
+            return None
+        begun = any(step.state is not StepState.PENDING for step in known.run.steps)
+        go = flow.resume if begun and known.run.current is not None else flow.run
+        return go(claimed.task, claim=claimed.fence, observer=_Watching(self._work, claimed.task))
+
+    def _delegate(self, claimed: Claimed, found: dict[str, Any]) -> Ended:
+        task, phase = claimed.task, self._work.phase
+        context = {**self._handle.tasks.context(task), **({"flow": found} if found else {})}
+        role = str(context["task"].get("meta", {}).get("agent") or "").lstrip("@")
+        name, agent = self._desk.agents.for_phase(phase, role or self._handle.state.workflow.by_key[phase].agent)
+        agent_id = f"{self._desk.next_agent_id(name)}/{task}"
+        self._handle.launched(phase, role or name, agent_id)
+        session = self._handle.state
+        tries, attempt = session.tasks[task].attempts, session.phases[phase].attempt
+        self._desk.tell(
+            TurnStarted(
+                at=self._desk.clock(),
+                phase=phase,
+                attempt=attempt,
+                turn=max(1, tries),
+                agent=name,
+                role=role,
+                task=task,
+            )
+        )
+        with self._desk.scratch(agent_id) as scratch:
+            turn = Turn(
+                agent_id=agent_id,
+                session=self._desk.session,
+                phase=phase,
+                task=task,
+                token=str(session.token(phase)),
+                prompt=task_prompt(session, context, failed=session.tasks[task].reason or ""),
+                cwd=self._project.place.base,
+                scratch=scratch,
+                env={
+                    **self._desk.marks(),
+                    AGENT_MARK: agent_id,
+                    "DETENT_PHASE": phase,
+                    "DETENT_TOKEN": str(session.token(phase)),
+                    "DETENT_TASK": task,
+                    "DETENT_CLAIM": str(claimed.fence),
+                    "DETENT_ACTOR": name,
+                },
+                timeout_s=self._desk.agents.settings_of(name).timeout_minutes * 60.0,
+            )
+            came = delegate(self._work, turn, name, agent, self._over_budget)
+        self._handle.landed(agent_id, succeeded=not isinstance(came.end, Failed), report=came.report)
+        if isinstance(came.end, Failed):
+            if came.end.failure is Failure.STOPPED:
+                return self._give_back(claimed)
+            reason = cut(self._handle.redacted(came.end.reason), MAX_REASON)
+            self._handle.tasks.fail(task, reason, fence=claimed.fence)
+            self._tell_ended("failed", reason)
+            return Ended(Came.FAILED, came.end.failure, reason)
+        summary = came.report.summary or f"{task} done"
+        self._handle.tasks.done(task, summary, fence=claimed.fence)
+        self._tell_ended("completed", summary)
+        return Ended(Came.FINISHED)
+
+    def _over_budget(self, used: Tokens) -> str | None:
+        raised = budget_escalation(self._handle.state, self._work.phase, self._desk.clock(), used)
+        return raised[0].detail if raised else None
+
+    def _give_back(self, claimed: Claimed) -> Ended:
+        self._handle.tasks.release(claimed.task, reason=self._work.why_stopped, fence=claimed.fence)
+        self._tell_ended("pending", self._work.why_stopped)
+        return Ended(Came.STOPPED, Failure.STOPPED, self._work.why_stopped)
+
+    def _tell_ended(self, status: str, said: str) -> None:
+        task = self._work.task or ""
+        self._desk.tell(TaskEnded(at=self._desk.clock(), phase=self._work.phase, task=task, status=status, said=said))
+
+
+class _Watching:
+    """Looks on while the steps of a task run; see `Observer` of the engine."""
+
+    def __init__(self, work: Work, task: str) -> None:
+        self._work, self._task = work, task
+
+    def begins(self, number: int, total: int, step: Step) -> None:
+        self._check()
+        self._tell(step.step, f"step {number} of {total}: {step.action}")
+
+    def watches(self, line: str) -> None:  # noqa: ARG002 - only whether to go on matters here
+        self._check()
+
+    def ended(self, number: int, total: int, came: StepRun) -> None:
+        self._tell(came.step, f"step {number} of {total}: {came.state}" + (f", {came.reason}" if came.reason else ""))
+
+    def _check(self) -> None:
+        if self._work.is_stopping():
+            raise _Stopped
+
+    def _tell(self, step: str, said: str) -> None:
+        desk = self._work.desk
+        desk.tell(StepRan(at=desk.clock(), phase=self._work.phase, task=self._task, step=step, said=said))

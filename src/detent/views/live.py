@@ -1,0 +1,122 @@
+"""A run while it goes on: how far it is, what is going on at which phase, and what a person must do."""
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from detent.core.estimate import minutes_left
+from detent.core.phase_state import Tokens
+from detent.core.run_event import Need, PersonNeeded
+from detent.core.run_picture import Picture
+from detent.core.session import Session
+from detent.core.status import Status
+from detent.views.elapsed import elapsed
+from detent.views.live_phase import Seen, phase_lines, ticking
+from detent.views.paper import Paper, columns_of
+from detent.views.rails import Rail, rails
+from detent.views.step import progress
+from detent.views.tokens import tokens_text
+from detent.views.weighed import Line, Weight, fitted
+
+#: Below this nothing sensible can be shown.
+LEAST_HEIGHT = 3
+_BAR, _LEAST_BAR = 32, 4
+_MOST_TEXT = 3
+
+
+def live_lines(
+    session: Session, picture: Picture, *, now: datetime, paper: Paper, height: int, usual: Mapping[str, float]
+) -> list[str]:
+    """At most `height` lines, none wider than the paper. `usual` has the minutes that phases take otherwise."""
+    seen = Seen(session=session, picture=picture, now=now, paper=paper, usual=usual)
+    head, foot = list(_head(seen)), list(_foot(seen))
+    body = list(phase_lines(seen, rails(session.workflow, paper.width // 8)))
+    if len(head) + len(body) + len(foot) > height:
+        # Rails with gaps would show a graph that is not the workflow's.
+        body = list(phase_lines(seen, [Rail(phase=key) for key in session.workflow.order]))
+    return fitted(head, body, foot, height=max(height, LEAST_HEIGHT), paper=paper)
+
+
+def open_needs(session: Session, picture: Picture) -> list[PersonNeeded]:
+    """What a person has not given yet. The journal knows of answers that nobody told of."""
+    asked = {question.id for question in session.questions}
+    held = {*session.with_status(Status.FAILED), *(escalation.phase for escalation in session.escalations)}
+    gone = [
+        one
+        for one in picture.needs
+        if (one.need is Need.ANSWER and one.about and one.about not in asked)
+        or (one.need is Need.REVIEW and one.phase not in session.awaiting_review)
+        or (one.need is Need.DECISION and one.phase not in held)
+    ]
+    return [one for one in picture.needs if one not in gone]
+
+
+def _head(seen: Seen) -> Iterator[Line]:
+    session, paper = seen.session, seen.paper
+    name = paper.cut(session.id, paper.width)
+    about = paper.draw(" · ") + seen.joined(session.workflow.name, _standing(seen))
+    yield Line(text=paper.paint(name, "bold") + paper.cut(about, paper.width - columns_of(name)))
+    yield Line(text=paper.cut(session.task, paper.width), weight=Weight.DETAIL)
+    yield Line(text=_bar(seen))
+    for taken in seen.picture.taken_over:
+        yield Line(text=paper.paint(paper.cut(taken, paper.width), "dim"), weight=Weight.EARLIER)
+    yield Line(text="", weight=Weight.BLANK)
+
+
+def _standing(seen: Seen) -> str:
+    ended, started = seen.picture.ended, seen.picture.started_at
+    if ended is not None:
+        return f"{ended.end} after {elapsed(started, ended.at)}" if started else str(ended.end)
+    return f"running for {ticking(started, seen.now)}" if started else ""
+
+
+def _bar(seen: Seen) -> str:
+    paper, (done, total) = seen.paper, progress(seen.session)
+    said = seen.joined(f"{done} of {total} phases", tokens_text(_used(seen)), _estimate(seen))
+    columns = min(_BAR, paper.width - columns_of(said) - 2)
+    if columns < _LEAST_BAR:
+        return paper.cut(said, paper.width)
+    filled = columns * done // total if total else columns
+    full, rest = paper.draw("━") * filled, paper.draw("─") * (columns - filled)
+    return f"{paper.paint(full, 'green')}{paper.paint(rest, 'dim')}  {said}"
+
+
+def _used(seen: Seen) -> Tokens:
+    """Of the whole session: what was reported, and what goes on."""
+    states = seen.session.phases.values()
+    reported = (state.tokens + (state.report.tokens if state.report else Tokens()) for state in states)
+    return sum(reported, seen.picture.unreported)
+
+
+def _estimate(seen: Seen) -> str:
+    if seen.picture.ended is not None:
+        return ""
+    left = minutes_left(seen.session, seen.usual, seen.now, seen.picture.parallel)
+    return f"~{math.ceil(left)} min left" if left is not None else ""
+
+
+def _foot(seen: Seen) -> Iterator[Line]:
+    needs = open_needs(seen.session, seen.picture)
+    if needs:
+        yield Line(text="", weight=Weight.BLANK)
+        yield Line(text=seen.paper.paint("you are needed", "yellow"), weight=Weight.LIVE)
+    for rank, need in enumerate(needs):
+        yield from _need_lines(need, rank, seen.paper)
+    ended = seen.picture.ended
+    if ended is not None and ended.said:
+        yield Line(text="", weight=Weight.BLANK)
+        yield from (Line(text=text, weight=Weight.DETAIL) for text in seen.paper.wrap(ended.said)[:_MOST_TEXT])
+
+
+def _need_lines(need: PersonNeeded, rank: int, paper: Paper) -> Iterator[Line]:
+    told = paper.wrap(f"{need.phase}: {need.text}", "  ")[:_MOST_TEXT]
+    if need.choices:
+        told.append(paper.cut(f"    one of: {', '.join(need.choices)}", paper.width))
+    yield from (Line(text=text, weight=Weight.LIVE, rank=rank) for text in told)
+    plain = msgspec.structs.replace(paper, colour=False)
+    for text in plain.command(paper.clean(need.way_out), "    "):
+        # A word that is longer than a line is cut after all: a line that the terminal breaks would be drawn over.
+        shown = paper.paint(paper.cut(text, paper.width), "bold")
+        yield Line(text=shown, weight=Weight.LIVE if rank else Weight.ALWAYS, rank=rank)
