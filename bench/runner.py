@@ -9,9 +9,6 @@ from contextlib import AbstractContextManager
 from itertools import count
 from typing import NamedTuple
 
-from detent.run.adapters import agent
-from detent.run.runner import Runner
-
 from bench.measure import Batch, Setting, interleave, say, seconds_each
 from bench.peers import DBOS, LANGGRAPH, Peer, Unavailable, environment, running
 from bench.table import Goal, Row, Section
@@ -23,7 +20,10 @@ from detent.core.graph import chain
 from detent.core.phase_state import Report
 from detent.core.run_event import End, PhaseEnded, RunEvent
 from detent.engine.project import Project, init_project, open_project
+from detent.run.adapters import agent
 from detent.run.agent import Agent, Turn
+from detent.run.desk import RunOptions
+from detent.run.runner import Runner
 
 _OVERHEAD_S = 0.025
 _FILES = 20
@@ -64,7 +64,7 @@ class Chain:
     def run(self, tell: Callable[[RunEvent], None] = lambda _: None) -> None:
         """Start a session, run it to its end, and write the documents that are written behind."""
         handle = self.project.start(self._workflow, f"Measure run {next(self._numbers)}")
-        end = Runner(self.project, handle.id, self._agents, tell=tell).run()
+        end = Runner(self.project, handle.id, self._agents, options=RunOptions(), tell=tell).run()
         if end is not End.COMPLETED:
             raise RuntimeError(f"the run of {handle.id} ended {end}, instead of completed")
         self.project.flush()

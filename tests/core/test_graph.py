@@ -80,8 +80,9 @@ def test_ready_is_what_is_not_started_and_lacks_nothing(needs, data):
     settled = set(data.draw(st.lists(st.sampled_from(list(needs)), unique=True)))
     started = settled | set(data.draw(st.lists(st.sampled_from(list(needs)), unique=True)))
 
-    ready = workflow(needs).ready(settled, started)
+    ready = workflow(needs).ready(settled, set(needs) - started)
 
+    assert list(ready) == [key for key in workflow(needs).order if key in ready]
     assert set(ready) == {key for key in needs if key not in started and set(needs[key]) <= settled}
 
 

@@ -288,7 +288,8 @@ def settle(session: Session, events: tuple[Event, ...], merged_commit: str | Non
     finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
     seen = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
     to_see = {*session.awaiting_review, *filter(session.is_supervised, finished)} - seen - (settled - finished)
-    is_done = all(key in settled or session.phases[key].status.is_settled for key in session.workflow.order)
+    # From the end: what is still open is mostly there.
+    is_done = all(key in settled or session.phases[key].status.is_settled for key in reversed(session.workflow.order))
     if is_done and not to_see and not _open_tasks(session):
         return (*events, SessionCompleted(merged_commit=_commit_name(merged_commit)))
     if merged_commit is not None:

@@ -82,11 +82,22 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
                 waiting.extend(self.followers[follower])
         return tuple(k for k in self.order if k in found)
 
-    def ready(self, settled: Collection[str], started: Collection[str]) -> tuple[str, ...]:
-        """Phases not started whose needs are all settled, in graph order."""
-        return tuple(
-            key for key in self.order if key not in started and all(need in settled for need in self.by_key[key].needs)
-        )
+    def ready(self, settled: frozenset[str] | set[str], pending: Collection[str]) -> tuple[str, ...]:
+        """Those of the pending phases whose needs are all settled, in graph order."""
+        # What has just been settled is followed by few, and a graph may have thousands.
+        near = {key for done in settled for key in self.followers[done]} | self.roots
+        found = [key for key in near if key in pending and settled.issuperset(self.by_key[key].needs)]
+        return tuple(sorted(found, key=self.rank.__getitem__))
+
+    @once
+    def roots(self) -> frozenset[str]:
+        """Phases that need none."""
+        return frozenset(phase.key for phase in self.phases if not phase.needs)
+
+    @once
+    def rank(self) -> Mapping[str, int]:
+        """Phase key to its place in graph order."""
+        return {key: place for place, key in enumerate(self.order)}
 
     def without(self, keys: Iterable[str]) -> "Workflow":
         """The graph with `keys` removed and their edges bridged."""

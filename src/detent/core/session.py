@@ -127,7 +127,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         chosen = self.options.supervised
         return chosen is not None and (not chosen.phases or any(phase.startswith(key) for key in chosen.phases))
 
-    @property
+    @once
     def awaiting_review(self) -> tuple[str, ...]:
         return tuple(k for k in self.workflow.order if self.phases[k].review in ("pending", "reviewing"))
 
@@ -138,12 +138,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @once
     def settled(self) -> frozenset[str]:
         """Phases that what follows need not wait for: completed, or skipped with nothing open before them."""
-        found: set[str] = set()
+        found = {key for key, state in self.phases.items() if state.status is Status.COMPLETED}
+        if not any(state.status is Status.SKIPPED for state in self.phases.values()):
+            return frozenset(found)
         for key in self.workflow.order:
-            status = self.phases[key].status
-            if status is Status.COMPLETED or (
-                status is Status.SKIPPED and found.issuperset(self.workflow.by_key[key].needs)
-            ):
+            if self.phases[key].status is Status.SKIPPED and found.issuperset(self.workflow.by_key[key].needs):
                 found.add(key)
         return frozenset(found)
 
@@ -160,11 +159,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 waiting += self.workflow.by_key[need].needs
         return tuple(need for need in seen if self.phases[need].status is not Status.SKIPPED)
 
-    @property
+    @once
     def ready(self) -> tuple[str, ...]:
         """Phases that may begin now."""
-        begun = {key for key, state in self.phases.items() if state.status is not Status.PENDING}
-        return self.workflow.ready(self.settled, begun)
+        pending = {key for key, state in self.phases.items() if state.status is Status.PENDING}
+        return self.workflow.ready(self.settled, pending)
 
     def token(self, phase: str) -> Token:
         """The token of the phase's live or last attempt."""

@@ -23,6 +23,8 @@ from detent.documents.state.writing import current_phase, stamp
 
 DIRECTORY = "checkpoints"
 INDEX = f"{DIRECTORY}/index.json"
+#: A checkpoint tells of so many agents; those of phases before that are in the checkpoints taken then.
+MAX_AGENT_STATES = 50
 #: What a rollback is about to do; there only while one is made, or after one was interrupted.
 INTENT = f"{DIRECTORY}/rollback.json"
 
@@ -109,7 +111,9 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
 
 
 def agent_states(session: Session) -> dict[str, dict[str, Any]]:
-    """By agent and phase: what it was asked to do, what it used and what came of it."""
+    """By agent and phase: what it was asked to do, what it used and what came of it; of the phases begun last."""
+    begun = sorted((state.fence, key) for key, state in session.phases.items() if state.attempt)
+    latest = {key for _, key in begun[-MAX_AGENT_STATES:]}
     return {
         f"{state.agent or 'agent'}@{key}": {
             "status": _AGENT_STATUS[state.status],
@@ -121,7 +125,7 @@ def agent_states(session: Session) -> dict[str, dict[str, Any]]:
             "summary": state.summary or state.error or "",
         }
         for key, state in session.phases.items()
-        if state.attempt
+        if key in latest
     }
 
 

@@ -2,6 +2,7 @@
 
 import atexit
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,12 +10,14 @@ from contextlib import suppress
 from detent.errors import DetentError
 
 DELAY_S = 0.5
+#: Work that takes long is done less often, so that it never takes more than a part of the time.
+SHARE = 4
 
 _alive: "weakref.WeakSet[Behind]" = weakref.WeakSet()
 
 
 class Behind:
-    """Runs `work` once, `DELAY_S` after the first `mark()` since its last run; `flush()` runs it now if it is due."""
+    """Runs `work` once, a while after the first `mark()` since its last run; `flush()` runs it now if it is due."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -22,13 +25,14 @@ class Behind:
         self._timer: threading.Timer | None = None
         self._mutex = threading.Lock()
         self._working = threading.Lock()
+        self._took_s = 0.0
         _alive.add(self)
 
     def mark(self) -> None:
         with self._mutex:
             self._due = True
             if self._timer is None:
-                self._timer = threading.Timer(DELAY_S, self._quietly)
+                self._timer = threading.Timer(max(DELAY_S, SHARE * self._took_s), self._quietly)
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -39,11 +43,13 @@ class Behind:
             if timer is not None:
                 timer.cancel()
             if due:
+                since_s = time.monotonic()
                 try:
                     self._work()
                 except BaseException:
                     self._due = True
                     raise
+                self._took_s = time.monotonic() - since_s
 
     def _quietly(self) -> None:
         # The commit stands; the documents are brought up to date by the flush at the end or the next command.

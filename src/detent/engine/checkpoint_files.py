@@ -57,6 +57,7 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
         checkpoints=[*run.checkpoints, *lines][-MAX_INDEXED:],
     )
     store.put(INDEX, encode(index))
+    replica.forget_taken(found[-1][0].version)
 
 
 def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -193,12 +193,16 @@ class SessionHandle(Gated, Returnable):
     ) -> "Committed":
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
-        facts = self._with_tree(command, self._facts(command), choose)
+        facts, foreseen = self._with_tree(command, self._facts(command), choose)
 
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
                 self._project.checkpoints.check_current(epoch)
-            events = decide(session, choose(session) if choose else command, facts)
+            if foreseen is not None and session is foreseen.session and choose is None:
+                # Nothing has happened since it was foreseen, but that the files are known now.
+                events = tuple(_with_files(event, facts.tree) for event in foreseen.events)
+            else:
+                events = decide(session, choose(session) if choose else command, facts)
             if then is not None:
                 then()
             return events
@@ -210,20 +214,22 @@ class SessionHandle(Gated, Returnable):
     def _takes_checkpoint(self, command: Command) -> bool:
         return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
 
-    def _with_tree(self, command: Command, facts: Facts, choose: Callable[[Session], Command] | None = None) -> Facts:
+    def _with_tree(
+        self, command: Command, facts: Facts, choose: Callable[[Session], Command] | None = None
+    ) -> "tuple[Facts, _Foreseen | None]":
         """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
         if not self._takes_checkpoint(command):
-            return facts
+            return facts, None
         session = self._replica.session()
         # Chosen again where it is chosen: somebody may have taken what was free a moment ago.
         command = choose(session) if choose else command
         foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
         taken = next((event for event in foreseen if isinstance(event, CheckpointTaken)), None)
         if taken is None:
-            return facts
+            return facts, None
         artifacts = command.artifacts if isinstance(command, Finish | Fail) else ()
         tree = self._project.checkpoints.tree(taken.id, session, artifacts)
-        return msgspec.structs.replace(facts, tree=tree)
+        return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
     def _facts(self, command: Command) -> Facts:
         if isinstance(command, Finish):
@@ -295,6 +301,20 @@ class SessionHandle(Gated, Returnable):
 
 
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
+
+
+class _Foreseen(NamedTuple):
+    """What a command would make happen in a session, with files that have not been looked at yet."""
+
+    session: Session
+    events: tuple[Event, ...]
+
+
+def _with_files(event: Event, tree: Tree | None) -> Event:
+    is_open = isinstance(event, CheckpointTaken) and event.tree is _NO_FILES
+    return msgspec.structs.replace(event, tree=tree) if is_open else event
+
+
 #: Stands for files that have not been looked at yet.
 _NO_FILES = Tree(manifest="", files=0, bytes=0)
 

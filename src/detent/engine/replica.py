@@ -24,8 +24,10 @@ from detent.store.port import START, Cursor, Store
 SNAPSHOT_EVERY = 500
 #: Or when so much of the journal would.
 SNAPSHOT_BYTES = 64 * 1024
-#: Commits with checkpoints that are remembered until their documents are written.
+#: Commits with checkpoints that are remembered until their documents are written, and how many phases all of them
+#: together may have: each comes with the session that was before it.
 _REMEMBERED = 2 * SNAPSHOT_EVERY
+_REMEMBERED_PHASES = 1_000_000
 
 
 class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,7 @@ class Replica:
         self._cursor: Cursor = START
         self._torn = 0
         self._snapshot_version = self._snapshot_offset = self._snapshot_bytes = 0
-        self._taken: deque[Taking] = deque(maxlen=_REMEMBERED)
+        self._taken: deque[Taking] = deque()
         #: All commits with checkpoints behind this version are in `_taken`.
         self._remembers_from = self._last_taken = 0
 
@@ -105,6 +107,13 @@ class Replica:
                 return None
             return [taking for taking in self._taken if taking.commit.version > version]
 
+    def forget_taken(self, version: int) -> None:
+        """The documents of all checkpoints up to there are written."""
+        with self._mutex:
+            while self._taken and self._taken[0].commit.version <= version:
+                self._taken.popleft()
+            self._remembers_from = max(self._remembers_from, version)
+
     @property
     def end(self) -> Cursor:
         """Where the journal ended when the session was last looked at."""
@@ -127,8 +136,9 @@ class Replica:
 
     def _remember(self, before: Session | None, commit: Commit) -> None:
         if any(isinstance(event, CheckpointTaken) for event in commit.events):
-            if len(self._taken) == _REMEMBERED:
-                self._remembers_from = self._taken[0].commit.version
+            most = min(_REMEMBERED, _REMEMBERED_PHASES // (len(before.phases) if before else 1))
+            while len(self._taken) > max(0, most):
+                self._remembers_from = self._taken.popleft().commit.version
             self._taken.append(Taking(before, commit))
             self._last_taken = commit.version
 

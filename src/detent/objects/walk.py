@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from detent.core.ignore import Ignored, Rules
@@ -25,6 +26,17 @@ class Seen(NamedTuple):
     status: os.stat_result
 
 
+@lru_cache(maxsize=8)
+def _patterns(exclude: tuple[str, ...]) -> Rules:
+    return Rules(exclude)
+
+
+@lru_cache(maxsize=256)
+def _parsed(data: bytes, base: str) -> Rules:
+    """Ignore files change rarely, and reading one is half the time of a small walk."""
+    return Rules.parse(data, base)
+
+
 class Walk:
     """One walk over a tree. What was met is sorted out at once, because most files are as they were the last time."""
 
@@ -40,7 +52,7 @@ class Walk:
         """`known` is how files looked before, under the rules that the digest `rules` is of."""
         self._base = base
         self._known = known
-        self._exclude = Ignored().with_rules(Rules(exclude))
+        self._exclude = Ignored().with_rules(_patterns(exclude))
         self._own = own
         self._above, self._ignored, told = _rules_above(base)
         #: A digest of the rules from outside the tree.
@@ -166,7 +178,7 @@ def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) 
                 rules = None
             entry = files.get(directory + _IGNORE_FILE)
             if rules is not None and entry is not None and entry.kind != "l":
-                rules = rules.with_rules(Rules.parse(read(entry.digest), directory.rstrip("/")))
+                rules = rules.with_rules(_parsed(read(entry.digest), directory.rstrip("/")))
             stacks[directory] = rules
         return stacks[directory]
 
@@ -206,12 +218,12 @@ def _rules_above(base: str) -> tuple[str, Ignored, list[bytes]]:
     for directory, start, name in files:
         text = _text(os.path.join(directory, name))
         told.append(text)
-        ignored = ignored.with_rules(Rules.parse(text, start.rstrip("/")))
+        ignored = ignored.with_rules(_parsed(text, start.rstrip("/")))
     return below, ignored, told
 
 
 def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:
-    return ignored.with_rules(Rules.parse(_text(os.path.join(directory, _IGNORE_FILE)), base.rstrip("/")))
+    return ignored.with_rules(_parsed(_text(os.path.join(directory, _IGNORE_FILE)), base.rstrip("/")))
 
 
 def _text(path: str) -> bytes:

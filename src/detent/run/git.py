@@ -104,14 +104,13 @@ class Git:
         known = self.holds("var", "GIT_AUTHOR_IDENT") and self.holds("var", "GIT_COMMITTER_IDENT")
         return () if known else _IDENTITY
 
-    def drop_stale_lock(self, since: float) -> None:
-        """Remove the lock of a git of ours that was killed; the caller knows that it is no more."""
+    def drop_stale_lock(self, since: float = 0.0) -> None:
+        """Remove the lock that a killed git left `since` then, once nothing has been done about it for a while."""
         lock = self.index_lock()
-        until = time.monotonic() + BUSY_S / 5
-        while os.path.exists(lock) and time.monotonic() < until:
-            time.sleep(_PAUSE_S)
         with suppress(FileNotFoundError):
-            if os.stat(lock).st_mtime >= since - 1:
+            while (made := os.stat(lock).st_mtime) > time.time() - BUSY_S:
+                time.sleep(_PAUSE_S)
+            if made >= since:
                 os.unlink(lock)
 
 

@@ -14,8 +14,8 @@ from detent.engine.project import Project
 from detent.errors import DetentError, GateClosed, NotFound
 from detent.process import Captured
 from detent.run.git import Git, said
-from detent.run.merge_recovery import forget, note, recover
-from detent.run.worktree import Worktree, is_complete, known, left_out, one_at_a_time, worktree_of
+from detent.run.merge_recovery import Merging, forget, note, recover
+from detent.run.worktree_record import Worktree, is_complete, known, left_out, one_at_a_time
 
 _MAX_TITLE = 60
 _MAX_LISTED = 20
@@ -31,13 +31,13 @@ class Merged(NamedTuple):
 
 def merge(project: Project, session: str, phase: str | None = None) -> Merged:
     """Merge the worktree of the session, or of one of its phases; `GateClosed` with the reason if that cannot be."""
-    tree = worktree_of(project, session, phase)
+    tree = Worktree(session=session, phase=phase, project=project.place.project)
     root = project.place.root
     title = _title(tree, project.session(session).state.task)
     with one_at_a_time(root):
         top = Git(root)
         recover(top, root)
-        tip = _committed(Git(tree.path(root)), tree, title, root) if is_complete(tree, root) else _tip(top, tree, root)
+        tip = _committed(Git(tree.path(root)), title, root) if is_complete(tree, root) else _branch(top, tree, root)
         if top.contains(tip):
             return Merged(f"{tree.branch} has nothing that is not merged", None)
         under_way = top.unfinished()
@@ -57,8 +57,10 @@ def _title(tree: Worktree, task: str) -> str:
     return f"{tree.session}{f' {tree.phase}' if tree.phase else ''}: {cut(first, _MAX_TITLE)}"
 
 
-def _tip(top: Git, tree: Worktree, root: str) -> str:
-    """The branch, of a worktree that is gone."""
+def _branch(top: Git, tree: Worktree, root: str) -> str:
+    """The commit of the branch, of a worktree that is gone."""
+    if os.path.lexists(tree.path(root)):
+        raise GateClosed(f"{tree.path(root)} is no whole worktree, so its files would be left behind")
     tip = top.commit_of(f"refs/heads/{tree.branch}")
     if tip is not None:
         return tip
@@ -69,8 +71,9 @@ def _tip(top: Git, tree: Worktree, root: str) -> str:
     )
 
 
-def _committed(here: Git, tree: Worktree, title: str, root: str) -> str:
+def _committed(here: Git, title: str, root: str) -> str:
     """The commit that has everything that is in the worktree."""
+    here.drop_stale_lock()
     open_files = here.paths("diff", "--name-only", "--diff-filter=U", "-z")
     if open_files:
         raise GateClosed(
@@ -92,15 +95,10 @@ def _committed(here: Git, tree: Worktree, title: str, root: str) -> str:
 
 
 def _merged(top: Git, tree: Worktree, tip: str, title: str, root: str) -> Merged:
-    head = top.ask("rev-parse", "HEAD")
-    ran = top.run(
-        *top.identity(),
-        *_MERGE,
-        "-m",
-        f"Merge {title}",
-        tip,
-        started=lambda leader: note(root, head=head, tip=tip, leader=leader),
-    )
+    merging = Merging(head=top.ask("rev-parse", "HEAD"), tip=tip)
+    note(root, merging)
+    arguments = (*top.identity(), *_MERGE, "-m", f"Merge {title}", tip)
+    ran = top.run(*arguments, started=lambda leader: note(root, merging.by(leader)))
     if ran.exit_code != 0:
         refusal = _refusal(top, tree, ran, root)
         if os.path.exists(os.path.join(top.own_directory(), "MERGE_HEAD")):

@@ -28,7 +28,7 @@ TICK_S = 0.2
 
 
 class Runner:
-    """Runs one session, once. `tell` is called from the thread of `run` only."""
+    """Runs one session, once. `tell`, and several times a second `idle`, are called from the thread of `run` only."""
 
     def __init__(
         self,
@@ -39,9 +39,11 @@ class Runner:
         options: RunOptions,
         tell: Callable[[RunEvent], None],
         person: Person | None = None,
+        idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._project, self._handle = project, project.session(session)
         self._agents, self._options, self._tell, self._person = agents, options, tell, person
+        self._idle = idle
         self._inbox: queue.SimpleQueue[RunEvent | tuple[Work, Future[Ended]]] = queue.SimpleQueue()
         self._works: list[Work] = []
         #: Phases that wait for a person, and the version of the session at which that was found out.
@@ -110,6 +112,7 @@ class Runner:
             open_needs = self._tell_needs(session)
             if not self._works and not (self._options.wait and open_needs):
                 return End.WAITING, self._what_holds()
+            self._idle()
             self._listen(self._answered(open_needs))
 
     def _listen(self, moved: bool) -> None:  # noqa: FBT001 - whether the answer of a person moved the session

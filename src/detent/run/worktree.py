@@ -7,52 +7,29 @@ is used again, or set aside.
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-
-import msgspec
 
 from detent.config import place as places
-from detent.core.guarded import CLIENT_FILES
-from detent.core.isolation import Mode, tree_name
+from detent.core.isolation import Mode
+from detent.core.session import Session, SessionStatus
 from detent.engine.project import Project
 from detent.errors import DetentError, Refused
 from detent.run.git import Git, said
-from detent.store import disk
+from detent.run.merging import merge
+from detent.run.worktree_record import (
+    BRANCHES,
+    GENERATED,
+    HOOKS,
+    Worktree,
+    forget,
+    in_repository,
+    is_complete,
+    left_out,
+    one_at_a_time,
+    save,
+)
 from detent.store.files import FileStore
-from detent.store.lock import exclusive
 
-BRANCHES = "detent/"
-#: A merge may wait for others, each with the hooks of the person.
-_WAIT_S = 1_200.0
 _NO_ISOLATION = 'or set isolation = "none" below [run] in detent.toml'
-#: Detent writes these itself, in every checkout where a client is installed: they are nobody's work.
-GENERATED = tuple(name for name in CLIENT_FILES if "workflow" in name)
-
-
-class Worktree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is written beside a worktree once it is complete; without that nobody has worked in it."""
-
-    session: str
-    phase: str | None = None
-    project: str | None = None
-    #: The commit that it was made from.
-    made_from: str = ""
-
-    @property
-    def name(self) -> str:
-        return tree_name(self.session, self.phase, self.project)
-
-    @property
-    def branch(self) -> str:
-        return BRANCHES + self.name
-
-    def path(self, root: str) -> str:
-        return os.path.join(places.worktrees(root), self.name)
-
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Worktree).decode
 
 
 def open_in(project: Project, worktree: str) -> Project:
@@ -61,44 +38,10 @@ def open_in(project: Project, worktree: str) -> Project:
     return Project(FileStore(place.state), place, project.settings, actor=project.actor, clock=project.clock)
 
 
-def worktree_of(project: Project, session: str, phase: str | None = None) -> Worktree:
-    return Worktree(session=session, phase=phase, project=project.place.project)
-
-
-def known(root: str) -> list[Worktree]:
-    """Every worktree that is complete."""
-    directory = places.worktrees(root)
-    found = []
-    with suppress(FileNotFoundError):
-        for name in sorted(os.listdir(directory)):
-            if name.endswith(".json"):
-                with suppress(FileNotFoundError, msgspec.DecodeError), open(os.path.join(directory, name), "rb") as file:
-                    found.append(_decode(file.read()))
-    return found
-
-
-def is_complete(tree: Worktree, root: str) -> bool:
-    return os.path.exists(f"{tree.path(root)}.json") and os.path.lexists(os.path.join(tree.path(root), ".git"))
-
-
-@contextmanager
-def one_at_a_time(root: str) -> Iterator[None]:
-    """What is done to worktrees. Not the project's lock: git may take long, and its hooks may call Detent."""
-    directory = places.worktrees(root)
-    with disk.failing_as("lock", directory):
-        os.makedirs(directory, exist_ok=True)
-        fd = os.open(os.path.join(directory, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        with exclusive(fd, threading.Lock(), wait_s=_WAIT_S, what=f"{directory}"):
-            yield
-    finally:
-        os.close(fd)
-
-
 def ensure(project: Project, session: str, phase: str | None = None) -> tuple[str, list[str]]:
     """The path of the worktree, made if need be, and what a person should know about it."""
     root = project.place.root
-    tree = worktree_of(project, session, phase)
+    tree = Worktree(session=session, phase=phase, project=project.place.project)
     with one_at_a_time(root):
         top = _checked(root, project)
         if is_complete(tree, root) and _is_registered(top, tree.path(root)):
@@ -110,28 +53,27 @@ def ensure(project: Project, session: str, phase: str | None = None) -> tuple[st
 def remove(project: Project, session: str, phase: str | None = None) -> list[str]:
     """Remove the worktree and its branch if all of it is merged; else say why it is still there."""
     root = project.place.root
-    tree = worktree_of(project, session, phase)
+    tree = Worktree(session=session, phase=phase, project=project.place.project)
     with one_at_a_time(root):
         top, path = Git(root), tree.path(root)
-        if os.path.isdir(path):
+        if not is_complete(tree, root):
+            notices = _cleared(top, tree, root)
+        else:
+            notices = []
             here = Git(path)
             left = here.changes(*left_out(root))
             if left or not top.contains(here.ask("rev-parse", "HEAD")):
                 what = f"{len(left)} files that are not committed" if left else "commits that are not merged"
-                return [f"{path} stays, because it has {what}; detent merge {phase or ''} --session {session}"]
+                command = " ".join(["detent merge", *([phase] if phase else []), "--session", session])
+                return [f"{path} stays, because it has {what}; {command}"]
             for name in _untracked_own(here, root):
                 os.unlink(name)
+            forget(tree, root)
             top.ask("worktree", "remove", path)
-        with suppress(FileNotFoundError):
-            os.unlink(f"{path}.json")
-        if top.commit_of(f"refs/heads/{tree.branch}") and not top.holds("branch", "--delete", tree.branch):
-            return [f"branch {tree.branch} stays: git does not count it as merged"]
-    return []
-
-
-def left_out(root: str) -> list[str]:
-    """What no commit of a worktree takes, as git's pathspecs."""
-    return [f":(exclude,top,literal){_below(root, name)}" for name in GENERATED]
+        tip = top.commit_of(f"refs/heads/{tree.branch}")
+        if tip is not None and not (top.contains(tip) and top.holds("branch", "--delete", "--force", tree.branch)):
+            notices.append(f"branch {tree.branch} stays, because it has commits that are not merged")
+        return notices
 
 
 class Worktrees:
@@ -161,8 +103,7 @@ class Worktrees:
 
     def close(self) -> None:
         """Let go of them; that of a session that has ended goes as well."""
-        ended = self._mode == "session" and self._project.session(self._session).state.status != "active"
-        if ended:
+        if self._mode == "session" and self._state.status is not SessionStatus.ACTIVE:
             self._end(None)
         with self._opening:
             while self._opened:
@@ -174,15 +115,18 @@ class Worktrees:
         if opened is not None:
             opened.close()
         try:
-            if not self._project.session(self._session).state.gates_apply:
+            state = self._state
+            if not state.gates_apply and state.status is not SessionStatus.CANCELLED:
                 # No gate has brought it back.
-                from detent.run.merging import merge  # noqa: PLC0415 - it needs this module
-
                 merge(self._project, self._session, key)
             notices = remove(self._project, self._session, key)
         except DetentError as error:
             notices = [f"{error.message}; {error.way_out}" if error.way_out else error.message]
         self._project.notices.extend(notices)
+
+    @property
+    def _state(self) -> Session:
+        return self._project.session(self._session).state
 
     def _key(self, phase: str) -> str | None:
         return phase if self._mode == "phase" else None
@@ -203,7 +147,7 @@ def _checked(root: str, project: Project) -> Git:
         raise Refused(f"the git repository of {root} has no commit yet", way_out=f"git commit, {_NO_ISOLATION}")
     home = places.find(root, project=project.place.project)[0].base
     below = os.path.relpath(home, git.ask("rev-parse", "--show-toplevel"))
-    if below != "." and git.commit_of("HEAD") and not git.holds("cat-file", "-e", f"HEAD:{below}"):
+    if below != "." and not git.holds("cat-file", "-e", f"HEAD:{below}"):
         raise Refused(f"HEAD has nothing in {below}", way_out=f"commit what is in {home}, {_NO_ISOLATION}")
     return git
 
@@ -216,36 +160,46 @@ def _is_registered(top: Git, path: str) -> bool:
 def _cleared(top: Git, tree: Worktree, root: str) -> list[str]:
     """Room for it: what an interrupted beginning left goes out of the way, and git forgets it."""
     path, notices = tree.path(root), []
-    with suppress(FileNotFoundError):
-        os.unlink(f"{path}.json")
+    forget(tree, root)
     if os.path.lexists(path):
         aside = next(name for n in range(1, 1_000) if not os.path.lexists(name := f"{path}.aside-{n}"))
         os.rename(path, aside)
         notices.append(f"{path} was no whole worktree; what it had is in {aside}")
-    # git keeps a lock on a worktree that it did not finish.
-    top.run("worktree", "unlock", path)
-    top.ask("worktree", "prune")
+    # By its path, and not with prune: that would forget other people's worktrees too. Twice --force: git keeps a lock
+    # on one that it did not finish.
+    top.run("worktree", "remove", "--force", "--force", path)
     return notices
 
 
 def _made(top: Git, tree: Worktree, root: str) -> list[str]:
     path, branch = tree.path(root), tree.branch
     head, tip = top.ask("rev-parse", "HEAD"), top.commit_of(f"refs/heads/{branch}")
-    store = FileStore(places.worktrees(root))
-    # The project may have its `.workflow` in git; checkouts of itself are never part of it.
-    store.put(".gitignore", b"*\n")
     is_new = tip is None or top.contains(tip)
     made = top.run("worktree", "add", *(("-B", branch, path, head) if is_new else (path, branch)))
     if made.exit_code != 0:
         raise Refused(
             f"git could not make the worktree {path} on branch {branch}: {said(made)}", way_out=_way_out(top, branch)
         )
-    store.put(f"{tree.name}.json", _encode(msgspec.structs.replace(tree, made_from=head)))
+    save(tree, root)
     notices = [] if is_new else [f"{path} goes on with branch {branch}, which has work that is not merged"]
+    return notices + _missing(top, path, root)
+
+
+def _missing(top: Git, path: str, root: str) -> list[str]:
+    """What the project has and its new worktree has not."""
+    notices = []
     changed = top.changes(*left_out(root))
     if changed:
         count = f"{len(changed)} files of the project have" if len(changed) > 1 else "1 file of the project has"
         notices.append(f"{count} changes that are not committed; {path} does not have them")
+    hooks = [
+        name
+        for name in HOOKS
+        if os.path.exists(os.path.join(root, name))
+        and not os.path.exists(os.path.join(path, in_repository(root, name)))
+    ]
+    if hooks:
+        notices.append(f"{', '.join(hooks)} is not committed: agents in {path} work without the hooks in it")
     return notices
 
 
@@ -269,11 +223,6 @@ def _brought_up(top: Git, tree: Worktree, root: str) -> list[str]:
 
 
 def _untracked_own(here: Git, root: str) -> list[str]:
-    names = [_below(root, name) for name in GENERATED]
+    names = [in_repository(root, name) for name in GENERATED]
     found = here.paths("ls-files", "--others", "-z", "--", *(f":(top,literal){name}" for name in names))
     return [os.path.join(here.directory, path) for path in found]
-
-
-def _below(root: str, name: str) -> str:
-    """A path of the project as it is called in the repository."""
-    return os.path.normpath(os.path.join(os.path.relpath(root, places.repository(root) or root), name))

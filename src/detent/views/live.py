@@ -7,11 +7,12 @@ from datetime import datetime
 import msgspec
 
 from detent.core.estimate import minutes_left
+from detent.core.gate import gate_name
 from detent.core.phase_state import Tokens
 from detent.core.run_event import Need, PersonNeeded
 from detent.core.run_picture import Picture
 from detent.core.session import Session
-from detent.core.status import Status
+from detent.core.task.row import TaskStatus
 from detent.views.elapsed import elapsed
 from detent.views.live_phase import Seen, phase_lines, ticking
 from detent.views.paper import Paper, columns_of
@@ -41,16 +42,23 @@ def live_lines(
 
 def open_needs(session: Session, picture: Picture) -> list[PersonNeeded]:
     """What a person has not given yet. The journal knows of answers that nobody told of."""
-    asked = {question.id for question in session.questions}
-    held = {*session.with_status(Status.FAILED), *(escalation.phase for escalation in session.escalations)}
-    gone = [
-        one
-        for one in picture.needs
-        if (one.need is Need.ANSWER and one.about and one.about not in asked)
-        or (one.need is Need.REVIEW and one.phase not in session.awaiting_review)
-        or (one.need is Need.DECISION and one.phase not in held)
-    ]
-    return [one for one in picture.needs if one not in gone]
+    return [one for one in picture.needs if _is_open(session, one)]
+
+
+def _is_open(session: Session, one: PersonNeeded) -> bool:
+    match one.need:
+        case Need.ANSWER:
+            phase = session.workflow.by_key.get(one.phase)
+            gates = map(gate_name, phase.gates if phase else ())
+            return one.about in (*gates, *(question.id for question in session.questions))
+        case Need.REVIEW:
+            return one.phase in session.awaiting_review
+        case Need.DECISION:
+            return any(one.phase == escalation.phase for escalation in session.escalations)
+        case Need.WORK if one.about in session.tasks:
+            return session.tasks[one.about].status is TaskStatus.BLOCKED
+        case Need.WORK | Need.APPROVAL:
+            return True
 
 
 def _head(seen: Seen) -> Iterator[Line]:
@@ -59,7 +67,7 @@ def _head(seen: Seen) -> Iterator[Line]:
     about = paper.draw(" · ") + seen.joined(session.workflow.name, _standing(seen))
     yield Line(text=paper.paint(name, "bold") + paper.cut(about, paper.width - columns_of(name)))
     yield Line(text=paper.cut(session.task, paper.width), weight=Weight.DETAIL)
-    yield Line(text=_bar(seen))
+    yield Line(text=_bar(seen), weight=Weight.LIVE)
     for taken in seen.picture.taken_over:
         yield Line(text=paper.paint(paper.cut(taken, paper.width), "dim"), weight=Weight.EARLIER)
     yield Line(text="", weight=Weight.BLANK)
@@ -111,12 +119,13 @@ def _foot(seen: Seen) -> Iterator[Line]:
 
 
 def _need_lines(need: PersonNeeded, rank: int, paper: Paper) -> Iterator[Line]:
-    told = paper.wrap(f"{need.phase}: {need.text}", "  ")[:_MOST_TEXT]
+    text = need.text if need.phase in need.text else f"{need.phase}: {need.text}"
+    told = paper.wrap(text, "  ")[:_MOST_TEXT]
     if need.choices:
         told.append(paper.cut(f"    one of: {', '.join(need.choices)}", paper.width))
-    yield from (Line(text=text, weight=Weight.LIVE, rank=rank) for text in told)
+    yield from (Line(text=line, weight=Weight.LIVE, rank=rank) for line in told)
     plain = msgspec.structs.replace(paper, colour=False)
-    for text in plain.command(paper.clean(need.way_out), "    "):
+    for line in plain.command(paper.clean(need.way_out), "    "):
         # A word that is longer than a line is cut after all: a line that the terminal breaks would be drawn over.
-        shown = paper.paint(paper.cut(text, paper.width), "bold")
+        shown = paper.paint(paper.cut(line, paper.width), "bold")
         yield Line(text=shown, weight=Weight.LIVE if rank else Weight.ALWAYS, rank=rank)

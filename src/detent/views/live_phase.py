@@ -63,7 +63,9 @@ def _row(seen: Seen, track: Rail, at: int, *, lanes: int, keys: int, says_needs:
     rail = f"  {paper.draw(track.left)}{paper.glyph(status)}{paper.draw(track.right)}"
     margin = " " * (lanes - len(track.left) - len(track.right))
     head = f"{margin}{paper.pad(key, keys)}  {_spent(seen, key, status):>{_TIME}}  "
-    said = paper.cut(_said(seen, key, status, says_needs=says_needs), paper.width - 2 - lanes - columns_of(head))
+    room = paper.width - 2 - lanes - columns_of(head)
+    said = _who(seen, key, room) if status is Status.IN_PROGRESS else _said(seen, key, status, says_needs=says_needs)
+    said = paper.cut(said, room)
     faint = status in (Status.COMPLETED, Status.PENDING, Status.SKIPPED)
     weight, rank = _weight(seen, key, status, at)
     text = rail + head + (paper.paint(said, "dim") if faint else said)
@@ -96,8 +98,6 @@ def _spent(seen: Seen, key: str, status: Status) -> str:
 def _said(seen: Seen, key: str, status: Status, *, says_needs: bool) -> str:
     state, needs = seen.session.phases[key], seen.session.workflow.by_key[key].needs
     match status:
-        case Status.IN_PROGRESS:
-            return _who(seen, key)
         case Status.COMPLETED:
             return state.summary or ""
         case Status.FAILED:
@@ -107,16 +107,21 @@ def _said(seen: Seen, key: str, status: Status, *, says_needs: bool) -> str:
         case Status.PENDING:
             usually = f"usually {duration(seen.usual[key] * _MINUTE)}" if seen.usual.get(key) else ""
             return seen.joined(usually, f"after {', '.join(needs)}" if needs and says_needs else "")
+        case Status.IN_PROGRESS:
+            return ""
 
 
-def _who(seen: Seen, key: str) -> str:
+def _who(seen: Seen, key: str, room: int) -> str:
     state, works = seen.session.phases[key], seen.picture.of_phase(key)
     attempt = f"attempt {state.attempt}" if state.attempt > 1 else ""
     tokens = tokens_text(seen.picture.tokens_of(key))
-    if len(works) == 1:
-        turn = f"turn {works[0].turn}" if works[0].turn > 1 else ""
-        return seen.joined(_name(works[0]) or state.agent, attempt, turn, tokens)
-    return seen.joined(f"{len(works)} agents" if works else state.agent, attempt, tokens)
+    if len(works) != 1:
+        return seen.joined(f"{len(works)} agents" if works else state.agent, attempt, tokens)
+    (work,) = works
+    turn = f"turn {work.turn}" if work.turn > 1 else ""
+    told = seen.joined(_name(work) or state.agent, attempt, turn, tokens)
+    # What is used says more than the role, which seldom surprises.
+    return told if columns_of(told) <= room else seen.joined(work.agent or state.agent, attempt, turn, tokens)
 
 
 def _name(work: Work) -> str:
@@ -129,7 +134,7 @@ def _details(seen: Seen, key: str) -> Iterator[Line]:
         whose = f"{work.task}  " if work.task else f"{_name(work)}  " if len(works) > 1 else ""
         yield Line(text=whose + _doing(seen, work), weight=Weight.DETAIL)
         for newness, said in zip(reversed(range(len(work.said))), work.said, strict=True):
-            yield Line(text=said, weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
+            yield Line(text=f'"{said}"', weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
     for gate, judged in seen.picture.verdicts.get(key, {}).items():
         if judged.verdict is Verdict.PASS:
             yield Line(text=f"gate {gate}: {judged.verdict}", weight=Weight.EARLIER)

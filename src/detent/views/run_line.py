@@ -25,7 +25,8 @@ from detent.views.paper import Paper
 from detent.views.tokens import tokens_text
 
 #: Columns of the time, and of the phase or task that a line is about.
-_TIME, _WHERE = len("HH:MM:SS  "), 22
+_TIME, _WHERE = len("HH:MM:SS  "), 18
+_MOST_WRAPPED = 5
 _STATUS_COLOURS = {"completed": "green", "failed": "red", "skipped": "dim"}
 _VERDICT_COLOURS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.ERROR: "red"}
 
@@ -37,9 +38,16 @@ def run_lines(event: RunEvent, *, paper: Paper, zone: tzinfo | None = None) -> l
     margin = " " * (_TIME + where + 2)
     lines: list[str] = []
     for text, colour in _told(event):
-        shown = paper.cut(text, paper.width - len(margin))
-        lines.append((margin if lines else head) + (paper.paint(shown, colour) if colour else shown))
+        for shown in _fitting(event, text, len(margin), paper):
+            lines.append((margin if lines else head) + (paper.paint(shown, colour) if colour else shown))
     return [*lines, *(_command(event.way_out, margin, paper) if isinstance(event, PersonNeeded) else ())]
+
+
+def _fitting(event: RunEvent, text: str, taken: int, paper: Paper) -> list[str]:
+    """Cut to one line; what somebody must act on has several."""
+    if isinstance(event, PersonNeeded | RunEnded):
+        return [line[taken:] for line in paper.wrap(text, " " * taken)[:_MOST_WRAPPED]]
+    return [paper.cut(text, paper.width - taken)]
 
 
 def _where(event: RunEvent) -> str:
@@ -59,8 +67,8 @@ def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
             yield f"run {event.run} of {event.session} started", "bold"
             yield from ((taken, "yellow") for taken in event.taken_over)
         case TurnStarted():
-            role = f" as {event.role}" if event.role and event.role != event.agent else ""
-            yield f"{event.agent}{role} begins attempt {event.attempt}, turn {event.turn}", "cyan"
+            role = f" ({event.role})" if event.role and event.role != event.agent else ""
+            yield f"attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
         case AgentDid():
             yield from _agent_told(event.did)
         case StepRan():

@@ -11,7 +11,7 @@ from detent.core.phase_state import Tokens
 from detent.process.conversation import Exited
 from detent.run.adapters.driven import Driven, client
 from detent.run.adapters.failure import crashed, failed
-from detent.run.adapters.stream import Calls, decoded, finished
+from detent.run.adapters.stream import Calls, Count, decoded, finished
 
 PROGRAM = "claude"
 _ARGUMENTS = ("-p", "--output-format", "stream-json", "--verbose")
@@ -23,25 +23,19 @@ def claude_code(settings: AgentSettings) -> Driven:
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    output_tokens: int = 0
-
-    def tokens(self) -> Tokens:
-        read = self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
-        return Tokens(input=read, output=self.output_tokens)
+    input_tokens: Count = 0
+    cache_creation_input_tokens: Count = 0
+    cache_read_input_tokens: Count = 0
+    output_tokens: Count = 0
 
 
 class _ModelUsage(msgspec.Struct, frozen=True, rename="camel"):
-    input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    output_tokens: int = 0
+    """The same, as it is spelled where it is told for each model."""
 
-    def tokens(self) -> Tokens:
-        read = self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
-        return Tokens(input=read, output=self.output_tokens)
+    input_tokens: Count = 0
+    cache_creation_input_tokens: Count = 0
+    cache_read_input_tokens: Count = 0
+    output_tokens: Count = 0
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -132,13 +126,14 @@ class ClaudeCodeReader:
                     self._calls.begin(block.id, block.name, block.input)
                 case "tool_result":
                     yield from self._calls.end(block.tool_use_id, succeeded=not block.is_error)
-        if message.usage is not None and self._used.get(message.id) != message.usage.tokens():
-            self._used[message.id] = message.usage.tokens()
+        used = _tokens(message.usage) if message.usage else None
+        if used and self._used.get(message.id) != used:
+            self._used[message.id] = used
             yield Used(tokens=sum(self._used.values(), Tokens()))
 
     def _total(self, result: _Line) -> Tokens:
         """What the models used for all agents together; the usage of the result is that of the main one alone."""
-        by_model = [each.tokens() for each in result.model_usage.values()] or self._used.values()
+        by_model = [_tokens(each) for each in result.model_usage.values()] or self._used.values()
         return sum(by_model, Tokens(cost=result.total_cost_usd))
 
     def _ended(self, exited: Exited) -> Finished | Failed:
@@ -153,3 +148,8 @@ class ClaudeCodeReader:
         if result.is_error:
             return failed(said, status=result.api_error_status)
         return finished(result.result) if exited.exit_code == 0 else crashed(PROGRAM, exited)
+
+
+def _tokens(usage: _Usage | _ModelUsage) -> Tokens:
+    read = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+    return Tokens(input=read, output=usage.output_tokens)

@@ -18,8 +18,8 @@ from detent.core.phase_state import Report, Tokens
 from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES, Exited
 from detent.run.adapters.driven import Driven, Launch, Reader, as_input
-from detent.run.adapters.failure import crashed
-from detent.run.adapters.stream import MAX_SUMMARY, Tail, decoded, finished
+from detent.run.adapters.failure import last_words
+from detent.run.adapters.stream import MAX_SUMMARY, Count, Tail, decoded, finished
 from detent.run.agent import Turn
 
 TRY_LATER = 75
@@ -62,8 +62,8 @@ class _Tool(msgspec.Struct, frozen=True):
 
 
 class _Tokens(msgspec.Struct, frozen=True):
-    input: Annotated[int, msgspec.Meta(ge=0)] = 0
-    output: Annotated[int, msgspec.Meta(ge=0)] = 0
+    input: Count = 0
+    output: Count = 0
     cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
@@ -94,7 +94,8 @@ class TextReader:
         return ()
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
-        return (finished(self._text.text()) if exited.exit_code == 0 else _exit_failure(exited),)
+        said = self._text.text()
+        return (finished(said) if exited.exit_code == 0 else _exit_failure(exited, said),)
 
 
 class JsonReader:
@@ -151,15 +152,9 @@ def _content(path: str) -> bytes | None:
 
 
 def _ended(content: bytes | None, missing: str, exited: Exited) -> Iterator[AgentEvent]:
-    if content is None:
-        yield _error(missing) if exited.exit_code == 0 else _exit_failure(exited)
-        return
-    try:
-        result = msgspec.json.decode(content.decode("utf-8", "replace"), type=Result)
-    except (msgspec.DecodeError, RecursionError) as error:
-        yield (
-            _error(f"its result is not of the right shape: {error}") if exited.exit_code == 0 else _exit_failure(exited)
-        )
+    result = _result(content, missing)
+    if isinstance(result, str):
+        yield Failed(failure=Failure.ERROR, reason=result) if exited.exit_code == 0 else _exit_failure(exited)
         return
     for tool in result.tools:
         yield ToolUsed(tool=tool.tool, input=tool.input, succeeded=tool.succeeded)
@@ -169,6 +164,16 @@ def _ended(content: bytes | None, missing: str, exited: Exited) -> Iterator[Agen
     yield _judged(result, exited)
 
 
+def _result(content: bytes | None, missing: str) -> Result | str:
+    """The result, or what is wrong with it."""
+    if content is None:
+        return missing
+    try:
+        return msgspec.json.decode(content.decode("utf-8", "replace"), type=Result)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return f"its result is not of the right shape: {error}"
+
+
 def _judged(result: Result, exited: Exited) -> Finished | Failed:
     if result.status != "done":
         reason = result.error or result.summary or f"it says: {result.status}"
@@ -176,7 +181,7 @@ def _judged(result: Result, exited: Exited) -> Finished | Failed:
     if exited.exit_code != 0:
         return _exit_failure(exited)
     if result.error:
-        return _error(result.error)
+        return Failed(failure=Failure.ERROR, reason=result.error)
     return Finished(
         report=Report(
             summary=result.summary[:MAX_SUMMARY],
@@ -187,11 +192,7 @@ def _judged(result: Result, exited: Exited) -> Finished | Failed:
     )
 
 
-def _exit_failure(exited: Exited) -> Failed:
+def _exit_failure(exited: Exited, said: str = "") -> Failed:
     """Its words are not looked at for a reason to try again: they may be about anything."""
     failure = Failure.TRANSIENT if exited.exit_code == TRY_LATER else Failure.ERROR
-    return Failed(failure=failure, reason=crashed("the command", exited).reason)
-
-
-def _error(reason: str) -> Failed:
-    return Failed(failure=Failure.ERROR, reason=reason)
+    return Failed(failure=failure, reason=last_words("the command", exited, said))

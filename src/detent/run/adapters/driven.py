@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Protocol
 
@@ -18,7 +18,8 @@ from detent.run.agent import Turn
 MAX_SAID = 400
 MAX_INPUT = 200
 MAX_REASON = 500
-#: What a process says faster than anybody can read is not all told; nothing else is left out.
+#: What a process says faster than anybody can read is not all told, since looking for secrets in it takes time too;
+#: nothing else is left out.
 SAID_A_SECOND = 50
 _MARK = "DETENT_AGENT"
 
@@ -84,8 +85,10 @@ class Driven:
             yield from reader.unfinished()
             yield Failed(failure=_cut_short(exited), reason=exited.problem)
 
-    def _converse(self, launch: Launch, turn: Turn, stopping: Callable[[], bool]) -> Iterator[bytes | Exited | None]:
-        return converse(
+    def _converse(
+        self, launch: Launch, turn: Turn, stopping: Callable[[], bool]
+    ) -> Generator[bytes | Exited | None, None, None]:
+        yield from converse(
             launch.argv,
             cwd=turn.cwd,
             env={**os.environ, **self._env, **turn.env, **launch.env},

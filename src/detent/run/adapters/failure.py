@@ -29,19 +29,20 @@ def failed(reason: str, *, status: int | None = None) -> Failed:
 
 
 def crashed(program: str, exited: Exited) -> Failed:
-    """It ended without a word that can be understood; the end of its error output is the best there is."""
-    return failed(f"{program} {how_ended(exited)}{_because(exited.errors)}")
+    """It ended without a word that can be understood."""
+    return failed(last_words(program, exited))
 
 
-def how_ended(exited: Exited) -> str:
+def last_words(program: str, exited: Exited, said: str = "") -> str:
+    """How it ended, with the end of its error output, or of what it said where there is none."""
+    tail = (exited.errors or said).strip()[-_TAIL:]
+    return f"{program} {_how(exited)}{f': {tail}' if tail else ' and said nothing about it'}"
+
+
+def _how(exited: Exited) -> str:
     if exited.exit_code is not None and exited.exit_code < 0:
         return f"was ended by signal {-exited.exit_code}"
     return f"ended with exit code {exited.exit_code}"
-
-
-def _because(errors: str) -> str:
-    tail = errors[-_TAIL:].strip()
-    return f": {tail}" if tail else " and said nothing about it"
 
 
 def _kind(reason: str, status: int | None) -> Failure:

@@ -11,7 +11,7 @@ from detent.core.phase_state import Tokens
 from detent.process.conversation import Exited
 from detent.run.adapters.driven import Driven, client
 from detent.run.adapters.failure import crashed, failed
-from detent.run.adapters.stream import Calls, Tail, decoded, finished
+from detent.run.adapters.stream import Calls, Count, Tail, decoded, finished
 
 PROGRAM = "gemini"
 _APPROVAL = {"--approval-mode auto_edit": ("--approval-mode", "--yolo", "-y")}
@@ -26,8 +26,8 @@ class _Error(msgspec.Struct, frozen=True):
 
 
 class _Stats(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
 
 
 class _Line(msgspec.Struct, frozen=True):

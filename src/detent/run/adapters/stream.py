@@ -1,7 +1,8 @@
 """What the readers of all clients need: a line of JSON as a value, the calls that are open, the last words."""
 
+import json
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -13,6 +14,8 @@ MAX_SUMMARY = 2_000
 MAX_TEXT = 64 * 1024
 #: Of a tool's arguments, the first of these says what the call was about.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description", "prompt", "skill")
+#: What every reader of JSON can hold.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _T = TypeVar("_T")
 
 
@@ -20,10 +23,11 @@ def decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
     """The value of a line; None if it is no JSON, or JSON of another shape."""
     if not line.lstrip().startswith(b"{"):
         return None
+    text = line.decode("utf-8", "replace")
     try:
-        return decoder.decode(line.decode("utf-8", "replace"))
+        return decoder.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        return None
+        return _with_half_characters(decoder, text) if "\\ud" in text.lower() else None
 
 
 def told(arguments: object) -> str:
@@ -75,6 +79,14 @@ class Tail:
 
     def text(self) -> str:
         return bytes(self._kept[-MAX_TEXT:]).decode("utf-8", "replace")
+
+
+def _with_half_characters(decoder: msgspec.json.Decoder[_T], text: str) -> _T | None:
+    """Clients that cut texts may cut a character in two; for the halves stands a question mark."""
+    try:
+        return decoder.decode(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _json(arguments: dict[str, Any]) -> str:

@@ -1,0 +1,224 @@
+"""`run`: a session by agents, from where it stands to its end."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from detent.cli.request import Request, write_text
+from detent.cli.run_screen import Screen, Style
+from detent.cli.verb import TEXT, Usage, known_workflows, session_option, verb
+from detent.errors import Conflict, NotFound, Refused
+
+if TYPE_CHECKING:
+    from detent.core.run_event import End, RunEvent
+    from detent.engine.handle import SessionHandle
+    from detent.engine.project import Project
+    from detent.run.agents import ConfiguredAgents
+    from detent.run.runner import Runner
+
+WAITING, CANCELLED, LOST, PAUSED = 6, 7, 4, 130
+
+
+@verb("run", example='detent run "Add login" --workflow feature --agent claude-code')
+@click.argument("task", required=False, type=TEXT)
+@click.option("--workflow", metavar="W", shell_complete=known_workflows, help="For a new session; else [run] workflow.")
+@click.option("--size", help="A size of the workflow, such as light, for a new session.")
+@click.option(
+    "--agent", "agents", metavar="[PHASE=]NAME", multiple=True, help="Who does the work, or that of a phase or role."
+)
+@click.option("--parallel", metavar="N", type=click.IntRange(1, 64), help="So many phases or tasks at once.")
+@click.option(
+    "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
+)
+@click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; by default wait at a terminal.")
+@session_option
+@click.pass_obj
+def run_verb(
+    request: Request,
+    task: str | None,
+    *,
+    workflow: str | None,
+    size: str | None,
+    agents: tuple[str, ...],
+    parallel: int | None,
+    isolation: str | None,
+    wait: bool | None,
+    session: str | None,
+) -> None:
+    """Let agents do the session, from where it stands to its end.
+
+    With a TASK that no session is about a new one is started. Without, or when it was interrupted, the session goes on
+    where it stands. Ctrl-C pauses the run; a second one ends it at once.
+
+    The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when
+    somebody else runs it, and 130 when it was paused.
+    """
+    if os.environ.get("DETENT_PHASE"):
+        raise Refused("an agent of a run does not start another run", way_out="detent task add, or ask a person")
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    try:
+        with request.changing() as project:
+            _set(project, parallel, isolation)
+            handle = _session(request, project, task, session, workflow, size)
+            request.say_notices()
+            end = _run(request, project, handle, agents, waits=at_terminal if wait is None else wait)
+    except Conflict as conflict:
+        if not at_terminal or request.json or conflict.way_out != "detent watch":
+            raise
+        _attach(request, session, conflict)
+        return
+    _leave(end)
+
+
+def _set(project: "Project", parallel: int | None, isolation: str | None) -> None:
+    import msgspec
+
+    changes = {"parallel": parallel, "isolation": isolation}
+    given = {name: value for name, value in changes.items() if value is not None}
+    run = msgspec.structs.replace(project.settings.run, **given)
+    project.settings = msgspec.structs.replace(project.settings, run=run)
+
+
+def _session(
+    request: Request, project: "Project", task: str | None, name: str | None, workflow: str | None, size: str | None
+) -> "SessionHandle":
+    """The session that is meant: the one with this task, or the active one; else a new one."""
+    from detent.core.isolation import isolated
+    from detent.core.session import SessionStatus
+
+    active = project.active()
+    if name is not None and name != active:
+        raise Refused(f"{name} is not the active session", way_out=f"detent switch {name}")
+    handle = project.session() if active is not None else None
+    if task is None:
+        if handle is None:
+            raise NotFound("no session is active", way_out='detent run "TASK"')
+        return handle
+    if handle is not None and handle.state.status is SessionStatus.ACTIVE:
+        if handle.state.task == task.strip():
+            return handle
+        raise Refused(
+            f"{handle.id} is not finished, and it is about something else: {handle.state.task[:80]}",
+            way_out=f"detent run to go on with it, or detent pause and then detent run {task.strip()[:30]!r} …",
+        )
+    chosen = project.catalogue.workflow(workflow or project.settings.run.workflow)
+    made = project.start(isolated(chosen, project.settings.run.isolation, size=size), task, size=size)
+    request.notices += project.left_out
+    return made
+
+
+def _run(
+    request: Request, project: "Project", handle: "SessionHandle", agents: tuple[str, ...], *, waits: bool
+) -> "End":
+    from detent.cli.run_person import Terminal
+    from detent.core.estimate import usual_minutes
+    from detent.run.desk import RunOptions
+    from detent.run.feed import Feed, feed_path
+    from detent.run.runner import Runner
+
+    settings, style = project.settings.run, Style.fitting(json=request.json)
+    usual = usual_minutes(project.history(), handle.state.workflow.name)
+    screen = Screen(lambda: handle.state, style=style, now=project.clock, usual=usual, notify=settings.notify)
+    feed = Feed(feed_path(project.place.state, handle.id))
+
+    def tell(event: "RunEvent") -> None:
+        feed.tell(event)
+        screen.tell(event)
+
+    person = Terminal(screen) if waits and style is Style.LIVE and sys.stdin.isatty() else None
+    runner = Runner(
+        project,
+        handle.id,
+        _agents(project, handle, agents),
+        options=RunOptions(
+            parallel=settings.parallel,
+            attempts=settings.attempts,
+            turns=settings.turns,
+            tests=settings.tests,
+            wait=waits,
+        ),
+        tell=tell,
+        person=person,
+        idle=screen.tick,
+    )
+    try:
+        with _stoppable(runner):
+            end = runner.run()
+    finally:
+        screen.close()
+        feed.close()
+    told = _write_report(project, handle)
+    if not request.json:
+        write_text(told)
+    return end
+
+
+def _agents(project: "Project", handle: "SessionHandle", chosen: tuple[str, ...]) -> "ConfiguredAgents":
+    from detent.run.agents import ConfiguredAgents
+
+    overrides: dict[str, str] = {}
+    for one in chosen:
+        phase, named, name = one.rpartition("=")
+        if not name or (named and not phase):
+            raise Usage(f"{one!r} is not an agent; say NAME, or PHASE=NAME")
+        overrides[phase] = name
+    workflow = handle.state.workflow
+    known = {*workflow.by_key, *(phase.agent for phase in workflow.phases), ""}
+    if unknown := [phase for phase in overrides if phase not in known]:
+        raise NotFound(f"{workflow.name} has no phase or role {', '.join(unknown)}")
+    left = [(key, workflow.by_key[key].agent) for key in handle.state.active_order]
+    return ConfiguredAgents(project.settings, overrides, needed=left)
+
+
+@contextmanager
+def _stoppable(runner: "Runner") -> Iterator[None]:
+    """The first signal pauses the run, and a second one ends it with all that it started."""
+    seen = 0
+
+    def stop(kind: int, _frame: FrameType | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            runner.pause("interrupted" if kind == signal.SIGINT else f"ended by signal {kind}")
+            return
+        runner.kill()
+        # Threads wait for children that are gone now; what they were doing is recorded by the next run.
+        os._exit(PAUSED)
+
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {
+        kind: signal.signal(kind, stop) for kind in kinds
+    }
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _write_report(project: "Project", handle: "SessionHandle") -> str:
+    """The report of the session beside its journal; a line that says where."""
+    from detent.run.report import write_report
+
+    path = write_report(project, handle)
+    return f"The report is in {os.path.relpath(path)}" if path else ""
+
+
+def _attach(request: Request, session: str | None, conflict: Conflict) -> None:
+    from detent.cli.request import complain
+    from detent.cli.watch import watch
+
+    complain(f"{conflict.message}; looking on, Ctrl-C leaves")
+    watch(request, session)
+
+
+def _leave(end: "End") -> None:
+    code = {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
+    if code:
+        raise click.exceptions.Exit(code)

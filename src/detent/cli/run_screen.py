@@ -1,0 +1,210 @@
+"""What a run tells, where it is seen: a picture drawn over at a terminal, else a line for each thing, or JSON lines."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from detent.cli.request import paper
+from detent.core.run_event import PersonNeeded, RunEvent
+from detent.core.run_picture import Picture, after
+from detent.errors import DetentError
+
+if TYPE_CHECKING:
+    from detent.core.session import Session
+    from detent.views.paper import Paper
+
+#: Drawn at most so often, and at least so often, so that the clock is seen to move.
+_LEAST_S, _MOST_S = 1 / 8, 1.0
+#: Drawing takes at most this part of the time, whatever one picture costs.
+_SHARE = 5
+_LINES, _COLUMNS = 24, 80
+_NOTIFY_S = 10.0
+
+
+class Style(Enum):
+    LIVE = auto()
+    LINES = auto()
+    JSON = auto()
+
+    @classmethod
+    def fitting(cls, *, json: bool) -> "Style":
+        if json:
+            return cls.JSON
+        return cls.LIVE if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" else cls.LINES
+
+
+class Screen:
+    """`tell` and `tick` may be called from two threads; `session` is then called from either, never from both at once.
+
+    `notify` is a program that is called with a line of text when a person is needed.
+    """
+
+    def __init__(
+        self,
+        session: "Callable[[], Session]",
+        *,
+        style: Style,
+        now: Callable[[], datetime],
+        usual: Mapping[str, float] | None = None,
+        notify: Sequence[str] = (),
+    ) -> None:
+        self._session, self._style, self._now = session, style, now
+        self._usual, self._notify = usual or {}, tuple(notify)
+        self._opened_at = now()
+        self._lock = threading.RLock()
+        self._picture = Picture()
+        self._known: Session | None = None
+        #: Columns of each line that was drawn, and may be drawn over.
+        self._drawn: list[int] = []
+        self._drawn_s = 0.0
+        self._took_s = 0.0
+        self._is_due = False
+        self._asides = 0
+        self._held: list[RunEvent] = []
+        self._rung: set[tuple[str, ...]] = set()
+        self._is_gone = False
+
+    def tell(self, event: RunEvent) -> None:
+        with self._lock:
+            self._picture = after(self._picture, event)
+            if self._style is Style.LIVE:
+                self._is_due = True
+                self.tick()
+            elif self._asides and self._style is Style.LINES:
+                self._held.append(event)
+            else:
+                self._put(self._line(event))
+            if isinstance(event, PersonNeeded):
+                self._call_person(event)
+
+    def tick(self) -> None:
+        """Draw again if it is time to; to be called a few times a second."""
+        with self._lock:
+            since_s = time.monotonic() - self._drawn_s
+            pause_s = max(_LEAST_S, _SHARE * self._took_s) if self._is_due else _MOST_S
+            if self._style is Style.LIVE and not self._asides and since_s >= pause_s:
+                self._draw()
+
+    def close(self) -> None:
+        """Draw what it ended with. That stays, and what is written next stands below it."""
+        with self._lock:
+            if self._style is Style.LIVE and self._is_due:
+                if self._asides:
+                    self._put(b"\n")
+                self._draw()
+            self._drawn = []
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Nothing is drawn or written meanwhile, so that something can be asked at the terminal."""
+        with self._lock:
+            if self._style is Style.LIVE and self._is_due and not self._asides:
+                self._draw()
+            self._asides += 1
+            self._drawn = []
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asides -= 1
+                self._is_due = True
+                held, self._held = self._held, []
+                for event in held:
+                    self._put(self._line(event))
+                self.tick()
+
+    def _line(self, event: RunEvent) -> bytes:
+        if self._style is Style.JSON:
+            import msgspec
+
+            return msgspec.json.encode(event) + b"\n"
+        from detent.views.run_line import run_lines
+
+        sheet = paper()
+        return "".join(f"{line}\n" for line in run_lines(event, paper=sheet)).encode(sheet.encoding, "replace")
+
+    def _draw(self) -> None:
+        from detent.views.live import live_lines
+        from detent.views.paper import columns_of
+
+        started_s = time.monotonic()
+        columns, height = _size()
+        sheet = _sheet(columns)
+        try:
+            self._known = self._session()
+        except DetentError:
+            # What cannot be read now was read before; whoever needs it will say what is wrong with it.
+            if self._known is None:
+                return
+        # Below the least width that views can do with, the terminal breaks lines.
+        fitting = (height - 1) // -(-sheet.width // columns)
+        lines = live_lines(self._known, self._picture, now=self._now(), paper=sheet, height=fitting, usual=self._usual)
+        # A terminal that became narrower has broken lines in two.
+        rows = sum(max(1, -(-width // columns)) for width in self._drawn)
+        up = f"\x1b[{min(rows, height - 1)}A" if rows else ""
+        text = "\r" + up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J"
+        self._put(text.encode(sheet.encoding, "replace"))
+        self._drawn = [columns_of(_unpainted(line)) for line in lines]
+        self._drawn_s, self._is_due = time.monotonic(), False
+        self._took_s = self._drawn_s - started_s
+
+    def _put(self, data: bytes) -> None:
+        if self._is_gone or not data:
+            return
+        try:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        except OSError:
+            # Nobody looks on any more, and that is no reason to stop a run.
+            self._is_gone = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _call_person(self, need: PersonNeeded) -> None:
+        key = (need.need, need.phase, need.about, need.text)
+        # What was told before anybody looked was told to somebody else.
+        if key in self._rung or need.at < self._opened_at:
+            return
+        self._rung.add(key)
+        if self._style is not Style.JSON and sys.stdout.isatty():
+            self._put(b"\a")
+        if self._notify:
+            text = " ".join(f"{self._picture.session} {need.phase}: {need.text}".split())
+            threading.Thread(target=_notify, args=([*self._notify, text],), daemon=True).start()
+
+
+def _notify(argv: list[str]) -> None:
+    from detent.process import run
+
+    run(argv, cwd=os.getcwd(), timeout_s=_NOTIFY_S)
+
+
+def _unpainted(line: str) -> str:
+    import re
+
+    return re.sub(r"\x1b\[\d+m", "", line)
+
+
+def _sheet(columns: int) -> "Paper":
+    """As wide as the terminal is now, whatever the environment says: a line that it breaks could not be drawn over."""
+    import msgspec
+
+    from detent.views.paper import LEAST_WIDTH
+
+    sheet = paper()
+    return msgspec.structs.replace(sheet, width=max(LEAST_WIDTH, min(sheet.width, columns)))
+
+
+def _size() -> tuple[int, int]:
+    """Columns and lines of the terminal."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return _COLUMNS, _LINES
+    return size.columns or _COLUMNS, size.lines or _LINES

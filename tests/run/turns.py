@@ -1,0 +1,36 @@
+"""Turns for agents in tests, and what came of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from detent.config.settings import AgentSettings
+from detent.core.agent_event import AgentEvent
+from detent.run import adapters
+from detent.run.agent import Agent, Turn
+
+AGENT_ID = "run-1/tester/1"
+
+
+def turn(directory: Path, **changed: Any) -> Turn:
+    (directory / "scratch").mkdir(exist_ok=True)
+    given = {
+        "agent_id": AGENT_ID,
+        "session": "WFS-x",
+        "phase": "build",
+        "token": "build/1/1",
+        "prompt": "do the work",
+        "cwd": str(directory),
+        "scratch": str(directory / "scratch"),
+        "env": {"DETENT_AGENT": AGENT_ID},
+        "timeout_s": 60.0,
+    }
+    return Turn(**{**given, **changed})
+
+
+def command(script: str, **settings: Any) -> Agent:
+    return adapters.agent(AgentSettings(adapter="command", command=script, **settings))
+
+
+def work(agent: Agent, given: Turn, stopping: Callable[[], bool] = lambda: False) -> list[AgentEvent]:
+    return list(agent.work(given, stopping))
