@@ -72,9 +72,8 @@ def test_names_say_what_they_are_of():
 def test_whatever_a_phase_may_be_called_git_takes_its_branch(phase):
     name = f"detent/{tree_name('WFS-trial', phase, 'my.project')}"
 
-    assert (
-        subprocess.run(["git", "check-ref-format", "--branch", name], check=False, capture_output=True).returncode == 0
-    )
+    checked = subprocess.run(["git", "check-ref-format", "--branch", name], check=False, capture_output=True, text=True)
+    assert checked.stdout.strip() == name
 
 
 def test_phases_that_are_spelt_differently_have_different_names():

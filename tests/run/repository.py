@@ -21,13 +21,9 @@ ENVIRONMENT = {
 
 
 def git(directory: Path | str, *arguments: str, check: bool = True) -> str:
+    environment = {**os.environ, **ENVIRONMENT}
     done = subprocess.run(
-        ["git", *arguments],
-        cwd=directory,
-        env={**os.environ, **ENVIRONMENT},
-        capture_output=True,
-        text=True,
-        check=False,
+        ["git", *arguments], cwd=directory, env=environment, capture_output=True, text=True, check=False
     )
     assert not check or done.returncode == 0, done.stderr or done.stdout
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""What agents are told. Look at the files in golden_prompt/ when one of the first tests fails: they are read by agents."""
+"""What agents are told. Look at the files in golden_prompt/ when one of these fails, and read them as agents do."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ from detent.core.graph import Phase, Workflow
 from detent.core.handover import Handover, Passed, handover
 from detent.core.judge import judgements
 from detent.core.limits import MAX_TASK
+from detent.core.result_block import result_block
 from detent.core.task.document import new_document
-from detent.hooks.outcome import result_block
 from detent.views.acceptance import gate_lines
 from detent.views.briefing import assignment
 from detent.views.prompt import MAX_BYTES, MAX_CLOSED, MAX_TAIL_LINES, REPORT, phase_prompt, task_prompt
@@ -288,9 +288,9 @@ def size(text):
     return len(text.encode())
 
 
-def everything(task="t", context="c", discovery="d", tail="e", failed="f", warning="w"):
+def everything(task="t", context="c", discovery="d", tail="e", failed="f", warning="w", command="x"):
     gates = [judged(f"g{number}") for number in range(30)]
-    session = of_gates(*(Command(name=one.gate, command="x" * 3_000) for one in gates))
+    session = of_gates(*(Command(name=one.gate, command=command) for one in gates))
     session = msgspec.structs.replace(
         at_gate(session, "a", msgspec.structs.replace(FAILING, tail=tail), gate="g0"), task=task
     )
@@ -304,7 +304,7 @@ LONG = "界" * MAX_TASK
 
 
 def test_a_prompt_has_its_limit_whatever_goes_into_it():
-    text = everything(LONG, LONG, LONG, LONG, LONG, LONG)
+    text = everything(LONG, LONG, LONG, LONG, LONG, LONG, LONG)
 
     assert size(text) <= MAX_BYTES
     for title in ("What failed", "The whole task", "Done when", "What earlier phases left", "Rules", "How to report"):

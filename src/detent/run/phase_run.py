@@ -85,9 +85,11 @@ class PhaseRun:
         by_tasks = self._phase == task_phase(session) and not session.tasks.is_completed
         agent_id = None if by_tasks else self._desk.next_agent_id(self._name)
         if state.status is Status.FAILED:
-            begun = self._handle.redo(self._phase, reason=state.error or "", launch=agent_id)
+            begun = self._handle.redo(
+                self._phase, agent=self._role or self._name, reason=state.error or "", launch=agent_id
+            )
         else:
-            begun = self._handle.begin(self._phase, launch=agent_id)
+            begun = self._handle.begin(self._phase, agent=self._role or self._name, launch=agent_id)
         self._token = self._work.token = begun.token
         return agent_id
 
