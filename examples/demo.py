@@ -1,149 +1,131 @@
-"""A whole `feature` session in a temporary project: held by its gates, mended, and finished.
+"""A feature, built by an agent and held by its gates: the transcript in the README.
 
     make demo
 
-Everything it shows is the real command line on real files; nothing is left behind.
+Everything it shows is the real command line on real files in a temporary directory; nothing is left behind. The agent
+is a script, agent.py, so that it needs no account and does the same each time.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
+from pathlib import Path
 
-ARTIFACTS = {
-    "01-requirements": ("requirements-spec.md", "3 requirements: pay, refuse overdraft, keep history"),
-    "03-architecture": ("architecture-overview.md", "one module, no dependencies"),
-    "04-design": ("module-design.md", "Wallet.pay(amount) with a guard"),
-    "05-test-strategy": ("test-strategy.md", "unit tests, overdraft first"),
-    "08-code-review": ("code-review-report.md", "approved, one comment"),
+FILES = {
+    "wallet/__init__.py": "class Wallet:\n    def __init__(self, balance):\n        self.balance = balance\n",
+    "tests/test_wallet.py": "from wallet import Wallet\n\n\ndef test_holds():\n    assert Wallet(1).balance == 1\n",
+    ".gitignore": "__pycache__/\n.pytest_cache/\n",
+    "detent.toml": """\
+[agents.script]                  # any program can be an agent
+adapter = "command"
+command = "python agent.py"      # it has the prompt on its standard input
+result = "json"
+
+[run]
+agent = "script"
+tests = "python -m pytest -q"
+
+[phases.16-quality-loop]         # green tests, and somebody who has looked
+gates = [{ kind = "tests" }, { kind = "approval" }]
+""",
 }
-TESTS = """
-    import unittest
-    from wallet import Wallet
-
-    class PayTest(unittest.TestCase):
-        def test_pays(self):
-            wallet = Wallet(10)
-            wallet.pay(4)
-            self.assertEqual(wallet.balance, 6)
-
-        def test_refuses_an_overdraft(self):
-            with self.assertRaises(ValueError):
-                Wallet(1).pay(2)
-"""
-WRONG = """
-    class Wallet:
-        def __init__(self, balance):
-            self.balance = balance
-
-        def pay(self, amount):
-            self.balance -= amount
-"""
-RIGHT = """
-    class Wallet:
-        def __init__(self, balance):
-            self.balance = balance
-
-        def pay(self, amount):
-            if amount > self.balance:
-                raise ValueError("not enough money")
-            self.balance -= amount
-"""
+NEXT = """
+  detent init
+  detent run "TASK" --agent claude-code    # or codex, gemini
+  detent watch                             # from another terminal
+  detent report                            # what was done, and what proved it"""
+AGENT = Path(__file__).with_name("agent.py")
+NEEDS_A_PERSON = 6
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="detent-demo-") as project:
-        demo = Demo(project)
-        demo.prepare()
-        demo.plan()
-        demo.implement()
-        demo.close_up()
-    demo.say("That was one session. Try it on your own work:")
-    print('  detent init && detent start fix "TASK" && detent status')
+    with tempfile.TemporaryDirectory(prefix="detent-demo-") as directory:
+        tell(Path(directory))
 
 
-class Demo:
-    def __init__(self, project: str) -> None:
-        self.project = project
-        self.environment = {**os.environ, "COLUMNS": "80", "DETENT_ACTOR": "ada"}
+def tell(project: Path) -> None:
+    prepare(project)
+    say("A Python project with tests, and an agent that is a script: examples/agent.py.")
+    shell(project, "cat detent.toml")
 
-    def prepare(self) -> None:
-        subprocess.run(["git", "init", "-q", self.project], check=True)
-        self.say("A small project, and a feature to build in it.")
-        self.detent("init")
-        self.detent("start", "feature", "Let a wallet pay")
+    say("One command works through the phases. Code that fails its tests does not get")
+    say("past the gate: the agent is told what failed, and has another turn.", gap=False)
+    detent(project, "run", "Let a wallet pay", "--size", "light", expect=NEEDS_A_PERSON)
 
-    def plan(self) -> None:
-        self.say("A phase ends only when its gates have evidence. This one wants a specification:")
-        self.detent("finish", "-m", "done", expect=3)
-        self.phase("01-requirements")
-        self.say("Planning, four phases at a time-lapse:")
-        self.detent("begin", "02-impact-analysis", quiet=True)
-        self.detent("finish", "-m", "one module, low risk", quiet=True)
-        for phase in ("03-architecture", "04-design", "05-test-strategy"):
-            self.detent("begin", phase, quiet=True)
-            self.phase(phase, quiet=True)
-        self.detent("status")
+    say("Exit code 6: somebody has to look. You do, you agree, and it goes on.")
+    shell(project, "git diff --stat")
+    detent(project, "approve", "-m", "read it, overdraft is covered")
+    detent(project, "run")
 
-    def implement(self) -> None:
-        self.say("The implementation gets something wrong, and the tests say so:")
-        self.detent("begin", "06-implementation", quiet=True)
-        self.write("test_wallet.py", TESTS)
-        self.write("wallet.py", WRONG)
-        self.detent("gate", "run", "tests", "--", sys.executable, "-m", "unittest", "-q", expect=3)
-        self.detent("finish", "-m", "Wallet.pay", expect=3)
-        self.say("Mended and green. But then the file is touched once more:")
-        self.write("wallet.py", RIGHT)
-        self.detent("gate", "run", "tests", "--", sys.executable, "-m", "unittest", "-q")
-        self.write("wallet.py", RIGHT + "\n    LIMIT = 100\n")
-        self.detent("finish", "-m", "Wallet.pay with overdraft guard", expect=3)
-        self.say("Evidence expires with its inputs. Run again, and the gate is open:")
-        self.detent("gate", "run", "tests", "--", sys.executable, "-m", "unittest", "-q", quiet=True)
-        self.detent("finish", "-m", "Wallet.pay with overdraft guard", "--artifact", "wallet.py")
+    say("Was the plan wrong? Back to it, with the files, from a session that had ended.")
+    session = "WFS-let-a-wallet-pay"
+    detent(project, "rollback", "POST_05-test-strategy_v1", "--session", session, "--yes")
+    shell(project, "python -m pytest -q")
 
-    def close_up(self) -> None:
-        self.detent("begin", "16-quality-loop", quiet=True)
-        self.detent("gate", "run", "tests", "--", sys.executable, "-m", "unittest", "-q", quiet=True)
-        self.detent("finish", "-m", "2 tests, all green", quiet=True)
-        self.detent("begin", "08-code-review", quiet=True)
-        self.phase("08-code-review", quiet=True)
-        self.say("The last phase ended the session. What is left behind:")
-        self.detent("history")
-        self.detent("doctor")
+    say("It was right after all. Nothing was lost.")
+    detent(project, "undo", "--yes")
+    shell(project, "python -m pytest -q")
+    detent(project, "doctor")
 
-    def phase(self, key: str, *, quiet: bool = False) -> None:
-        """Write what the phase must leave behind and finish it."""
-        name, summary = ARTIFACTS[key]
-        path = f"docs/requirements/REQ-0001-let-a-wallet-pay/{name}"
-        self.write(path, f"# {summary}\n")
-        self.detent("finish", "-m", summary, "--artifact", path, quiet=quiet)
+    say("What to try next, in a project of yours:")
+    print(NEXT)
 
-    def write(self, path: str, text: str) -> None:
-        full = os.path.join(self.project, path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full, "w", encoding="utf-8") as file:
-            file.write(textwrap.dedent(text).lstrip())
 
-    def detent(self, *words: str, expect: int = 0, quiet: bool = False) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "detent", *words],
-            cwd=self.project,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if not quiet:
-            line = " ".join(f'"{word}"' if " " in word else word for word in words)
-            print(f"$ detent {line.replace(sys.executable, 'python')}")
-            print(textwrap.indent(done.stdout.replace(sys.executable, "python").rstrip(), "  "), end="\n\n")
-        if done.returncode != expect:
-            sys.exit(f"detent {words[0]} ended with {done.returncode} instead of {expect}:\n{done.stdout}")
+def prepare(project: Path) -> None:
+    for path, text in FILES.items():
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text(text)
+    shutil.copy(AGENT, project)
+    run(project, ["git", "init", "-q"])
+    run(project, ["git", "add", "."])
+    run(project, ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qm", "A wallet"])
+    run(project, [sys.executable, "-m", "detent", "init"])
 
-    def say(self, text: str) -> None:
-        print(f"\033[1m{text}\033[0m\n" if sys.stdout.isatty() else f"# {text}\n", flush=True)
+
+def say(text: str, *, gap: bool = True) -> None:
+    print(f"\n# {text}" if gap else f"# {text}", flush=True)
+
+
+def detent(project: Path, *words: str, expect: int = 0) -> None:
+    print("\n$ detent " + " ".join(f'"{word}"' if " " in word else word for word in words), flush=True)
+    run(project, [sys.executable, "-m", "detent", *words], expect=expect, shows=True)
+
+
+def shell(project: Path, line: str) -> None:
+    print(f"\n$ {line}", flush=True)
+    run(project, ["bash", "-c", line], shows=True)
+
+
+def run(project: Path, command: list[str], *, expect: int = 0, shows: bool = False) -> None:
+    """Run it, and show what it says as it says it."""
+    ran = subprocess.Popen(
+        command,
+        cwd=project,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = []
+    for line in ran.stdout:
+        said.append(line)
+        if shows:
+            print(line, end="", flush=True)
+    if ran.wait() != expect:
+        raise SystemExit(f"{command}: exit {ran.returncode} and not {expect}\n{'' if shows else ''.join(said)}")
+
+
+def environment() -> dict[str, str]:
+    """As at a terminal of 80 columns, with this Python first, and without what an agent's shell has."""
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DETENT_")}
+    for name in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI"):
+        kept.pop(name, None)
+    own = {"PATH": path, "COLUMNS": "80", "DETENT_ACTOR": "ada", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+    return {**kept, **own}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,14 @@
 """A project in a git repository of its own, and what tests do with it."""
 
 import os
+import signal
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from detent.core.graph import Workflow
 from detent.core.isolation import isolated
@@ -18,6 +24,15 @@ ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "Ada",
     "GIT_COMMITTER_EMAIL": "ada@example.com",
 }
+
+
+@pytest.fixture
+def nobody(monkeypatch):
+    """No settings of the account, no identity but the one of the tests, and the `detent` that is tested."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("DETENT_PROJECT", raising=False)
+    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
 
 
 def git(directory: Path | str, *arguments: str, check: bool = True) -> str:
@@ -72,3 +87,29 @@ def log(directory: Path | str) -> list[str]:
 
 def status(directory: Path | str) -> str:
     return git(directory, "status", "--porcelain")
+
+
+def hook(directory: Path | str, name: str, script: str) -> Path:
+    """A hook of the person."""
+    path = Path(directory, ".git/hooks", name)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = 20.0) -> None:
+    until = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < until, "it never came to that"
+        time.sleep(0.02)
+
+
+def stop_everything_in(directory: Path | str) -> None:
+    """What a killed process had started in the directory goes too, as it does when a machine stops."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            inside = os.readlink(f"/proc/{pid}/cwd").startswith(str(directory))
+        except OSError:
+            continue
+        if inside and int(pid) != os.getpid():
+            os.kill(int(pid), signal.SIGKILL)

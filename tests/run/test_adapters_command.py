@@ -68,9 +68,11 @@ def test_a_prompt_with_half_a_character_is_given_all_the_same(tmp_path):
 
 
 def test_a_prompt_file_that_cannot_be_written_is_a_failure(tmp_path):
-    last = failure(work(command("true", prompt="file"), turn(tmp_path, scratch=str(tmp_path / "nowhere"))))
+    (tmp_path / "file").touch()
 
-    assert (last.failure, "prompt.md: No such file or directory" in last.reason) == (Failure.ERROR, True)
+    last = failure(work(command("true", prompt="file"), turn(tmp_path, scratch=str(tmp_path / "file/below"))))
+
+    assert last == Failed(failure=Failure.ERROR, reason=f"could not write {tmp_path}/file/below: Not a directory")
 
 
 def test_the_turn_has_the_last_word_about_the_environment(tmp_path, monkeypatch):

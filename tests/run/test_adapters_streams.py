@@ -83,6 +83,8 @@ def test_what_sub_agents_did_counts_as_far_as_the_client_tells_it(client, tools,
         ("codex", "rate_limit", 1, Failure.TRANSIENT, "429 Too Many Requests"),
         ("codex", "overloaded", 1, Failure.TRANSIENT, "unexpected status 529"),
         ("codex", "unauthorized", 1, Failure.ERROR, "401 Unauthorized"),
+        ("gemini", "rate_limit", 173, Failure.TRANSIENT, "Resource has been exhausted"),
+        ("gemini", "overloaded", 247, Failure.TRANSIENT, "The model is overloaded"),
         ("gemini", "unauthorized", 145, Failure.ERROR, "invalid x-api-key"),
         ("gemini", "safety", 0, Failure.REFUSED, "blocked due to safety settings"),
     ],
@@ -198,6 +200,14 @@ def test_claude_code_that_answers_again_after_background_work_is_taken_at_its_la
     again = whole[-1].replace(b"wrote out.txt", b"wrote more")
 
     assert read("claude-code", [*whole, again])[-1].report.summary == "wrote more"
+
+
+def test_claude_code_that_refuses_is_known_by_its_reason_to_stop_and_not_by_its_words():
+    reworded = [
+        line.replace(b"safeguards flagged this message", b"way is another") for line in lines("claude-code", "refusal")
+    ]
+
+    assert read("claude-code", reworded, exit_code=1)[-1].failure is Failure.REFUSED
 
 
 def test_gemini_puts_the_pieces_of_a_message_together():

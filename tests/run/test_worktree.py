@@ -1,7 +1,6 @@
 """Worktrees: made from what is committed, used again after a kill, removed only when nothing in them can be lost."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -15,15 +14,23 @@ from detent.engine.project import init_project, open_project
 from detent.errors import Refused
 from detent.run.worktree import Worktrees, ensure, merge, open_in, remove
 from tests.factories import workflow
-from tests.run.repository import ENVIRONMENT, commit, git, log, opened, repository, session, status, write
+from tests.run.repository import (
+    commit,
+    git,
+    hook,
+    log,
+    nobody,
+    opened,
+    repository,
+    session,
+    status,
+    stop_everything_in,
+    wait_until,
+    write,
+)
 
-
-@pytest.fixture(autouse=True)
-def nobody(monkeypatch):
-    """No settings of the account, and no identity but the one of the tests."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("DETENT_PROJECT", raising=False)
+__all__ = ["nobody"]
+pytestmark = pytest.mark.usefixtures("nobody")
 
 
 @pytest.fixture
@@ -182,7 +189,7 @@ def test_a_kill_while_a_worktree_is_made_leaves_nothing_that_is_worked_in(root, 
     wait_until((tree_of(root) / "reached").exists)
     child.kill()
     child.wait()
-    end_orphans(tree_of(root))
+    stop_everything_in(tree_of(root))
     (root / ".git/hooks/post-checkout").unlink()
     (tree_of(root) / "code.py").unlink()
 
@@ -447,6 +454,7 @@ def test_without_isolation_the_tree_is_the_project(project):
 def test_many_threads_make_and_merge_their_worktrees_at_once(root, project):
     keys = [f"p{number}" for number in range(6)]
     session(project, graph=workflow(dict.fromkeys(keys, ())))
+    hook(root, "pre-merge-commit", "sleep 0.2")
     trees = Worktrees(project, "WFS-trial", "phase")
     failed = []
 
@@ -469,21 +477,3 @@ def test_many_threads_make_and_merge_their_worktrees_at_once(root, project):
     assert failed == []
     assert {path.stem for path in root.glob("p?.txt")} == set(keys)
     assert sum(line.startswith("Merge ") for line in log(root)) == 6
-
-
-def wait_until(condition, limit_s=20.0):
-    until = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.02)
-
-
-def end_orphans(directory):
-    """What a killed process had started in the directory goes too, as it does when a machine stops."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            inside = os.readlink(f"/proc/{pid}/cwd").startswith(str(directory))
-        except OSError:
-            continue
-        if inside and int(pid) != os.getpid():
-            os.kill(int(pid), signal.SIGKILL)

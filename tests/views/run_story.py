@@ -103,9 +103,9 @@ def parallel_run() -> list[RunEvent]:
         turn(1, "data"),
         turn(2, "architecture", agent="codex", role="designer"),
         did(30, "data", ToolUsed(tool="Write", input="docs/data.md", succeeded=False)),
-        did(31, "architecture", Failed(failure=Failure.TRANSIENT, reason="429 too many requests")),
-        Retrying(at=at(31), phase="architecture", reason="429 too many requests", pause_s=16, again=2, of=3),
-        needed(35, "data"),
+        did(105, "architecture", Failed(failure=Failure.TRANSIENT, reason="429 too many requests")),
+        Retrying(at=at(105), phase="architecture", reason="429 too many requests", pause_s=16, again=2, of=3),
+        needed(106, "data"),
     ]
 
 

@@ -108,7 +108,7 @@ def _session(
             way_out=f"detent run to go on with it, or detent pause and then detent run {task.strip()[:30]!r} …",
         )
     chosen = project.catalogue.workflow(workflow or project.settings.run.workflow)
-    made = project.start(isolated(chosen, project.settings.run.isolation, size=size), task, size=size)
+    made = project.start(isolated(chosen, project.settings.run.isolation, size=size), task, size=size, delegates=True)
     request.notices += project.left_out
     return made
 
@@ -122,6 +122,8 @@ def _run(
     from detent.run.feed import Feed, feed_path
     from detent.run.runner import Runner
 
+    # Threads that only wait for children and files are not to wait for each other's turn at the interpreter.
+    sys.setswitchinterval(0.0005)
     settings, style = project.settings.run, Style.fitting(json=request.json)
     usual = usual_minutes(project.history(), handle.state.workflow.name)
     screen = Screen(lambda: handle.state, style=style, now=project.clock, usual=usual, notify=settings.notify)

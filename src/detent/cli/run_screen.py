@@ -142,9 +142,11 @@ class Screen:
             # What cannot be read now was read before; whoever needs it will say what is wrong with it.
             if self._known is None:
                 return
-        # Below the least width that views can do with, the terminal breaks lines.
-        fitting = (height - 1) // -(-sheet.width // columns)
-        lines = live_lines(self._known, self._picture, now=self._now(), paper=sheet, height=fitting, usual=self._usual)
+        lines = live_lines(
+            self._known, self._picture, now=self._now(), paper=sheet, height=height - 1, usual=self._usual
+        )
+        if columns < sheet.width:
+            lines = [sheet.cut(line, columns) for line in lines]
         # A terminal that became narrower has broken lines in two.
         rows = sum(max(1, -(-width // columns)) for width in self._drawn)
         up = f"\x1b[{min(rows, height - 1)}A" if rows else ""
@@ -192,13 +194,17 @@ def _unpainted(line: str) -> str:
 
 
 def _sheet(columns: int) -> "Paper":
-    """As wide as the terminal is now, whatever the environment says: a line that it breaks could not be drawn over."""
+    """As wide as the terminal is now, whatever the environment says: a line that it breaks could not be drawn over.
+
+    Views need a least width. Where the terminal has less their lines are cut, which painted ones cannot be.
+    """
     import msgspec
 
     from detent.views.paper import LEAST_WIDTH
 
     sheet = paper()
-    return msgspec.structs.replace(sheet, width=max(LEAST_WIDTH, min(sheet.width, columns)))
+    width = max(LEAST_WIDTH, min(sheet.width, columns))
+    return msgspec.structs.replace(sheet, width=width, colour=sheet.colour and width <= columns)
 
 
 def _size() -> tuple[int, int]:

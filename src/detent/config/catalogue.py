@@ -30,8 +30,9 @@ class Catalogue:
 
     def __init__(self, own: Settings) -> None:
         shipped = shipped_settings()
-        self._phases = {**shipped.phases, **dict(zip(_present(own.phases), own.phases.values(), strict=True))}
+        self._own_phases = dict(zip(_present(own.phases), own.phases.values(), strict=True))
         self._shipped_phases = shipped.phases
+        self._own_workflows = frozenset(own.workflows)
         self._workflows = {**shipped.workflows, **own.workflows}
         self._variants = {
             variant: workflow
@@ -73,7 +74,8 @@ class Catalogue:
             entry = PhaseEntry(key=item) if isinstance(item, str) else item
             previous = (phases[-1].key,) if phases else ()
             [key] = _present([entry.key])
-            phases.append(self.phase(key, previous if entry.needs is None else _present(entry.needs), entry))
+            needs = previous if entry.needs is None else _present(entry.needs)
+            phases.append(self.phase(key, needs, entry, is_own=name in self._own_workflows))
         return Workflow(
             name=name,
             title=settings.title,
@@ -82,13 +84,16 @@ class Catalogue:
             sizes={size: _present(left_out) for size, left_out in settings.sizes.items()},
         )
 
-    def phase(self, key: str, needs: tuple[str, ...], own: PhaseSettings | None = None) -> Phase:
-        """The phase with all that is asked of it: by `own`, else by the project's settings, else by default."""
-        layers = (
-            own or PhaseSettings(),
-            self._phases.get(key, PhaseSettings()),
-            self._shipped_phases.get(key, PhaseSettings()),
-        )
+    def phase(
+        self, key: str, needs: tuple[str, ...], entry: PhaseSettings | None = None, *, is_own: bool = True
+    ) -> Phase:
+        """The phase with all that is asked of it: by its entry in the workflow, by the project's settings, by default.
+
+        What the project says about a phase counts more than a workflow that comes with Detent, and less than its own.
+        """
+        within, project = entry or PhaseSettings(), self._own_phases.get(key, PhaseSettings())
+        shipped = self._shipped_phases.get(key, PhaseSettings())
+        layers = (within, project, shipped) if is_own else (project, within, shipped)
         own_agent = _first(layer.agent for layer in layers)
         return Phase(
             key=key,

@@ -134,7 +134,10 @@ def _approve(session: Session, command: Approve) -> Event:
     reason = check_text("a reason", command.reason, MAX_REASON)
     if isinstance(gate, Consensus | Approval):
         if gate.approvers and command.who not in gate.approvers:
-            raise Refused(f"{command.who} is not an approver of {name}; {', '.join(gate.approvers)} are")
+            raise Refused(
+                f"{command.who} is not an approver of {name}; {', '.join(gate.approvers)} are",
+                way_out=f"detent approve {phase} --gate {name} --as {gate.approvers[0]} -m WHY",
+            )
         return VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
     if not command.approve:
         raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")

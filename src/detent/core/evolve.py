@@ -58,7 +58,7 @@ from detent.core.evidence import Delegated, GateState
 from detent.core.evolve_task import task_applied, with_statuses
 from detent.core.gate_state import gate_after
 from detent.core.limits import MAX_TOOLS
-from detent.core.phase_state import PhaseState, Report
+from detent.core.phase_state import PhaseState, Report, Tokens
 from detent.core.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.complexity import Complexity, raised
@@ -91,7 +91,7 @@ def fingerprint(session: Session) -> str:
 
     Earlier notes were hashed by the commits that made them.
     """
-    phases = b"".join(state.digest for state in session.phases.values())
+    phases = b"".join(map(_digest, session.phases.values()))
     # What not every session has is hashed only where it is there: journals from before it was known keep their hash.
     rare = {name: found for name in _RARE if (found := getattr(session, name)) != _UNSET[name]}
     head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *([rare] if rare else ())))
@@ -107,6 +107,7 @@ _HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "tasks", *_RARE)
 #: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
 _said = attrgetter(*(n for n in Session.__struct_fields__ if n not in _HASHED_OTHERWISE))
 _encoder = msgspec.json.Encoder()
+_digest = attrgetter("digest")
 
 
 def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:
@@ -277,6 +278,11 @@ def _without_questions(session: Session, is_gone: Callable[[Question], bool]) ->
     return msgspec.structs.replace(session, questions=tuple(one for one in session.questions if not is_gone(one)))
 
 
+def _all_tokens(state: PhaseState) -> Tokens:
+    """What the phase has used, with what the agents of an attempt reported that did not get to its end."""
+    return state.tokens if state.report is None else state.tokens + state.report.tokens
+
+
 def _reported(known: Report | None, more: Report | None) -> Report | None:
     return known if more is None else (known or Report()).and_then(more, MAX_TOOLS)
 
@@ -341,7 +347,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 agent=event.agent,
                 started=before.started or at,
                 begun=at,
-                tokens=before.tokens,
+                tokens=_all_tokens(before),
                 review_redos=before.review_redos,
                 protected=before.protected or event.protected,
                 pre=before.pre,
@@ -375,7 +381,9 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 report=None,
             )
         case PhaseSkipped():
-            return msgspec.structs.replace(before, status=status, skip_reason=event.reason, report=None)
+            return msgspec.structs.replace(
+                before, status=status, skip_reason=event.reason, tokens=_all_tokens(before), report=None
+            )
         case PhaseReset():
             return PhaseState(
                 status=status,
@@ -383,7 +391,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 fence=before.fence,
                 agent=before.agent,
                 started=before.started,
-                tokens=before.tokens,
+                tokens=_all_tokens(before),
                 pre=before.pre,
                 post=before.post,
             )

@@ -44,6 +44,10 @@ def guarded(path: str, root: str) -> str | None:
     if not path.startswith(start):
         return None
     inside = path[len(start) :]
+    parts = inside.split("/", 3)
+    if parts[:2] == [".workflow", "worktrees"] and len(parts) == 4:
+        # A tree of its own for a phase: what is in it is judged as it would be in the project's.
+        inside = parts[3]
     if inside in _CONFIG:
         return CONFIG
     if inside == _CLIENT_DOCUMENT:

@@ -162,7 +162,9 @@ def _way_out(phase: str, gate: Gate, at_gate: GateState) -> str:
         case Delegation():
             return f"let the agent of {phase} run, or detent approve {phase} --gate {name} -m WHY"
         case Consensus() | Approval():
-            return f"detent approve {phase} --gate {name} -m WHY"
+            left = [who for who in gate.approvers if who not in at_gate.votes]
+            named = f" --as {left[0]}" if left else ""
+            return f"detent approve {phase} --gate {name}{named} -m WHY"
         case _:
             assert_never(gate)
 

@@ -12,6 +12,10 @@ from detent.core.status import Status
 _encode = msgspec.json.Encoder().encode
 
 
+#: Artifacts and deliverables of all turns of an attempt together; the last ones stay.
+MOST_NAMED = 1_000
+
+
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Model tokens that an attempt used."""
 
@@ -48,8 +52,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         tools = (*self.tools, *later.tools)
         return Report(
             summary=later.summary or self.summary,
-            artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts))),
-            deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables))),
+            artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts)))[-MOST_NAMED:],
+            deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables)))[-MOST_NAMED:],
             context=later.context or self.context,
             tokens=self.tokens + later.tokens,
             tools=tools[-most_tools:],

@@ -129,17 +129,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @once
     def awaiting_review(self) -> tuple[str, ...]:
+        if self.options.supervised is None:
+            return ()
         return tuple(k for k in self.workflow.order if self.phases[k].review in ("pending", "reviewing"))
 
     def with_status(self, *statuses: Status) -> tuple[str, ...]:
-        """Keys of the phases that stand there, in graph order."""
-        return tuple(k for k in self.workflow.order if self.phases[k].status in statuses)
+        """Keys of the phases that stand there, in graph order, which is the order of `phases`."""
+        return tuple([key for key, state in self.phases.items() if state.status in statuses])
 
     @once
     def settled(self) -> frozenset[str]:
         """Phases that what follows need not wait for: completed, or skipped with nothing open before them."""
-        found = {key for key, state in self.phases.items() if state.status is Status.COMPLETED}
-        if not any(state.status is Status.SKIPPED for state in self.phases.values()):
+        found = set(self.with_status(Status.COMPLETED))
+        if not self.with_status(Status.SKIPPED):
             return frozenset(found)
         for key in self.workflow.order:
             if self.phases[key].status is Status.SKIPPED and found.issuperset(self.workflow.by_key[key].needs):

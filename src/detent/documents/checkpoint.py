@@ -5,6 +5,7 @@ Both only show what the journal and the manifests say; nothing is read back from
 
 from collections.abc import Mapping
 from datetime import datetime
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 import msgspec
@@ -94,7 +95,7 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
                 "folder": session.folder,
                 "started_at": stamp(session.started_at),
             },
-            "phase_status": {key: session.phases[key].status.value for key in session.workflow.order},
+            "phase_status": {key: state.status for key, state in session.phases.items()},
         },
         "agent_states": agent_states(session),
         "artifacts": _artifacts(session, files),
@@ -112,8 +113,8 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
 
 def agent_states(session: Session) -> dict[str, dict[str, Any]]:
     """By agent and phase: what it was asked to do, what it used and what came of it; of the phases begun last."""
-    begun = sorted((state.fence, key) for key, state in session.phases.items() if state.attempt)
-    latest = {key for _, key in begun[-MAX_AGENT_STATES:]}
+    begun = [(state.fence, key) for key, state in session.phases.items() if state.attempt]
+    latest = sorted([key for _, key in nlargest(MAX_AGENT_STATES, begun)], key=session.workflow.rank.__getitem__)
     return {
         f"{state.agent or 'agent'}@{key}": {
             "status": _AGENT_STATUS[state.status],
@@ -124,8 +125,8 @@ def agent_states(session: Session) -> dict[str, dict[str, Any]]:
             "delegations": [msgspec.to_builtins(one) for one in state.delegations],
             "summary": state.summary or state.error or "",
         }
-        for key, state in session.phases.items()
-        if key in latest
+        for key in latest
+        for state in (session.phases[key],)
     }
 
 

@@ -15,14 +15,17 @@ from detent.core.graph import Phase, Workflow
 INSTALLED = "install/manifest.json"
 
 
-def applicable(workflow: Workflow, place: Place) -> tuple[Workflow, tuple[str, ...]]:
-    """The workflow with the gates that apply, and a line for each kind that does not."""
+def applicable(workflow: Workflow, place: Place, *, delegates: bool = False) -> tuple[Workflow, tuple[str, ...]]:
+    """The workflow with the gates that apply, and a line for each kind that does not.
+
+    `delegates`: whoever starts the session delegates its phases itself, asks people, and records both.
+    """
     reasons: dict[str, None] = {}
 
     def kept(phase: Phase) -> Phase:
         gates = []
         for gate in phase.gates:
-            reason = _not_here(gate, place)
+            reason = _not_here(gate, place, delegates=delegates)
             if reason is None:
                 gates.append(gate)
             else:
@@ -33,8 +36,10 @@ def applicable(workflow: Workflow, place: Place) -> tuple[Workflow, tuple[str, .
     return msgspec.structs.replace(workflow, phases=phases), tuple(reasons)
 
 
-def _not_here(gate: Gate, place: Place) -> str | None:
+def _not_here(gate: Gate, place: Place, *, delegates: bool) -> str | None:
     match gate:
+        case Delegation() | Elicitation() if delegates:
+            return None
         case Constitution() if not os.path.exists(os.path.join(place.base, gate.file)):
             return f"no constitution gate: there is no {gate.file}"
         case Delegation() | Elicitation() if not os.path.exists(os.path.join(place.root, ".workflow", INSTALLED)):

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from detent.config.place import Place
+from detent.config.place import Place, is_worktree
 from detent.config.settings import CheckpointSettings
 from detent.core.checkpoint import Tree
 from detent.core.events import CheckpointTaken, Commit, RolledBack
@@ -38,7 +38,7 @@ class Checkpoints:
         self.root = os.path.join(place.state, DIRECTORY)
         self.base = place.base
         self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
-        self.captures = Captures(self.root, self.objects, _scope(place, settings))
+        self.captures = Captures(self.root, self.objects, _scope(place, settings), cache=_cache_name(place))
         #: Told how far a capture is, in files of how many.
         self.progress: Progress | None = None
 
@@ -206,11 +206,16 @@ def standing(before: Session | None, commit: Commit) -> Iterator[tuple[Position,
             yield positions[event.id], session
 
 
+def _cache_name(place: Place) -> str:
+    """Each tree of the project has a cache of how its files looked."""
+    return ".stat-cache" + (f"-{os.path.basename(place.base)}" if is_worktree(place) else "")
+
+
 def _scope(place: Place, settings: CheckpointSettings) -> Scope:
     return Scope(
         base=place.base,
         exclude=settings.exclude,
-        own=frozenset(CLIENT_FILES) if place.base == place.root else frozenset(),
+        own=frozenset(CLIENT_FILES) if place.project is None else frozenset(),
         declared_only=settings.capture == "declared",
         max_bytes=settings.max_file_mb * 1024 * 1024,
     )

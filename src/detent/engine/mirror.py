@@ -6,7 +6,7 @@ made the directory for them. What cannot be written is said and stops nothing: i
 
 import os
 
-from detent.config.place import Place
+from detent.config.place import Place, is_worktree
 from detent.core.session import Session
 from detent.engine.applicable import INSTALLED
 from detent.errors import DetentError
@@ -30,7 +30,12 @@ def mirror(place: Place, session: Session) -> list[str]:
 
 
 def _is_wanted(place: Place) -> bool:
-    """In a monorepo only a package that has the directory: the client is installed once, for all of them."""
+    """In a monorepo only a package that has the directory: the client is installed once, for all of them.
+
+    Never in a worktree, from where it would be merged.
+    """
+    if is_worktree(place):
+        return False
     if os.path.isdir(os.path.join(place.base, _DIRECTORY)):
         return True
     if place.project is not None:

@@ -142,9 +142,9 @@ class Project:
         """The session that the marker names."""
         return self._keeper.active()
 
-    def _applicable(self, workflow: Workflow) -> Workflow:
+    def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that can be judged here; `left_out` says which those are not."""
-        kept, left_out = applicable(workflow, self.place)
+        kept, left_out = applicable(workflow, self.place, delegates=delegates)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -169,10 +169,14 @@ class Project:
         size: str | None = None,
         branch: str | None = None,
         discovery: Discovery | None = None,
+        delegates: bool = False,
     ) -> SessionHandle:
-        """Open a session with its first phase in progress, and make it the active one."""
+        """Open a session with its first phase in progress, and make it the active one.
+
+        `delegates`: its phases will be delegated by whoever starts it, so gates that ask for that apply.
+        """
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
-        chosen = self._applicable(chosen)
+        chosen = self._applicable(chosen, delegates=delegates)
         check_task(task)
         protected = self._protected(chosen, size)
         now = self.clock()

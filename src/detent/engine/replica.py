@@ -72,8 +72,9 @@ class Replica:
         self._torn = 0
         self._snapshot_version = self._snapshot_offset = self._snapshot_bytes = 0
         self._taken: deque[Taking] = deque()
-        #: All commits with checkpoints behind this version are in `_taken`.
+        #: All commits with checkpoints behind this version are in `_taken`. Only who commits also writes documents.
         self._remembers_from = self._last_taken = 0
+        self._remembers = False
 
     def known(self) -> Session:
         """The session as it was last seen; for what is checked again under the lock."""
@@ -103,7 +104,7 @@ class Replica:
         """The commits behind `version` that took checkpoints; None if they went by too long ago."""
         with self._mutex:
             self._catch_up()
-            if version < self._remembers_from:
+            if version < (self._remembers_from if self._remembers else self._last_taken):
                 return None
             return [taking for taking in self._taken if taking.commit.version > version]
 
@@ -123,6 +124,8 @@ class Replica:
         """Decide under the session's lock and make what was decided durable; a refusal changes nothing."""
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
             before = self._catch_up()
+            if not self._remembers:
+                self._remembers, self._remembers_from = True, self._last_taken
             events = decide(before)
             if self._torn:
                 events = (TailDropped(bytes=self._torn), *events)
@@ -136,11 +139,13 @@ class Replica:
 
     def _remember(self, before: Session | None, commit: Commit) -> None:
         if any(isinstance(event, CheckpointTaken) for event in commit.events):
+            self._last_taken = commit.version
+            if not self._remembers:
+                return
             most = min(_REMEMBERED, _REMEMBERED_PHASES // (len(before.phases) if before else 1))
             while len(self._taken) > max(0, most):
                 self._remembers_from = self._taken.popleft().commit.version
             self._taken.append(Taking(before, commit))
-            self._last_taken = commit.version
 
     def save_snapshot(self) -> None:
         """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""

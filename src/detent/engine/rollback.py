@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from detent.config.place import is_worktree
 from detent.core.checkpoint import Tree, checkpoint_id
 from detent.core.commands import Rollback
 from detent.core.decide import decide
@@ -89,6 +90,8 @@ class Rollbacks:
         expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
         """`expected` is the plan that somebody agreed to; `Conflict` if it is not what would happen any more."""
+        if is_worktree(self._project.place):
+            raise Refused("a rollback is made in the project's own tree", way_out=f"cd {self._project.place.root}")
         with self._project.store.lock(PROJECT):
             self._check_free()
             plan, captured, past = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
@@ -111,6 +114,9 @@ class Rollbacks:
 
     def recover(self) -> str | None:
         """Finish a rollback that was interrupted, or undo it. What was done, in words; the caller holds PROJECT."""
+        if is_worktree(self._project.place):
+            # It is about the project's own tree, and the next command there finishes it.
+            return None
         intent = self._pending()
         if intent is None:
             self._restore.clear()

@@ -24,7 +24,6 @@ LARGE_BYTES = 1024 * 1024
 _WORTH_COMPARING = 16 * 1024
 #: Of a first look at so many files somebody should be told how far it is.
 _TELL_EVERY = 500
-_CACHE = ".stat-cache"
 #: Counts the collections of garbage.
 _EPOCH = ".epoch"
 
@@ -55,8 +54,8 @@ class Captured(NamedTuple):
 class Captures:
     """Captures of one tree into one store, with what was seen the last time."""
 
-    def __init__(self, root: str, objects: Objects, scope: Scope) -> None:
-        self._root = root
+    def __init__(self, root: str, objects: Objects, scope: Scope, *, cache: str = ".stat-cache") -> None:
+        self._root, self._cache_name = root, cache
         self._objects = objects
         self._scope = scope
         self._cache: StatCache | None = None
@@ -230,7 +229,7 @@ class Captures:
     def _known(self) -> StatCache:
         epoch = self.epoch()
         if self._cache is None or self._cache.epoch != epoch:
-            self._cache = load(os.path.join(self._root, _CACHE), epoch)
+            self._cache = load(os.path.join(self._root, self._cache_name), epoch)
             if self._cache is EMPTY:
                 self._cache = StatCache({}, epoch=epoch)
         return self._cache
@@ -249,7 +248,7 @@ class Captures:
             self._unsaved = False
             # Only a cache: what is stored is stored.
             with suppress(OSError):
-                save(os.path.join(self._root, _CACHE), self._cache)
+                save(os.path.join(self._root, self._cache_name), self._cache)
 
 
 def _read(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:

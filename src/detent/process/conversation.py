@@ -5,7 +5,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, NamedTuple, cast
 
@@ -38,7 +38,7 @@ def converse(
     given: bytes = b"",
     timeout_s: float,
     stopping: Callable[[], bool],
-) -> Iterator[bytes | Exited | None]:
+) -> Generator[bytes | Exited | None, None, None]:
     """The lines that the process puts out, and as the last item how it ended; None for every moment of silence.
 
     `stopping` is asked several times a second whether it is to be ended.

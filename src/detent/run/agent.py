@@ -24,7 +24,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
     #: The directory it works in.
     cwd: str
-    #: A directory of its own for files that come with the turn; removed afterwards.
+    #: A directory of its own for files that come with the turn: to be made if it is needed, removed afterwards.
     scratch: str
     #: What its environment has besides that of the runner.
     env: dict[str, str]

@@ -56,6 +56,12 @@ def is_personal(gates: Sequence[Gate], judged: Judgement) -> bool:
     return judged.kind in PERSONAL or (isinstance(declared, Constitution) and not declared.checks)
 
 
+def is_only_stale(judged: Sequence[Judgement]) -> bool:
+    """Whether nothing but time stands between the verdicts and an end: what passed has to be run again."""
+    closed = [one.verdict for one in judged if one.verdict is not Verdict.PASS]
+    return Verdict.STALE in closed and set(closed) <= {Verdict.STALE, Verdict.PENDING}
+
+
 def is_merge(gate: Gate) -> bool:
     """Whether the gate brings the work of a tree of its own back: it does so when nothing else is closed."""
     return isinstance(gate, Command) and gate.command.startswith("detent merge")

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -51,15 +51,31 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     wait: bool = False
 
 
+class Target(NamedTuple):
+    """An attempt of a phase, or a task under a claim."""
+
+    token: Token
+    task: str | None = None
+    claim: int = 0
+
+    def is_live(self, session: Session) -> bool:
+        """Whether it still goes on, as far as anybody knows."""
+        if session.status is not SessionStatus.ACTIVE:
+            return False
+        if self.task is not None:
+            held = session.claims.get(self.task)
+            return held is not None and held.fence == self.claim
+        phase = self.token.phase
+        return session.phases[phase].status is Status.IN_PROGRESS and session.token(phase) == self.token
+
+
 class Work:
     """Somebody works on a phase, or on a task of one. May be told to stop, from any thread, with a reason."""
 
     def __init__(self, desk: "Desk", phase: str) -> None:
         self.desk, self.phase = desk, phase
         #: What is worked on, once that is known.
-        self.token: Token | None = None
-        self.task: str | None = None
-        self.claim = 0
+        self.target: Target | None = None
         self.why_stopped = ""
         self._stop = threading.Event()
 
@@ -67,15 +83,9 @@ class Work:
         self.why_stopped = self.why_stopped or why
         self._stop.set()
 
-    def is_over(self, session: Session) -> bool:
-        """Whether somebody else ended what is worked on."""
-        if session.status is not SessionStatus.ACTIVE:
-            return True
-        if self.task is not None:
-            held = session.claims.get(self.task)
-            return held is None or held.fence != self.claim
-        live = session.phases[self.phase].status is Status.IN_PROGRESS
-        return self.token is not None and (not live or session.token(self.phase) != self.token)
+    @property
+    def task(self) -> str | None:
+        return self.target.task if self.target is not None else None
 
     def is_stopping(self) -> bool:
         return self._stop.is_set()
@@ -119,12 +129,13 @@ class Desk:
 
     @contextmanager
     def scratch(self, agent_id: str) -> Iterator[str]:
+        """A place for the files of a turn. It is made by whoever needs it, and gone afterwards."""
         path = os.path.join(self._directory, SCRATCH, agent_id.replace("/", "-"))
-        os.makedirs(path, exist_ok=True)
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 class Delegated(msgspec.Struct, frozen=True, kw_only=True):

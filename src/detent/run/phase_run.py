@@ -2,27 +2,29 @@
 
 import os
 from collections.abc import Iterable
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from detent.core.agent_event import Failed, Failure
 from detent.core.budget import budget_escalation
 from detent.core.commands import Fail, Finish
+from detent.core.events import PhaseRedone
 from detent.core.evidence import Judgement, Result, Verdict
-from detent.core.gate import Artifacts, Command, Constitution, Gate, Tests, gate_name
+from detent.core.gate import Artifacts, Consensus
 from detent.core.judge import artifact_paths
 from detent.core.limits import MAX_ERROR, cut
 from detent.core.phase_state import PhaseState, Report, Tokens
-from detent.core.run_event import GateJudged, GateStarted, Need, PersonNeeded, PhaseEnded, TurnStarted
+from detent.core.run_event import Need, PersonNeeded, PhaseEnded, TurnStarted
 from detent.core.session import Session
 from detent.core.status import Status
 from detent.core.token import Token
 from detent.errors import GateClosed, Refused
 from detent.run.agent import Turn
-from detent.run.course import Next, after_gates, is_merge, task_phase
-from detent.run.desk import AGENT_MARK, GATE_MARK, Delegated, Work, delegate
+from detent.run.course import Next, after_gates, is_only_stale, task_phase
+from detent.run.desk import AGENT_MARK, Delegated, Target, Work, delegate
+from detent.run.ended import Came, Ended
+from detent.run.phase_gates import PhaseGates
 from detent.views.prompt import phase_prompt
 
 if TYPE_CHECKING:
@@ -30,26 +32,8 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
 
 
-class Came(StrEnum):
-    """How the work on an attempt ended."""
-
-    FINISHED = "finished"
-    FAILED = "failed"
-    #: Only a person can open what is closed.
-    HELD = "held"
-    #: A person has been asked to decide.
-    ESCALATED = "escalated"
-    #: The phase is begun, and the rest is its tasks'.
-    BEGUN = "begun"
-    STOPPED = "stopped"
-    #: Somebody else ended the attempt.
-    ELSEWHERE = "elsewhere"
-
-
-class Ended(NamedTuple):
-    came: Came
-    failure: Failure | None = None
-    reason: str = ""
+#: So often are gates run again because files changed meanwhile that they are about.
+STALE_RUNS = 8
 
 
 class PhaseRun:
@@ -60,38 +44,70 @@ class PhaseRun:
 
     def run(self) -> Ended:
         """Go on until the attempt has ended, or nothing but a person can end it."""
+        try:
+            return self._run()
+        except Refused:
+            # Of what was looked at a moment ago: somebody may have ended the attempt in between.
+            target = self._work.target
+            if target is None or target.is_live(self._handle.state):
+                raise
+            return Ended(Came.ELSEWHERE)
+
+    def _run(self) -> Ended:
         session = self._handle.state
         state, declared = session.phases[self._phase], session.workflow.by_key[self._phase]
         name, self._agent = self._desk.agents.for_phase(self._phase, declared.agent)
         self._name, self._role, self._gates = name, declared.agent, declared.gates if session.gates_apply else ()
+        self._at_gates = PhaseGates(self._handle, self._work, self._gates)
         if state.status is Status.COMPLETED or state.status is Status.SKIPPED:
             return Ended(Came.ELSEWHERE)
         failed = ""
         if state.status is Status.IN_PROGRESS:
-            self._token = self._work.token = session.token(self._phase)
+            failed = self._why_again(state)
+            self._aim(session.token(self._phase))
             agent_id = None
         else:
             failed = what_failed(state)
             agent_id = self._begin(session, state)
-            if agent_id is None:
+            if self._has_tasks(session):
                 return Ended(Came.BEGUN)
-        if state.status is Status.IN_PROGRESS and (state.report is not None or self._tasks_are_done(session)):
-            # An agent has done its part already, in a run that did not get to the end.
-            return self._judged(failed)
+        has_report = state.status is Status.IN_PROGRESS and (state.report is not None or self._tasks_are_done(session))
+        if has_report or self._is_only_voted_on():
+            # An agent has done its part already, in a run that did not get to the end; or there is none to be done.
+            return self._judged() or self._turns(None, failed)
         return self._turns(agent_id, failed)
+
+    def _aim(self, token: Token) -> None:
+        self._token = token
+        self._work.target = Target(token)
+
+    def _is_only_voted_on(self) -> bool:
+        """Whether the phase is nothing but a vote: nobody's work, and gates at which approvers agree."""
+        return not self._role and bool(self._gates) and all(isinstance(gate, Consensus) for gate in self._gates)
+
+    def _why_again(self, state: PhaseState) -> str:
+        """Why a person began the attempt again, which is what its agent has to know."""
+        if state.attempt < 2 or state.report is not None:
+            return ""
+        again = (event for commit in self._handle.log() for event in commit.events if isinstance(event, PhaseRedone))
+        reasons = [event.reason for event in again if event.phase == self._phase and event.attempt == state.attempt]
+        return reasons[-1] if reasons else ""
 
     def _begin(self, session: Session, state: PhaseState) -> str | None:
         """The id of the agent that the attempt begins with; none where its tasks are what is to be done."""
-        by_tasks = self._phase == task_phase(session) and not session.tasks.is_completed
-        agent_id = None if by_tasks else self._desk.next_agent_id(self._name)
+        works = not (self._has_tasks(session) or self._is_only_voted_on())
+        agent_id = self._desk.next_agent_id(self._name) if works else None
         if state.status is Status.FAILED:
             begun = self._handle.redo(
                 self._phase, agent=self._role or self._name, reason=state.error or "", launch=agent_id
             )
         else:
             begun = self._handle.begin(self._phase, agent=self._role or self._name, launch=agent_id)
-        self._token = self._work.token = begun.token
+        self._aim(begun.token)
         return agent_id
+
+    def _has_tasks(self, session: Session) -> bool:
+        return self._phase == task_phase(session) and not session.tasks.is_completed
 
     def _tasks_are_done(self, session: Session) -> bool:
         return self._phase == task_phase(session) and session.tasks.is_completed
@@ -99,29 +115,27 @@ class PhaseRun:
     # Turns
 
     def _turns(self, agent_id: str | None, failed: str) -> Ended:
-        repeats, before = 0, None
         while True:
-            ended = self._turn(agent_id, failed)
+            ended = self._turn(agent_id, failed) or self._judged()
             if ended is not None:
                 return ended
             agent_id, failed = None, ""
-            judged, stopped = self._run_gates()
+
+    def _judged(self) -> Ended | None:
+        """How the attempt ends after its gates; None if another turn follows."""
+        for again in range(STALE_RUNS):
+            judged, stopped = self._at_gates.run()
             if stopped is not None:
                 return stopped
-            closed = tuple(one for one in judged if one.verdict is not Verdict.PASS)
-            repeats, before = (repeats + 1 if closed == before else 1), closed
-            came = self._next(judged, repeats)
-            if came is not None:
-                return came
-
-    def _judged(self, failed: str) -> Ended:
-        """The same for an attempt whose agent has already reported."""
-        judged, stopped = self._run_gates()
-        came = stopped or self._next(judged, 1)
-        return came if came is not None else self._turns(None, failed)
+            if not is_only_stale(judged):
+                break
+            # Those who work beside it change files too: the same evidence is gathered again, and no agent is to blame.
+            self._work.wait(min(0.05 * 2**again, 2.0))
+        closed = tuple(one for one in judged if one.verdict is not Verdict.PASS)
+        self._repeats, self._closed = (self._repeats + 1 if closed == self._closed else 1), closed
+        return self._next(judged, self._repeats)
 
     def _next(self, judged: tuple[Judgement, ...], repeats: int) -> Ended | None:
-        """How the attempt ends after these verdicts; None if another turn follows."""
         session = self._handle.state
         if not self._is_live(session):
             return Ended(Came.ELSEWHERE)
@@ -163,13 +177,12 @@ class PhaseRun:
         return None
 
     def _make_turn(self, session: Session, agent_id: str, scratch: str, number: int, failed: str) -> Turn:
-        judged = self._handle.judgements(self._phase)[self._phase]
         minutes = session.workflow.by_key[self._phase].timeout_minutes
         settings = self._desk.agents.settings_of(self._name)
         prompt = phase_prompt(
             session,
             self._handle.handover(self._phase),
-            judged,
+            self._at_gates.judge(),
             turn=number,
             failed=failed,
             tests=self._desk.options.tests,
@@ -222,64 +235,6 @@ class PhaseRun:
         raised = budget_escalation(session, self._phase, self._desk.clock(), more)
         return raised[0].detail if raised else None
 
-    # Gates
-
-    def _run_gates(self) -> tuple[tuple[Judgement, ...], Ended | None]:
-        """Run what can be run and is not open; the merge comes last, when nothing else is closed."""
-        for gate in self._gates:
-            command = self._command_of(gate)
-            if command is None or not self._is_due(gate):
-                continue
-            if (stopped := self._run_gate(gate, command)) is not None:
-                return (), stopped
-        judged = self._judge()
-        for one in judged:
-            if one.verdict is not Verdict.PASS and one.kind not in ("tests", "command"):
-                self._tell_verdict(one)
-        return judged, None
-
-    def _run_gate(self, gate: Gate, command: str) -> Ended | None:
-        name = gate_name(gate)
-        self._desk.tell(GateStarted(at=self._desk.clock(), phase=self._phase, gate=name, command=command))
-        given = command if isinstance(gate, Tests) else None
-        receipt = self._handle.check_gate(
-            name, phase=self._phase, command=given, env={**self._desk.marks(), GATE_MARK: "1"}
-        )
-        if self._work.is_stopping():
-            # What was cut short says nothing about the work; the attempt goes on with its gates in the next run.
-            return Ended(Came.STOPPED)
-        if not self._is_live(self._handle.state):
-            return Ended(Came.ELSEWHERE)
-        self._handle.record_gate(name, phase=self._phase, receipt=receipt)
-        for one in self._judge():
-            if one.gate == name:
-                self._tell_verdict(one)
-        return None
-
-    def _command_of(self, gate: Gate) -> str | None:
-        """What is run for the gate, for showing it; None if nothing can be."""
-        match gate:
-            case Tests():
-                return gate.command or self._desk.options.tests
-            case Command():
-                return gate.command
-            case Constitution():
-                return "its articles" if gate.checks else None
-            case _:
-                return None
-
-    def _is_due(self, gate: Gate) -> bool:
-        name = gate_name(gate)
-        closed = {one.gate for one in self._judge() if one.verdict is not Verdict.PASS}
-        return name in closed and (not is_merge(gate) or closed == {name})
-
-    def _judge(self) -> tuple[Judgement, ...]:
-        return self._handle.judgements(self._phase)[self._phase]
-
-    def _tell_verdict(self, one: Judgement) -> None:
-        now = self._desk.clock()
-        self._desk.tell(GateJudged(at=now, phase=self._phase, gate=one.gate, verdict=one.verdict, reason=one.reason))
-
     # The end of the attempt
 
     def _finish(self, report: Report | None = None, agent_id: str | None = None) -> Ended:
@@ -303,11 +258,7 @@ class PhaseRun:
             outcome = self._handle.carry_out(command)
         except GateClosed:
             # Something changed between the verdict and the end: the verdicts are asked for again.
-            return self._judged("")
-        except Refused:
-            if self._is_live(self._handle.state):
-                raise
-            return Ended(Came.ELSEWHERE)
+            return self._judged() or self._turns(None, "")
         self._tell_ended(outcome.session, "completed", summary, outcome.warnings)
         return Ended(Came.FINISHED)
 
@@ -336,7 +287,8 @@ class PhaseRun:
         )
 
     _outside: tuple[str, ...] = ()
-    _token: Token
+    _closed: tuple[Judgement, ...] | None = None
+    _repeats = 0
 
     def _inside(self, report: Report) -> tuple[Report, tuple[str, ...]]:
         """The report with those of its artifacts that are in the project, and the others."""
@@ -360,8 +312,7 @@ class PhaseRun:
         return f"all {session.tasks.leaf_count} tasks are done" if self._tasks_are_done(session) else ""
 
     def _is_live(self, session: Session) -> bool:
-        state = session.phases[self._phase]
-        return state.status is Status.IN_PROGRESS and session.token(self._phase) == self._token
+        return Target(self._token).is_live(session)
 
 
 def is_turn(agent_id: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from detent.core.budget import budget_escalation
 from detent.core.commands import Fail
 from detent.core.run_event import End, RunEnded, RunEvent, RunStarted
 from detent.core.session import Session, SessionStatus
@@ -14,9 +15,10 @@ from detent.errors import DetentError
 from detent.process.marked import end_marked, kill_marked
 from detent.run.course import due, may_try_again
 from detent.run.desk import GATE_MARK, RUN_MARK, SESSION_MARK, STATE_MARK, Agents, Desk, RunOptions, Work
+from detent.run.ended import Came, Ended
 from detent.run.lease import Lease
 from detent.run.needs import Person, carry_out, is_held, needs
-from detent.run.phase_run import Came, Ended, PhaseRun, is_turn
+from detent.run.phase_run import PhaseRun, is_turn
 from detent.run.rooms import Rooms
 from detent.run.task_run import TaskRun
 
@@ -92,32 +94,51 @@ class Runner:
     # The loop
 
     def _go_on(self) -> tuple[End, str]:
+        seen, has_hands, open_needs = None, True, False
         while True:
-            session = self._handle.state
             if not self._lease.keep():
                 self._stop_all("another runner took the session over")
                 return End.LOST, "another runner took the session over"
+            session = self._handle.state
+            if session is not seen or has_hands:
+                # Otherwise nothing has happened but that somebody said something.
+                seen = session
+                end = self._next(session)
+                if end is not None:
+                    return end
+                open_needs = self._tell_needs(session)
+                if not self._works and not (self._options.wait and open_needs):
+                    if open_needs or not self._is_settled(session):
+                        return End.WAITING, self._what_holds()
+                    # Everything is done; only nobody has said so, as after undoing a rollback.
+                    self._handle.complete()
             if self._pausing:
                 self._stop_all(self._pausing)
-            elif session.status is SessionStatus.ACTIVE:
-                self._submit(session)
-            self._stop_what_ended(session)
-            if not self._works:
-                if self._pausing:
-                    return End.PAUSED, self._pausing
-                if session.status is SessionStatus.COMPLETED:
-                    return End.COMPLETED, ""
-                if session.status is SessionStatus.CANCELLED:
-                    return End.CANCELLED, session.cancel_reason or ""
-            open_needs = self._tell_needs(session)
-            if not self._works and not (self._options.wait and open_needs):
-                return End.WAITING, self._what_holds()
+            self._stop_what_ended()
             self._idle()
-            self._listen(self._answered(open_needs))
+            has_hands = self._answered(open_needs) or self._listen()
 
-    def _listen(self, moved: bool) -> None:  # noqa: FBT001 - whether the answer of a person moved the session
+    def _next(self, session: Session) -> tuple[End, str] | None:
+        """Put whoever is free to work; how the run ends, if it does."""
+        if not self._pausing and session.status is SessionStatus.ACTIVE:
+            self._submit(session)
+        if self._works:
+            return None
+        if self._pausing:
+            return End.PAUSED, self._pausing
+        match session.status:
+            case SessionStatus.COMPLETED:
+                return End.COMPLETED, ""
+            case SessionStatus.CANCELLED:
+                return End.CANCELLED, session.cancel_reason or ""
+            case SessionStatus.ACTIVE:
+                return None
+
+    def _listen(self) -> bool:
+        """Pass on what was told; whether somebody has become free."""
+        before = len(self._works)
         try:
-            message = self._inbox.get(timeout=0.0 if moved else TICK_S)
+            message = self._inbox.get(timeout=TICK_S)
             while True:
                 if isinstance(message, tuple):
                     self._ended(*message)
@@ -125,9 +146,11 @@ class Runner:
                     self._tell(message)
                 message = self._inbox.get_nowait()
         except queue.Empty:
-            return
+            return len(self._works) < before or bool(self._pausing)
 
     def _submit(self, session: Session) -> None:
+        if len(self._works) >= self._options.parallel:
+            return
         self._held = {key: at for key, at in self._held.items() if not self._is_released(session, key, at)}
         busy: dict[str, int] = {}
         for work in self._works:
@@ -193,11 +216,16 @@ class Runner:
             # A check that runs for a gate knows nothing of stopping.
             end_marked(f"{RUN_MARK}={self._lease.run}", f"{GATE_MARK}=1")
 
-    def _stop_what_ended(self, session: Session) -> None:
-        """Nobody goes on with an attempt that somebody else has ended."""
-        for work in self._works:
-            if work.is_over(session):
+    def _stop_what_ended(self) -> None:
+        """Nobody goes on with what somebody else has ended, or what has used more than it may."""
+        # What is worked on is looked at first: the session that is read after it knows of its beginning.
+        known = [(work, work.target) for work in self._works if work.target is not None]
+        session, now = self._handle.state, self._project.clock()
+        for work, target in known:
+            if not target.is_live(session):
                 work.stop("somebody else ended the attempt")
+            elif raised := budget_escalation(session, work.phase, now):
+                work.stop(raised[0].detail)
 
     # People
 
@@ -227,6 +255,10 @@ class Runner:
             return False
         self._tries.pop(need.phase, None)
         return True
+
+    def _is_settled(self, session: Session) -> bool:
+        open_tasks = len(session.tasks) > 0 and not session.tasks.is_completed
+        return not open_tasks and all(state.status.is_settled for state in session.phases.values())
 
     def _what_holds(self) -> str:
         found = self._handle.why()

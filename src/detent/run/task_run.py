@@ -14,8 +14,8 @@ from detent.engine.flow_file import Ended as FlowEnded
 from detent.engine.tasks import Claimed
 from detent.errors import NotFound, Refused
 from detent.run.agent import Turn
-from detent.run.desk import AGENT_MARK, Work, delegate
-from detent.run.phase_run import Came, Ended
+from detent.run.desk import AGENT_MARK, Target, Work, delegate
+from detent.run.ended import Came, Ended
 from detent.views.prompt import task_prompt
 
 if TYPE_CHECKING:
@@ -42,7 +42,17 @@ class TaskRun:
         except (NotFound, Refused):
             # Somebody was quicker, or the session went on without us.
             return Ended(Came.ELSEWHERE)
-        self._work.task, self._work.claim = claimed.task, claimed.fence
+        target = Target(claimed.session.token(self._work.phase), claimed.task, claimed.fence)
+        self._work.target = target
+        try:
+            return self._do(claimed)
+        except Refused:
+            # Of what was looked at a moment ago: somebody may have taken the task, or ended the session.
+            if target.is_live(self._handle.state):
+                raise
+            return Ended(Came.ELSEWHERE)
+
+    def _do(self, claimed: Claimed) -> Ended:
         try:
             flow = self._run_steps(claimed)
         except _Stopped:

@@ -12,6 +12,7 @@ from detent.core.phase_state import Tokens
 from detent.core.run_event import Need, PersonNeeded
 from detent.core.run_picture import Picture
 from detent.core.session import Session
+from detent.core.status import Status
 from detent.core.task.row import TaskStatus
 from detent.views.elapsed import elapsed
 from detent.views.live_phase import Seen, phase_lines, ticking
@@ -58,7 +59,7 @@ def _is_open(session: Session, one: PersonNeeded) -> bool:
         case Need.WORK if one.about in session.tasks:
             return session.tasks[one.about].status is TaskStatus.BLOCKED
         case Need.WORK | Need.APPROVAL:
-            return True
+            return one.phase in session.with_status(Status.IN_PROGRESS)
 
 
 def _head(seen: Seen) -> Iterator[Line]:
@@ -66,7 +67,7 @@ def _head(seen: Seen) -> Iterator[Line]:
     name = paper.cut(session.id, paper.width)
     about = paper.draw(" · ") + seen.joined(session.workflow.name, _standing(seen))
     yield Line(text=paper.paint(name, "bold") + paper.cut(about, paper.width - columns_of(name)))
-    yield Line(text=paper.cut(session.task, paper.width), weight=Weight.DETAIL)
+    yield Line(text=paper.cut(session.task, paper.width), weight=Weight.SPOKEN, rank=1)
     yield Line(text=_bar(seen), weight=Weight.LIVE)
     for taken in seen.picture.taken_over:
         yield Line(text=paper.paint(paper.cut(taken, paper.width), "dim"), weight=Weight.EARLIER)

@@ -59,7 +59,7 @@ def ticking(since: datetime, now: datetime) -> str:
 
 def _row(seen: Seen, track: Rail, at: int, *, lanes: int, keys: int, says_needs: bool) -> Line:
     paper, key = seen.paper, track.phase
-    status = Status.IN_PROGRESS if seen.picture.of_phase(key) else seen.session.phases[key].status
+    status = _status(seen, key)
     rail = f"  {paper.draw(track.left)}{paper.glyph(status)}{paper.draw(track.right)}"
     margin = " " * (lanes - len(track.left) - len(track.right))
     head = f"{margin}{paper.pad(key, keys)}  {_spent(seen, key, status):>{_TIME}}  "
@@ -70,6 +70,12 @@ def _row(seen: Seen, track: Rail, at: int, *, lanes: int, keys: int, says_needs:
     weight, rank = _weight(seen, key, status, at)
     text = rail + head + (paper.paint(said, "dim") if faint else said)
     return Line(text=text.rstrip(), weight=weight, rank=rank, is_phase=True)
+
+
+def _status(seen: Seen, key: str) -> Status:
+    """As the journal has it, but for a phase of which more was told than was read."""
+    status = seen.session.phases[key].status
+    return Status.IN_PROGRESS if status is Status.PENDING and seen.picture.of_phase(key) else status
 
 
 def _weight(seen: Seen, key: str, status: Status, at: int) -> tuple[Weight, int]:
@@ -129,6 +135,8 @@ def _name(work: Work) -> str:
 
 
 def _details(seen: Seen, key: str) -> Iterator[Line]:
+    if _status(seen, key) is not Status.IN_PROGRESS:
+        return
     works = seen.picture.of_phase(key)
     for work in works:
         whose = f"{work.task}  " if work.task else f"{_name(work)}  " if len(works) > 1 else ""
@@ -151,10 +159,12 @@ def _doing(seen: Seen, work: Work) -> str:
             return f"again in {elapsed(seen.now, work.until)}, {work.note}"
         case Doing.STEPS:
             return f"step {work.note}{quiet}"
+        case Doing.TURN_OVER if any(need.phase == work.phase for need in seen.picture.needs):
+            return "waits for a person"
         case Doing.TURN_OVER:
             return work.note or "the turn is over"
         case Doing.WORKING if work.tool is None:
-            return f"{'speaks' if work.said else 'starts'}{quiet}"
+            return f"at work{quiet if work.said else f'  ({elapsed(work.since, seen.now)})'}"
         case Doing.WORKING:
             assert work.tool is not None
             failed = "" if work.tool.succeeded else ", which failed"

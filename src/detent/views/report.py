@@ -45,9 +45,9 @@ def report_text(session: Session, commits: Iterable[Commit]) -> str:
     ]
     lines = [GENERATED, f"# {escaped(session.task)}"]
     for title, part in parts:
-        body = list(part)
+        body = "\n".join(part).rstrip()
         if body:
-            lines += ["", *([f"## {title}", ""] if title else []), *body]
+            lines += ["", *([f"## {title}", ""] if title else []), body]
     return "\n".join(lines) + "\n"
 
 
@@ -96,14 +96,14 @@ def _phases(session: Session, tried: Sequence[Tried], until: datetime) -> Iterat
         said = state.summary or state.error or state.skip_reason or ""
         rows.append(
             (
-                key,
+                escaped(key),
                 str(state.status).replace("_", " "),
                 str(len(own) or ""),
                 f"{sum(one.minutes(until) for one in own):.1f}" if own else "",
-                ", ".join(agents),
+                escaped(", ".join(agents)),
                 f"{count_text(tokens.input)} / {count_text(tokens.output)}" if tokens.input or tokens.output else "",
                 cost_text(tokens.cost) if tokens.cost else "",
-                said if len(said) <= _MOST_SUMMARY else said[:_MOST_SUMMARY].rstrip() + " …",
+                escaped(said if len(said) <= _MOST_SUMMARY else said[:_MOST_SUMMARY].rstrip() + " …"),
             )
         )
     return table(("Phase", "Status", "Attempts", "Minutes", "Agent", "Tokens in / out", "Cost", "Summary"), rows)

@@ -33,8 +33,8 @@ _TAIL_LINES, _TAIL_COLUMNS = 8, 160
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Without its empty columns; nothing if there are no rows."""
-    found = [[escaped(cell) for cell in row] for row in rows]
+    """Cells are Markdown. Without its empty columns; nothing if there are no rows."""
+    found = list(rows)
     kept = [at for at in range(len(head)) if any(row[at] for row in found)]
     if not kept:
         return
@@ -50,7 +50,7 @@ def gate_lines(session: Session) -> Iterator[str]:
     yield from table(
         ("Phase", "Gate", "Verdict", "What proved it"),
         (
-            (key, gate_name(gate), *_proved(session, key, gate))
+            tuple(map(escaped, (key, gate_name(gate), *_proved(session, key, gate))))
             for key in session.workflow.order
             for gate in session.workflow.by_key[key].gates
         ),
@@ -197,7 +197,7 @@ def task_lines(session: Session) -> Iterator[str]:
     yield from table(
         ("Task", "Title", "Status", "Attempts", "Agent", "Reason"),
         (
-            (row.id, row.title, str(row.status), str(row.attempts or ""), row.agent, row.reason or "")
+            tuple(map(escaped, (row.id, row.title, row.status, str(row.attempts or ""), row.agent, row.reason or "")))
             for row in rows[:_MOST_TASKS]
         ),
     )
@@ -217,7 +217,7 @@ def checkpoint_lines(session: Session, commits: Sequence[Commit]) -> Iterator[st
         yield f"The last {_MOST_CHECKPOINTS} of {len(taken)} checkpoints."
         yield ""
     rows = (
-        (event.name, _clock(at), str(event.taken), str(event.tree.files), f"detent rollback {event.name}")
+        (f"`{event.name}`", _clock(at), str(event.taken), str(event.tree.files), f"`detent rollback {event.name}`")
         for at, event in taken[-_MOST_CHECKPOINTS:]
     )
     yield from table(("Checkpoint", "When", "Outcome", "Files", "Command"), rows)

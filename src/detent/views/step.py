@@ -15,11 +15,18 @@ def next_commands(session: Session, *, active: bool = True) -> list[str]:
         return [START]
     named = "" if active else f" --session {session.id}"
     commands = [
+        *(["detent run"] if _is_run(session) else []),
         *(f"detent redo {key}" for key in session.with_status(Status.FAILED)),
         *(f'detent finish {key} -m "SUMMARY"' for key in session.with_status(Status.IN_PROGRESS)),
         *(f"detent begin {key}" for key in session.ready),
     ]
     return [command + named for command in commands or ["detent complete"]]
+
+
+def _is_run(session: Session) -> bool:
+    """Whether agents do the work of what is in progress, in runs."""
+    live = (session.phases[key] for key in session.with_status(Status.IN_PROGRESS, Status.FAILED))
+    return any(one.agent_id.startswith("run-") for state in live for one in state.delegations)
 
 
 def command_lines(session: Session, paper: Paper, indent: str = "  ", *, active: bool = True) -> list[str]:

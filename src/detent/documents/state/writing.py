@@ -56,9 +56,12 @@ def current_phase(session: Session) -> str | None:
     live = session.with_status(Status.IN_PROGRESS)
     if live:
         return live[0]
-    begun = [key for key in session.active_order if session.phases[key].status is not Status.PENDING]
     # Imported phases share one fence; of those the last one counts.
-    return max(reversed(begun), key=lambda key: session.phases[key].fence, default=None)
+    begun = [(session.phases[key].fence, at, key) for at, key in enumerate(session.with_status(*_BEGUN))]
+    return max(begun)[2] if begun else None
+
+
+_BEGUN = (Status.COMPLETED, Status.FAILED)
 
 
 def phase_index(session: Session) -> int:

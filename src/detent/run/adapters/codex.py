@@ -41,7 +41,6 @@ class _Item(msgspec.Struct, frozen=True):
     text: str = ""
     message: str = ""
     command: str = ""
-    exit_code: int | None = None
     status: str = ""
     changes: list[_Change] = []
     server: str = ""
@@ -115,8 +114,7 @@ class CodexReader:
             yield Said(text=item.message)
         elif item.type in _CALLS:
             self._calls.begin(item.id, _tool(item), _arguments(item))  # some kinds are told only when they are over
-            succeeded = item.status != "failed" and not item.exit_code
-            yield from self._calls.end(item.id, succeeded=succeeded)
+            yield from self._calls.end(item.id, succeeded=item.status != "failed")
 
     def _ended(self, exited: Exited) -> Finished | Failed:
         if self._is_done and exited.exit_code == 0:

@@ -36,6 +36,8 @@ def command(settings: AgentSettings) -> Driven:
 
     def launch(turn: Turn) -> Launch:
         env = {}
+        if "file" in (settings.prompt, settings.result):
+            os.makedirs(turn.scratch, exist_ok=True)
         if settings.prompt == "file":
             env["DETENT_PROMPT"] = os.path.join(turn.scratch, _PROMPT)
             with open(env["DETENT_PROMPT"], "wb") as file:

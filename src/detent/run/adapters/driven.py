@@ -57,11 +57,12 @@ class Driven:
 
     def work(self, turn: Turn, stopping: Callable[[], bool]) -> Iterator[AgentEvent]:
         pace = _Pace()
-        for event in self._events(turn, stopping):
-            if not isinstance(event, Said) or (event.text.strip() and pace.allows_one_more()):
-                yield _in_short(event)
+        with closing(self._events(turn, stopping)) as events:
+            for event in events:
+                if not isinstance(event, Said) or (event.text.strip() and pace.allows_one_more()):
+                    yield _in_short(event)
 
-    def _events(self, turn: Turn, stopping: Callable[[], bool]) -> Iterator[AgentEvent]:
+    def _events(self, turn: Turn, stopping: Callable[[], bool]) -> Generator[AgentEvent, None, None]:
         reader = self._reader(turn)
         try:
             launch = self._launch(turn)

@@ -8,7 +8,7 @@ from detent.process.conversation import Exited
 
 _STATUS = re.compile(r"(?:status|error|code|http|rejected)\W{0,20}(\d{3})\b", re.IGNORECASE)
 _PASSING = re.compile(
-    r"rate.?limit|too many requests|overloaded|resource.?exhausted|usage limit|quota"
+    r"rate.?limit|too many requests|overloaded|exhausted|usage limit|quota"
     r"|service unavailable|temporarily unavailable|internal server error|bad gateway|gateway time-?out"
     r"|econnrefused|econnreset|etimedout|enotfound|eai_again|epipe|enetunreach|socket hang up|fetch failed"
     r"|connection (?:refused|reset|closed|error|failed|timed out)|connection_failed|error sending request"

@@ -1,0 +1,169 @@
+"""`detent run` drives the real client through a whole session, and a gate that fails makes it mend its work."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from detent.process.marked import marked
+from tests.clients import claude_code, codex, gemini_cli
+from tests.clients.scripts import Turn, do, say, wait_until
+from tests.clients.workplace import journal, read
+
+RUN_S_MAX = 240
+WORKFLOW = """\
+[workflows.small]
+phases = ["plan", "build"]
+
+[phases.plan]
+agent = "planner"
+
+[phases.build]
+agent = "builder"
+gates = [{ kind = "command", name = "answer", command = "grep -x 42 answer.txt" }]
+
+[run]
+agent = "worker"
+"""
+TASK = "[[S:main]] Find the answer"
+GATE = "grep -x 42 answer.txt"
+#: What lets each client run any command without asking.
+UNASKED = {
+    claude_code: ("--dangerously-skip-permissions",),
+    codex: ("--dangerously-bypass-approvals-and-sandbox",),
+    gemini_cli: ("--approval-mode", "yolo"),
+}
+TOOLS = {
+    claude_code: ["Write", "Write", "Read", "Write"],
+    codex: ["apply_patch", "apply_patch", "apply_patch"],
+    gemini_cli: ["write_file", "write_file", "read_file", "write_file"],
+}
+
+
+def settings(stage, *args):
+    """The client as an agent called worker: a program of one word, and all that it needs in its environment."""
+    program = stage.client.home / "program"
+    program.write_text("#!/bin/sh\nexec " + " ".join(f"'{word}'" for word in stage.client.command) + ' "$@"\n')
+    program.chmod(0o755)
+    proxied = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), stage.server.url)
+    local = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost,::1")
+    own = stage.kind.environment(stage.client.home, stage.server.url)
+    env = "".join(f"{name} = {json.dumps(value)}\n" for name, value in {**proxied, **local, **own}.items())
+    model = ["-m", stage.kind.MODEL] if stage.kind is gemini_cli else []
+    agent = (
+        f'[agents.worker]\nadapter = "{stage.kind.NAME}"\ncommand = "{program}"\nargs = {json.dumps([*model, *args])}\n'
+    )
+    return f"{WORKFLOW}\n{agent}\n[agents.worker.env]\n{env}"
+
+
+def git(stage, *arguments):
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+    subprocess.run(["git", *identity, *arguments], cwd=stage.project, check=True, capture_output=True)
+
+
+def run(stage):
+    """`detent run`, begun; whoever reads its output waits for its end."""
+    command = [sys.executable, "-m", "detent", "run", TASK, "--workflow", "small", "--json"]
+    node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
+    env = {"HOME": str(stage.client.home), "PATH": f"{node}:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
+    return subprocess.Popen(
+        command, cwd=stage.project, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def set_up(stage, *args, hooked=False):
+    stage.kind.prepare(stage.client.home, stage.server.url)
+    git(stage, "init", "-q")
+    (stage.project / "detent.toml").write_text(settings(stage, *args))
+    if hooked:
+        stage.detent("init", "--agent", stage.kind.NAME)
+    git(stage, "add", ".")
+    git(stage, "commit", "-q", "-m", "begin")
+
+
+def session(stage):
+    [document] = stage.project.glob(".workflow/WFS-*/workflow-session.json")
+    return json.loads(document.read_text())
+
+
+def checkpoints(stage):
+    return stage.project.glob(".workflow/checkpoints/run-*/POST_*.json")
+
+
+def requests(agent, tools):
+    """Every call makes one more request to the model, and so do the last words of each turn."""
+    return len(tools) + (2 if agent == "builder@build" else 1)
+
+
+def mending(stage):
+    """The model looks at the file and writes it anew, if it was told what failed; otherwise it only talks."""
+
+    def mend(request) -> Turn:
+        return do(stage.kind.write("answer.txt", "42\n")) if GATE in request.told else say("I was told nothing.")
+
+    looked = read(stage, "answer.txt")
+    return [*([do(looked)] if looked else []), mend]
+
+
+@pytest.mark.parametrize("hooked", [False, True], ids=["no hooks", "hooks"])
+def test_a_run_mends_what_the_gate_found_and_records_what_the_client_used(stage, hooked):
+    set_up(stage, hooked=hooked)
+    stage.server.play(
+        {
+            "main": [
+                do(stage.kind.write("plan.md", "a plan\n")),
+                say("Summary: planned\nDeliverables: plan.md\nContext for next: the answer is a number"),
+                do(stage.kind.write("answer.txt", "41\n")),
+                say("Summary: wrote the answer"),
+                *mending(stage),
+                say("Summary: mended the answer\nDeliverables: answer.txt"),
+            ]
+        }
+    )
+
+    running = run(stage)
+    told, _ = running.communicate(timeout=RUN_S_MAX)
+
+    assert running.returncode == 0, told
+    assert session(stage)["status"] == "completed"
+    assert [(phase["status"], phase["attempt"]) for phase in session(stage)["phases"]] == [("completed", 1)] * 2
+    receipts = [event["receipt"] for event in journal(stage) if event["type"] == "gate_checked"]
+    assert [one["result"] for one in receipts] == ["failed", "passed"]
+    assert "the answer is a number" in stage.server.conversation("main")[2].told
+    assert (stage.project / "answer.txt").read_text() == "42\n"
+    taken = {path.stem: json.loads(path.read_text())["agent_states"] for path in checkpoints(stage)}
+    assert sorted(taken) == ["POST_build_v1", "POST_plan_v1"]
+    for agent, tools in (("planner@plan", TOOLS[stage.kind][:1]), ("builder@build", TOOLS[stage.kind][1:])):
+        used = taken["POST_build_v1"][agent]
+        assert used["token_usage"]["input"] == 100 * requests(agent, tools)
+        assert used["token_usage"]["output"] == 10 * requests(agent, tools)
+        assert [each["tool"] for each in used["tool_invocations"]] == tools
+        assert all(each["input"].endswith((".md", ".txt")) for each in used["tool_invocations"])
+
+
+def test_a_run_that_is_interrupted_leaves_nothing_running_and_goes_on_later(stage):
+    set_up(stage, *UNASKED[stage.kind])
+    stage.server.play({"main": [do(stage.kind.shell("env > begun; sleep 600"))]})
+    running = run(stage)
+    begun = stage.project / "begun"
+    assert wait_until(lambda: begun.exists() and "DETENT_SESSION=" in begun.read_text(), timeout_s=60)
+    mark = f"DETENT_SESSION={session(stage)['session_id']}"
+    assert len(marked(mark)) >= 2  # the client and what it runs
+
+    running.send_signal(signal.SIGINT)
+    told, _ = running.communicate(timeout=30)
+
+    assert running.returncode == 130, told
+    assert marked(mark) == []
+    assert session(stage)["status"] == "active"
+
+    stage.server.play({"main": [say("Summary: planned"), do(stage.kind.write("answer.txt", "42\n")), say("done")]})
+    running = run(stage)
+    told, _ = running.communicate(timeout=RUN_S_MAX)
+
+    assert running.returncode == 0, told
+    assert session(stage)["status"] == "completed"

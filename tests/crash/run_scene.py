@@ -1,0 +1,178 @@
+"""`detent run` as a process of its own, in a project of its own, and what is left when it has ended or was ended."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from detent.core.events import Commit, PhaseFinished
+from detent.core.run_event import RunEvent
+from detent.core.session import Session
+from detent.doctor import check
+from detent.engine.project import Project, init_project, open_project
+from detent.finding import Finding
+from detent.process.marked import marked
+from detent.run.desk import AGENT_MARK, STATE_MARK
+from detent.run.feed import feed_path
+from detent.run.lease import Holder, holder
+
+DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
+TASK = "try it"
+SESSION = "WFS-try-it"
+PATIENCE_S = 60.0
+_POLL_S = 0.004
+
+
+class Ran(NamedTuple):
+    exit_code: int
+    output: str
+    errors: str
+
+
+class Scene:
+    """A project with one agent, whose work is a script that gets its prompt on its input."""
+
+    def __init__(self, directory: Path, phases: str, script: str, *, agent: str = "", run: str = "") -> None:
+        self.directory = directory.resolve()
+        self.directory.mkdir(exist_ok=True)
+        self.state = str(self.directory / ".workflow")
+        (self.directory / "agent.sh").write_text(script)
+        (self.directory / "detent.toml").write_text(
+            f'[agents.script]\nadapter = "command"\ncommand = "exec bash agent.sh"\n{agent}\n'
+            f'[run]\nagent = "script"\nworkflow = "trial"\n{run}\n[workflows.trial]\nphases = [{phases}]\n'
+        )
+        init_project(self.directory)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DETENT_")}
+        return {**inherited, "DETENT_ACTOR": "tester"}
+
+    # Processes
+
+    def start(self, *arguments: str, argv: tuple[str, ...] = (DETENT,), **changed: str) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [*argv, *arguments],
+            cwd=self.directory,
+            env={**self.environment, **changed},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def detent(self, *arguments: str) -> Ran:
+        return ended(self.start(*arguments))
+
+    def run(self, *arguments: str) -> Ran:
+        return self.detent("run", TASK, *arguments)
+
+    def alive(self) -> list[int]:
+        """Everything that was started for sessions of this project."""
+        return marked(f"{STATE_MARK}={self.state}")
+
+    def agents(self) -> list[int]:
+        """The first processes of agents: each leads its group."""
+        found = []
+        for pid in self.alive():
+            with suppress(OSError):
+                if os.getpgid(pid) == pid and f"{AGENT_MARK}=".encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                    found.append(pid)
+        return sorted(found)
+
+    def clear(self) -> None:
+        """Nothing of a test that failed outlives it."""
+        for pid in self.alive():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    # What it left
+
+    @contextmanager
+    def project(self) -> Iterator[Project]:
+        with open_project(self.directory, actor="looker") as project:
+            yield project
+
+    def session(self) -> Session:
+        with self.project() as project:
+            return project.session(SESSION).state
+
+    def commits(self) -> list[Commit]:
+        with self.project() as project:
+            return list(project.session(SESSION).log())
+
+    def finished(self) -> Counter[str]:
+        """How often the end of each phase was recorded."""
+        events = [event for commit in self.commits() for event in commit.events]
+        return Counter(event.phase for event in events if isinstance(event, PhaseFinished))
+
+    def findings(self) -> list[Finding]:
+        with self.project() as project:
+            return check(project)
+
+    def holder(self) -> Holder | None:
+        with self.project() as project:
+            return holder(project.store, SESSION, now=project.clock())
+
+    @property
+    def lease(self) -> Path:
+        return Path(self.state, SESSION, ".process", "runner.json")
+
+    @property
+    def journal(self) -> Path:
+        return Path(self.state, SESSION, "journal.jsonl")
+
+    @property
+    def feed(self) -> Path:
+        return Path(feed_path(self.state, SESSION))
+
+    def told(self) -> list[RunEvent]:
+        return [msgspec.json.decode(line, type=RunEvent) for line in self.feed.read_bytes().splitlines()]
+
+    def files(self) -> dict[str, str]:
+        """What agents made, by digest; a project's own files are left out."""
+        made = [path for path in self.directory.rglob("*") if path.is_file() and ".workflow" not in path.parts]
+        return {
+            str(path.relative_to(self.directory)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in made
+            if not path.name.startswith("trace")
+        }
+
+
+def ended(process: "subprocess.Popen[bytes]", patience_s: float = PATIENCE_S) -> Ran:
+    """See it end; one that does not is killed, and that is a failure."""
+    try:
+        output, errors = process.communicate(timeout=patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return Ran(process.returncode, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.communicate()
+
+
+def wait_until(is_so: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+    until = time.monotonic() + patience_s
+    while not is_so():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(_POLL_S)
+
+
+def lines_of(path: Path) -> int:
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,256 @@
+"""The feed of a run: whoever follows it sees what was told, whatever happens to the file."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from detent.core.agent_event import Said, ToolUsed
+from detent.core.run_event import AgentDid, End, PersonNeeded, PhaseEnded, RunEnded, RunEvent, TurnStarted
+from detent.core.run_picture import Picture, after
+from detent.run.feed import Feed, feed_path, follow
+from tests.views.run_story import at, did, needed, picture, started, turn, whole_run
+
+END = RunEnded(at=at(999), end=End.COMPLETED)
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+    return feed_path(str(tmp_path), "WFS-trial")
+
+
+def told(path: str, *events: RunEvent, max_bytes: int = 4 * 1024 * 1024) -> Feed:
+    feed = Feed(path, max_bytes=max_bytes)
+    for event in events:
+        feed.tell(event)
+    return feed
+
+
+def read(path: str, **options) -> list[RunEvent]:
+    """What is there now."""
+    settings = {"from_start": True, "stopping": lambda: True, **options}
+    return [event for event in follow(path, **settings) if event is not None]
+
+
+class Follower:
+    """Follows in a thread, until the run ends."""
+
+    def __init__(self, path: str, *, from_start: bool = True) -> None:
+        self.seen: list[RunEvent] = []
+        self.silences = 0
+        self._path, self._from_start = path, from_start
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for event in follow(self._path, from_start=self._from_start, stopping=lambda: False):
+            if event is None:
+                self.silences += 1
+            else:
+                self.seen.append(event)
+
+    def until(self, count: int) -> None:
+        limit = time.monotonic() + 10
+        while len(self.seen) < count and time.monotonic() < limit:
+            time.sleep(0.01)
+        assert len(self.seen) >= count
+
+    def quiet(self) -> None:
+        before, limit = self.silences, time.monotonic() + 10
+        while self.silences < before + 2 and time.monotonic() < limit:
+            time.sleep(0.01)
+
+    def joined(self) -> list[RunEvent]:
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+        return self.seen
+
+
+def test_everything_that_is_told_is_read_as_it_was(path):
+    events = whole_run()
+    told(path, *events).close()
+
+    assert read(path) == events
+
+
+def test_a_line_is_an_event_in_json(path):
+    told(path, started(), turn(1, "a")).close()
+
+    lines = Path(path).read_bytes().splitlines()
+    assert [msgspec.json.decode(line)["type"] for line in lines] == ["run_started", "turn_started"]
+
+
+def test_following_goes_on_until_the_run_ends(path):
+    feed = told(path, started())
+    follower = Follower(path)
+    follower.until(1)
+
+    feed.tell(turn(1, "a"))
+    follower.until(2)
+    feed.tell(END)
+    feed.tell(turn(2, "a"))
+
+    assert follower.joined() == [started(), turn(1, "a"), END]
+
+
+def test_a_file_that_is_not_there_yet_is_waited_for(path):
+    follower = Follower(path)
+    follower.quiet()
+
+    told(path, started(), END).close()
+
+    assert follower.joined() == [started(), END]
+
+
+def test_only_what_comes_from_now_on_if_that_is_asked_for(path):
+    feed = told(path, started(), turn(1, "a"))
+    follower = Follower(path, from_start=False)
+    follower.quiet()
+
+    feed.tell(END)
+
+    assert follower.joined() == [END]
+
+
+def test_a_run_has_a_file_of_its_own(path):
+    told(path, *whole_run()).close()
+    told(path, started(run="run-2"), turn(1, "a")).close()
+
+    assert read(path) == [started(run="run-2"), turn(1, "a")]
+
+
+def test_of_a_run_that_is_meant_nothing_of_another_is_told(path):
+    told(path, *whole_run()).close()
+    assert read(path, run="run-2") == []
+
+    told(path, started(run="run-2"), END).close()
+    assert read(path, run="run-2") == [started(run="run-2"), END]
+
+
+def test_half_a_line_is_waited_for(path):
+    told(path, started()).close()
+    follower = Follower(path)
+    follower.until(1)
+    line = msgspec.json.encode(turn(1, "a")) + b"\n"
+
+    with open(path, "ab", buffering=0) as file:
+        file.write(line[:20])
+        follower.quiet()
+        assert len(follower.seen) == 1
+        file.write(line[20:])
+        follower.until(2)
+        file.write(msgspec.json.encode(END) + b"\n")
+
+    assert follower.joined() == [started(), turn(1, "a"), END]
+
+
+def test_what_cannot_be_read_is_passed_over(path):
+    told(path, started()).close()
+    with open(path, "ab") as file:
+        file.write(b'{"type":"of the future"}\n\n{"type":"turn_sta\n\xff\n' + msgspec.json.encode(END) + b"\n")
+
+    assert read(path) == [started(), END]
+
+
+def test_the_file_stays_below_its_limit_and_starts_with_its_run(path):
+    feed = told(path, started(), turn(1, "a"), max_bytes=4_000)
+    for number in range(500):
+        feed.tell(did(number, "a", Said(text=f"line {number}")))
+        assert os.path.getsize(path) <= 4_000
+
+    found = read(path)
+    assert found[:2] == [started(), turn(1, "a")]
+    assert found[-1] == did(499, "a", Said(text="line 499"))
+
+
+def test_whoever_comes_after_it_started_anew_knows_who_works_and_who_is_needed(path):
+    feed = told(path, started(), turn(1, "a"), turn(1, "b"), needed(2, "b"), turn(3, "c"), max_bytes=4_000)
+    feed.tell(PhaseEnded(at=at(4), phase="c", attempt=1, status="completed", said=""))
+    for number in range(100):
+        feed.tell(did(number, "a", Said(text=f"line {number}")))
+
+    shown = picture(*read(path))
+    assert [(work.phase, work.agent) for work in shown.works] == [("a", "claude"), ("b", "claude")]
+    assert [need.phase for need in shown.needs] == ["b"]
+
+
+def test_whoever_follows_while_it_starts_anew_sees_everything_once(path):
+    feed = told(path, started(), turn(1, "a"), needed(2, "b"), max_bytes=4_000)
+    follower = Follower(path)
+    follower.until(3)
+    said = [did(number, "a", Said(text=f"line {number}")) for number in range(200)]
+
+    for number, event in enumerate(said):
+        feed.tell(event)
+        if number % 15 == 0:
+            # Whoever is two files behind cannot have seen the one between.
+            follower.until(4 + number)
+    feed.tell(END)
+
+    assert follower.joined() == [started(), turn(1, "a"), needed(2, "b"), *said, END]
+
+
+def test_the_picture_is_the_same_after_the_file_started_anew(path):
+    events = whole_run()
+    feed, follower = told(path, max_bytes=1_500), None
+    shown = Picture()
+    for number, event in enumerate(events):
+        feed.tell(event)
+        follower = follower or Follower(path)
+        follower.until(number + 1)
+    for event in follower.joined():
+        shown = after(shown, event)
+
+    assert shown == picture(*events)
+
+
+def test_secrets_are_not_written(path):
+    used = ToolUsed(tool="Bash", input="export GITHUB_TOKEN=ghp_abcdefghijklmnopqrstuvwxyz0123456789 && ls")
+    told(path, started(), did(1, "a", used)).close()
+
+    assert b"ghp_" not in Path(path).read_bytes()
+    assert isinstance(read(path)[1], AgentDid)
+
+
+def test_a_feed_that_cannot_be_written_stops_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    told(str(tmp_path / "file" / "run.jsonl"), *whole_run()).close()
+
+
+def test_a_line_that_was_not_written_to_its_end_spoils_no_other(path):
+    feed = told(path, started())
+    with open(path, "ab") as file:
+        file.write(b'{"type":"turn_star')
+    feed._is_torn = True
+    feed.tell(turn(1, "a"))
+
+    assert read(path) == [started(), turn(1, "a")]
+
+
+def test_a_directory_that_is_removed_is_made_again_by_the_next_run(path):
+    feed = told(path, started())
+    os.unlink(path)
+    os.rmdir(os.path.dirname(path))
+    feed.tell(turn(1, "a"))
+    assert read(path) == []
+
+    feed.tell(started(run="run-2"))
+    assert read(path) == [started(run="run-2")]
+
+
+def test_stopping_ends_it_with_what_is_there(path):
+    feed = told(path, started())
+    stopped = []
+    seen = []
+    for event in follow(path, from_start=True, stopping=lambda: bool(stopped)):
+        seen.append(event)
+        if event == started():
+            feed.tell(turn(1, "a"))
+            stopped.append(True)
+
+    assert [event for event in seen if event is not None] == [started(), turn(1, "a")]
+    assert {type(event) for event in seen if event} <= {type(started()), TurnStarted, PersonNeeded}

@@ -1,0 +1,116 @@
+"""`detent run` with isolation: agents in worktrees, from the first phase to the last merge."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from detent.doctor import check
+from tests.run.repository import (
+    ENVIRONMENT,
+    commit,
+    git,
+    nobody,
+    opened,
+    repository,
+    status,
+    stop_everything_in,
+    wait_until,
+)
+
+__all__ = ["nobody"]
+pytestmark = pytest.mark.usefixtures("nobody")
+DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
+SETTINGS = """
+[agents.worker]
+adapter = "command"
+command = "sh ../../../worker.sh"
+
+[run]
+agent = "worker"
+workflow = "w"
+parallel = 2
+isolation = "{mode}"
+
+[workflows.w]
+phases = [
+  {{ key = "a" }},
+  {{ key = "b", needs = ["a"] }},
+  {{ key = "c", needs = ["a"] }},
+  {{ key = "d", needs = ["b", "c"], gates = [{{ kind = "command", name = "all", command = "test -f b.txt -a -f c.txt" }}] }},
+]
+"""
+#: Every phase adds its line at the same place, so that b and c are in conflict; told so, an agent takes both.
+WORKER = """
+echo "$DETENT_PHASE" > "$DETENT_PHASE.txt"
+grep -q "^$DETENT_PHASE$" shared.txt || echo "$DETENT_PHASE" >> shared.txt
+if ! git merge-base --is-ancestor main HEAD; then
+    git add --all && git commit --quiet -m "$DETENT_PHASE"
+    git merge --quiet main || { sed -i '/^[<=>]/d' shared.txt; git add --all; git commit --quiet --no-edit; }
+fi
+echo "did $DETENT_PHASE"
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    def made(mode: str, worker: str = WORKER):
+        root = repository(tmp_path / "shop", SETTINGS.format(mode=mode))
+        (root / "worker.sh").write_text(worker)
+        (root / "shared.txt").write_text("begin\n")
+        commit(root)
+        return root
+
+    return made
+
+
+def run(root, *arguments):
+    return subprocess.Popen(
+        [DETENT, "run", "Try it", "--json", *arguments],
+        cwd=root,
+        env={**os.environ, **ENVIRONMENT},
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def check_done(root):
+    assert status(root) == ""
+    assert sorted((root / "shared.txt").read_text().split()) == ["a", "b", "begin", "c", "d"]
+    assert {path.name for path in root.glob("?.txt")} == {"a.txt", "b.txt", "c.txt", "d.txt"}
+    assert git(root, "branch", "--list", "detent/*") == ""
+    assert not list((root / ".workflow/worktrees").glob("WFS-*"))
+    with opened(root) as project:
+        assert check(project) == []
+
+
+@pytest.mark.parametrize("mode", ["phase", "session"])
+def test_a_run_ends_with_everything_merged_and_nothing_left(place, mode):
+    root = place(mode)
+
+    assert run(root).wait(60) == 0
+    check_done(root)
+    merges = git(root, "log", "--first-parent", "--merges", "--format=%s").splitlines()
+    assert len(merges) == (4 if mode == "phase" else 1)
+
+
+@pytest.mark.parametrize("blocked", ["pre-merge-commit", "agent"])
+def test_a_run_that_was_killed_goes_on_in_its_worktrees(place, tmp_path, blocked):
+    """Killed with all that it started, in the middle of the work of b, or of its merge."""
+    block = f'if [ "$DETENT_PHASE" = b ] && mkdir "{tmp_path}/reached"; then sleep 60; fi\n'
+    root = place("phase", (f"echo half > half.txt\n{block}" if blocked == "agent" else "") + WORKER)
+    if blocked != "agent":
+        hook = root / ".git/hooks/pre-merge-commit"
+        hook.write_text(f"#!/bin/sh\n[ -e b.txt ] || exit 0\nif mkdir '{tmp_path}/reached'; then sleep 60; fi\n")
+        hook.chmod(0o755)
+    first = run(root)
+    wait_until((tmp_path / "reached").exists)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    stop_everything_in(root)
+
+    assert run(root).wait(90) == 0
+    check_done(root)
+    assert (root / "half.txt").exists() == (blocked == "agent")
