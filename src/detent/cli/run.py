@@ -107,8 +107,16 @@ def _session(
             f"{handle.id} is not finished, and it is about something else: {handle.state.task[:80]}",
             way_out=f"detent run to go on with it, or detent pause and then detent run {task.strip()[:30]!r} …",
         )
+    from detent.run.lease import left_behind
+
+    for done in left_behind(project):
+        # Its run died when all was done; whoever repeats the command does not want all of it done again.
+        if done.state.task == task.strip() and done.state.status is SessionStatus.COMPLETED:
+            return done
     chosen = project.catalogue.workflow(workflow or project.settings.run.workflow)
-    made = project.start(isolated(chosen, project.settings.run.isolation, size=size), task, size=size, delegates=True)
+    made = project.start(
+        isolated(chosen, project.settings.run.isolation, size=size), task, size=size, delegates=True, joins=True
+    )
     request.notices += project.left_out
     return made
 

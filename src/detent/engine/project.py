@@ -170,10 +170,12 @@ class Project:
         branch: str | None = None,
         discovery: Discovery | None = None,
         delegates: bool = False,
+        joins: bool = False,
     ) -> SessionHandle:
         """Open a session with its first phase in progress, and make it the active one.
 
         `delegates`: its phases will be delegated by whoever starts it, so gates that ask for that apply.
+        `joins`: if the active session has this task by then, it is that one.
         """
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
@@ -185,6 +187,9 @@ class Project:
         with self.store.lock(PROJECT):
             if epoch is not None:
                 self.checkpoints.check_current(epoch)
+            active = self.active() if joins else None
+            if active is not None and self.replica(active).session().task == task.strip():
+                return SessionHandle(self, active)
             session = new_id(self.store, task, name)
             number = next_number(self.store, chosen.prefix)
             slug = slugify(task)[:MAX_FOLDER].rstrip("-")

@@ -15,6 +15,7 @@ from detent.errors import Conflict
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
+    from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
 
 NAME = ".process/runner.json"
@@ -41,6 +42,13 @@ def holder(store: Store, session: str, *, now: datetime) -> Holder | None:
     """Who runs the session, if whoever said so last is alive."""
     found = _read(store, session)
     return found if found is not None and _is_alive(found, now) else None
+
+
+def left_behind(project: "Project") -> "list[SessionHandle]":
+    """The sessions whose runner died without giving them back."""
+    found = [name for name in project.store.sessions() if _read(project.store, name) is not None]
+    dead = [name for name in found if holder(project.store, name, now=project.clock()) is None]
+    return [project.session(name) for name in dead]
 
 
 class Lease:

@@ -9,27 +9,31 @@ from detent.core.attempts import Tried
 MOST_BARS = 300
 _LEAST = timedelta(seconds=1)
 _STAMP = "%Y-%m-%dT%H:%M:%S"
-_DAY = timedelta(days=1)
+_SHORT, _DAY = timedelta(minutes=10), timedelta(days=1)
 _TAGS = {"completed": "done, ", "": "active, "}
 
 
 def gantt(title: str, attempts: Sequence[Tried], until: datetime) -> str:
-    """One section a phase, in the order in which they began; bars that are not done are marked."""
+    """One section a phase, in the order in which they began; bars that are not done are marked. There is at least one."""
     shown = attempts[-MOST_BARS:]
     phases = dict.fromkeys(tried.phase for tried in shown)
-    spread = max((tried.ended or until for tried in shown), default=until) - min(
-        (tried.begun for tried in shown), default=until
-    )
+    first, last = min(tried.begun for tried in shown), max(tried.ended or until for tried in shown)
     lines = [
         "gantt",
         f"    title {_text(title)}",
         "    dateFormat YYYY-MM-DDTHH:mm:ss",
-        f"    axisFormat {'%m-%d %H:%M' if spread > _DAY else '%H:%M'}",
+        f"    axisFormat {_axis(last - first)}",
     ]
     for phase in phases:
         lines.append(f"    section {_text(phase)}")
         lines += [_bar(tried, until) for tried in shown if tried.phase == phase]
     return "\n".join(lines)
+
+
+def _axis(spread: timedelta) -> str:
+    if spread > _DAY:
+        return "%m-%d %H:%M"
+    return "%H:%M" if spread > _SHORT else "%H:%M:%S"
 
 
 def _bar(tried: Tried, until: datetime) -> str:

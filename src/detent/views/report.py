@@ -9,7 +9,7 @@ from detent.core.phase_state import Tokens
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.title import escaped
-from detent.views.elapsed import elapsed
+from detent.views.elapsed import duration, elapsed
 from detent.views.gantt import MOST_BARS, gantt
 from detent.views.report_part import (
     checkpoint_lines,
@@ -99,14 +99,14 @@ def _phases(session: Session, tried: Sequence[Tried], until: datetime) -> Iterat
                 escaped(key),
                 str(state.status).replace("_", " "),
                 str(len(own) or ""),
-                f"{sum(one.minutes(until) for one in own):.1f}" if own else "",
+                duration(60 * sum(one.minutes(until) for one in own)) if own else "",
                 escaped(", ".join(agents)),
                 f"{count_text(tokens.input)} / {count_text(tokens.output)}" if tokens.input or tokens.output else "",
                 cost_text(tokens.cost) if tokens.cost else "",
                 escaped(said if len(said) <= _MOST_SUMMARY else said[:_MOST_SUMMARY].rstrip() + " …"),
             )
         )
-    return table(("Phase", "Status", "Attempts", "Minutes", "Agent", "Tokens in / out", "Cost", "Summary"), rows)
+    return table(("Phase", "Status", "Attempts", "Time", "Agent", "Tokens in / out", "Cost", "Summary"), rows)
 
 
 def _moment(at: datetime) -> str:
