@@ -4,7 +4,7 @@ import pytest
 
 from detent.core.evidence import Verdict
 from detent.run.worktree import ensure, open_in
-from tests.run.repository import ENVIRONMENT, commit, git, hook, log, nobody, opened, repository, session, status, write
+from tests.run.repository import ENVIRONMENT, commit, git, hook, nobody, opened, repository, session, status, write
 
 from .conftest import Tool
 
@@ -147,7 +147,10 @@ def test_where_git_does_not_know_who_you_are_commits_are_by_detent(root, detent)
     write(tree(root, "b"), b__txt="b\n")
     detent("merge", "b").ok()
 
-    assert git(root, "log", "-2", "--format=%an <%ae>").splitlines() == ["Detent <detent@localhost>"] * 2
+    for made in ("HEAD", "HEAD^2"):
+        assert git(root, "log", "-1", "--format=%an <%ae> %cn <%ce>", made) == " ".join(
+            ["Detent <detent@localhost>"] * 2
+        )
 
 
 def test_what_is_ignored_is_not_committed(root, detent):
@@ -166,7 +169,7 @@ def test_in_a_worktree_it_is_about_that_worktree_whatever_session_is_active(root
     detent("merge").ok()
 
     assert (root / "c.txt").exists()
-    assert log(root)[0] == "Merge WFS-trial c: try it"
+    assert git(root, "log", "-1", "--format=%s") == "Merge WFS-trial c: try it"
 
 
 def test_a_phase_without_a_worktree_is_told_what_there_is(detent):

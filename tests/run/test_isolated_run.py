@@ -39,7 +39,7 @@ phases = [
   {{ key = "a" }},
   {{ key = "b", needs = ["a"] }},
   {{ key = "c", needs = ["a"] }},
-  {{ key = "d", needs = ["b", "c"], gates = [{{ kind = "command", name = "all", command = "test -f b.txt -a -f c.txt" }}] }},
+  {{ key = "d", needs = ["b", "c"], gates = [{{ kind = "command", command = "test -f b.txt -a -f c.txt" }}] }},
 ]
 """
 #: Every phase adds its line at the same place, so that b and c are in conflict; told so, an agent takes both.
