@@ -27,8 +27,8 @@ result = "json"
 agent = "script"
 tests = "python -m pytest -q"
 
-[phases.16-quality-loop]         # green tests, and somebody who has looked
-gates = [{ kind = "tests" }, { kind = "approval" }]
+[phases.08-code-review]          # nothing is done before somebody has agreed
+gates = [{ kind = "approval" }]
 """,
 }
 NEXT = """

@@ -4,6 +4,24 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from detent.cli import run as run_verb
+from detent.cli.question import TIMEOUT_S
+from detent.config.settings import AgentSettings, RunSettings, parse_settings
+from detent.core import limits
+from detent.core.agent_event import Said, Started, ToolUsed, Used
+from detent.core.run_event import End, Need, RunEvent
+from detent.process import GRACE_S
+from detent.process.conversation import MAX_LINE_BYTES
+from detent.run import course, desk, feed, lease
+from detent.run.adapters import ADAPTERS, DEFAULTS, driven
+from detent.run.adapters.command import TRY_LATER, Result
+from detent.views import prompt
+from tests.run.turns import turn
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -20,27 +38,138 @@ def test_the_examples_of_the_api_page_run_in_order(tmp_path, monkeypatch, capsys
     assert "phase_begun" not in capsys.readouterr().err
 
 
-def test_the_demo_is_held_by_its_gates_and_ends_the_session():
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples/demo.py"], capture_output=True, text=True, timeout=120, check=False
-    )
+def test_the_demo_is_told_in_the_readme_as_it_happens():
+    told = story("demo.py")
 
-    assert done.returncode == 0, done.stdout[-2000:]
-    for told in (
-        "artifacts is FAIL",
-        "tests is FAIL",
-        "tests is STALE: wallet.py changed",
-        "8/8 phases",
-        "all is well",
-    ):
-        assert told in done.stdout
+    assert f"```\n{told}\n```" in (ROOT / "README.md").read_text()
+    assert max(map(len, told.splitlines())) <= 100, "it is read at 80 columns; only notices of the shell may be longer"
 
 
 def test_the_story_of_a_rollback_is_told_as_it_happens():
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples/rollback.py"], capture_output=True, text=True, timeout=120, check=False
-    )
+    assert f"```\n{story('rollback.py')}\n```" in (ROOT / "README.md").read_text()
 
+
+def story(example: str) -> str:
+    """What an example shows, without the times and names that differ between two runs."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    told = re.sub(r"after \d+s", "after 0s", re.sub(r"\b\d\d:\d\d\b", "14:02", done.stdout)).strip()
-    assert f"```\n{told}\n```" in (ROOT / "README.md").read_text()
+    told = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", done.stdout)
+    told = re.sub(r"(?<![:\d])\d\d:\d\d(?![:\d])", "14:02", told)
+    told = re.sub(r"after \d+s", "after 0s", re.sub(r"in \d+\.\d+s", "in 0.01s", told))
+    return re.sub(r"\brun-[0-9a-f]{8}\b", "run-1a2b3c4d", told).strip()
+
+
+# What docs/run.md says about runs
+
+RUN = (DOCS / "run.md").read_text()
+#: What an agent tells while it works; how it ends is told by what follows.
+TOLD_BY_AGENTS = (Started, ToolUsed, Said, Used)
+
+
+def section(title: str, *, of: str = RUN) -> str:
+    return re.search(rf"^##+ {re.escape(title)}\n(.*?)(?=^##|\Z)", of, re.MULTILINE | re.DOTALL)[1]
+
+
+def rows(text: str) -> dict[str, str]:
+    """The rows of the tables, by the name in their first column."""
+    return dict(re.findall(r"^\| `?([^|`]+?)`? \|(.*)\|$", text, re.MULTILINE))
+
+
+def quoted(text: str) -> set[str]:
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def tag(event: type[msgspec.Struct]) -> str:
+    return str(event.__struct_config__.tag)
+
+
+@pytest.mark.parametrize("event", [*get_args(RunEvent), *TOLD_BY_AGENTS], ids=tag)
+def test_every_event_of_a_run_is_documented_with_its_fields(event):
+    fields = set(event.__struct_fields__) - {"at"}
+
+    assert fields <= quoted(rows(section("Events"))[tag(event)])
+
+
+def test_no_event_is_documented_that_does_not_exist():
+    known = {tag(event) for event in (*get_args(RunEvent), *TOLD_BY_AGENTS)}
+
+    assert set(rows(section("Events"))) - {"type", "---"} == known
+
+
+@pytest.mark.parametrize(("settings", "title"), [(AgentSettings, "Agents"), (RunSettings, "Settings")])
+def test_every_setting_of_a_run_is_documented_with_its_default(settings, title):
+    told = rows(section(title))
+
+    assert set(told) - {"key", "---"} == set(settings.__struct_fields__)
+    for field in msgspec.structs.fields(settings):
+        if isinstance(field.default, int | float | str):
+            value = field.default if isinstance(field.default, str) else f"{field.default:g}"
+            assert told[field.name].rstrip().rsplit("|", 1)[1].strip(" `") == value, field.name
+
+
+def test_every_exit_code_of_a_run_is_documented():
+    codes = {0, run_verb.WAITING, run_verb.CANCELLED, run_verb.LOST, run_verb.PAUSED}
+
+    assert codes <= {int(code) for code in rows(section("Exit codes")) if code.isdigit()}
+    assert {str(end) for end in End} <= quoted(rows(section("Events"))["run_ended"])
+    assert {str(need) for need in Need} <= set(rows(section("People")))
+
+
+def test_the_settings_that_are_shown_can_be_used():
+    shown = re.findall(r"```toml\n(.*?)```", RUN, re.DOTALL)
+    settings = parse_settings("\n".join(shown), "docs/run.md")
+
+    assert {one.adapter for one in settings.agents.values()} == set(ADAPTERS)
+    assert settings.run.agents
+    for name in DEFAULTS:
+        assert f"`{name}`" in section("Agents")
+
+
+def test_the_calls_of_clients_are_those_that_are_documented(tmp_path):
+    told = rows(section("What clients may do"))
+    for name in ("claude-code", "codex", "gemini"):
+        program, *words = next(iter(re.findall(r"`([^`]+)`", told[name]))).split()
+        recorded = tmp_path / name
+        stand_in = tmp_path / program
+        stand_in.write_text(f'#!/bin/sh\necho "$@" > {recorded}\n')
+        stand_in.chmod(0o755)
+        agent = ADAPTERS[name](AgentSettings(adapter=name, command=str(stand_in)))
+
+        list(agent.work(turn(tmp_path), lambda: False))
+
+        assert recorded.read_text().split()[: len(words)] == words
+
+
+def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back():
+    [shown] = re.findall(r"```json\n(.*?)```", RUN, re.DOTALL)
+
+    assert set(msgspec.json.decode(shown)) == set(Result.__struct_fields__)
+    assert msgspec.json.decode(shown, type=Result).tokens.cost > 0
+    assert f"{TRY_LATER} a passing failure" in RUN
+
+
+@pytest.mark.parametrize(
+    ("what", "values"),
+    [
+        ("a prompt", [prompt.MAX_BYTES // 1024]),
+        ("of what failed, in a prompt", [prompt.MAX_TAIL_LINES, prompt.MAX_EVIDENCE]),
+        ("an agent's summary in the record", [limits.MAX_SUMMARY]),
+        ("tool calls of an attempt that are kept one by one", [limits.MAX_TOOLS]),
+        ("a line of an agent's output", [MAX_LINE_BYTES // 1024**2]),
+        (
+            "of what an agent says, passed on to whoever looks on",
+            [desk.SAID_BURST, desk.SAID_PER_S, driven.MAX_SAID],
+        ),
+        ("the longest pause before a retry", [int(course.pause_before(100, 2.0))]),
+        ("how long an ended process has before it is killed", [int(GRACE_S)]),
+        ("how long `detent ask` waits", [int(TIMEOUT_S)]),
+        ("the file of the events, `.process/run.jsonl` of the session", [feed.MAX_BYTES // 1024**2]),
+        ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(lease.LEASE_S)]),
+    ],
+)
+def test_the_limits_that_are_documented_are_those_of_the_code(what, values):
+    told = re.search(rf"^\| {re.escape(what)} \|(.*)\|$", RUN, re.MULTILINE)[1]
+
+    assert [int(number) for number in re.findall(r"\d+", told)] == values

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -65,14 +66,26 @@ def git(stage, *arguments):
     subprocess.run(["git", *identity, *arguments], cwd=stage.project, check=True, capture_output=True)
 
 
+@contextmanager
 def run(stage):
-    """`detent run`, begun; whoever reads its output waits for its end."""
+    """`detent run`, begun. It does not outlive a test that failed."""
     command = [sys.executable, "-m", "detent", "run", TASK, "--workflow", "small", "--json"]
     node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
     env = {"HOME": str(stage.client.home), "PATH": f"{node}:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
-    return subprocess.Popen(
+    running = subprocess.Popen(
         command, cwd=stage.project, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    with running:
+        try:
+            yield running
+        finally:
+            running.terminate()
+
+
+def end_of(running):
+    """Its exit code and what it told."""
+    told, _ = running.communicate(timeout=RUN_S_MAX)
+    return running.returncode, told
 
 
 def set_up(stage, *args, hooked=False):
@@ -125,10 +138,10 @@ def test_a_run_mends_what_the_gate_found_and_records_what_the_client_used(stage,
         }
     )
 
-    running = run(stage)
-    told, _ = running.communicate(timeout=RUN_S_MAX)
+    with run(stage) as running:
+        exit_code, told = end_of(running)
 
-    assert running.returncode == 0, told
+    assert exit_code == 0, told
     assert session(stage)["status"] == "completed"
     assert [(phase["status"], phase["attempt"]) for phase in session(stage)["phases"]] == [("completed", 1)] * 2
     receipts = [event["receipt"] for event in journal(stage) if event["type"] == "gate_checked"]
@@ -148,22 +161,23 @@ def test_a_run_mends_what_the_gate_found_and_records_what_the_client_used(stage,
 def test_a_run_that_is_interrupted_leaves_nothing_running_and_goes_on_later(stage):
     set_up(stage, *UNASKED[stage.kind])
     stage.server.play({"main": [do(stage.kind.shell("env > begun; sleep 600"))]})
-    running = run(stage)
     begun = stage.project / "begun"
-    assert wait_until(lambda: begun.exists() and "DETENT_SESSION=" in begun.read_text(), timeout_s=60)
-    mark = f"DETENT_SESSION={session(stage)['session_id']}"
-    assert len(marked(mark)) >= 2  # the client and what it runs
+    with run(stage) as running:
+        assert wait_until(lambda: begun.exists() and "DETENT_SESSION=" in begun.read_text(), timeout_s=60)
+        mark = f"DETENT_SESSION={session(stage)['session_id']}"
+        was_running = len(marked(mark))
 
-    running.send_signal(signal.SIGINT)
-    told, _ = running.communicate(timeout=30)
+        running.send_signal(signal.SIGINT)
+        exit_code, told = end_of(running)
 
-    assert running.returncode == 130, told
+    assert exit_code == 130, told
+    assert was_running >= 2  # the client and what it runs
     assert marked(mark) == []
     assert session(stage)["status"] == "active"
 
     stage.server.play({"main": [say("Summary: planned"), do(stage.kind.write("answer.txt", "42\n")), say("done")]})
-    running = run(stage)
-    told, _ = running.communicate(timeout=RUN_S_MAX)
+    with run(stage) as running:
+        exit_code, told = end_of(running)
 
-    assert running.returncode == 0, told
+    assert exit_code == 0, told
     assert session(stage)["status"] == "completed"

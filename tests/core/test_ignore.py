@@ -297,7 +297,8 @@ def test_no_pattern_makes_matching_run_away(line, path):
     decision = Rules([line, looked_at]).decide(path, FILE)
 
     assert decision is None
-    assert time.perf_counter() - started < 1
+    # Milliseconds, or longer than anybody waits: the limit only tells those two apart, on however busy a machine.
+    assert time.perf_counter() - started < 60
 
 
 NAMES = [

@@ -75,6 +75,12 @@ def test_what_a_turn_used_is_counted_once_however_it_ends(end):
     assert shown.unreported == Tokens()
 
 
+def test_a_turn_that_is_tried_again_counts_from_nothing_and_what_it_used_before_stays():
+    again = Retrying(at=at(2), phase="a", reason="busy", pause_s=1, again=1, of=3)
+
+    assert picture(turn(0, "a"), used(1, "a", 7), again, used(3, "a", 2)).tokens.input == 9
+
+
 def test_tasks_of_one_phase_are_told_apart():
     shown = picture(turn(0, "a", task="IMPL-1"), turn(0, "a", task="IMPL-2"), used(1, "a", 3, "IMPL-1"))
     assert [work.task for work in shown.of_phase("a")] == ["IMPL-1", "IMPL-2"]

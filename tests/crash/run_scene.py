@@ -28,7 +28,7 @@ from detent.run.lease import Holder, holder
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "try it"
 SESSION = "WFS-try-it"
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 _POLL_S = 0.004
 
 

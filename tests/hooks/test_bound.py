@@ -7,6 +7,10 @@ import sys
 
 import pytest
 
+from detent.core.events import SessionCancelled
+from detent.core.status import Status
+from detent.engine.bound import bound_phase
+from tests import factories
 from tests.conformance.hook import FAST, PASSES, Place
 from tests.hooks.client import check_answer
 from tests.hooks.test_fast_path import BASH, READ, SLOW, WRITE
@@ -135,6 +139,16 @@ def test_an_agent_that_outlived_its_attempt_is_bound_no_more(place):
 
     assert "of one is" in late.blocked()
     assert "of one is" not in Agent(place, "two").blocked()
+
+
+def test_a_session_that_has_ended_binds_nobody():
+    session = factories.opened()
+    environment = {"DETENT_SESSION": session.id, "DETENT_PHASE": "a", "DETENT_TOKEN": str(session.token("a"))}
+    over = factories.after(session, [SessionCancelled(reason="not wanted")])
+
+    assert over.phases["a"].status is Status.IN_PROGRESS
+    assert bound_phase(session, environment) == "a"
+    assert bound_phase(over, environment) is None
 
 
 def test_the_session_is_its_own_whichever_is_active(place):

@@ -75,6 +75,15 @@ def test_it_fits_whatever_happens(width, height, encoding):
             assert "".join(lines).encode(encoding).decode(encoding).isprintable()
 
 
+def test_a_command_longer_than_a_line_fits_too():
+    session = session_at({"a": Status.IN_PROGRESS})
+
+    lines = shown(session, [needed(1, "a", way_out="detent approve \x1b[2J " + "x" * 300)])
+    assert any("detent approve" in line for line in lines)
+    assert max(map(columns_of, lines)) <= 80
+    assert "\x1b" not in "".join(lines)
+
+
 def test_the_command_that_a_person_must_type_is_the_last_to_be_cut():
     for height in range(3, 30):
         assert "    detent approve data --gate approval -m WHY" in branches(height=height)

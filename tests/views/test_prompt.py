@@ -310,6 +310,12 @@ def test_a_prompt_has_its_limit_whatever_goes_into_it():
     for title in ("What failed", "The whole task", "Done when", "What earlier phases left", "Rules", "How to report"):
         assert f"## {title}\n" in text
     assert text.rstrip().endswith("cannot see from the files.")
+    for title, least in (
+        ("What discovery found", 1_000),
+        ("What earlier phases left", 4_000),
+        ("The whole task", 8_000),
+    ):
+        assert size(text.partition(f"## {title}\n")[2].partition("\n## ")[0]) >= least
 
 
 def test_a_task_prompt_has_its_limit_too():
@@ -326,12 +332,12 @@ def test_a_task_prompt_has_its_limit_too():
 
 
 def test_what_hurts_least_is_cut_first_and_it_is_said():
-    text = everything(discovery="d " * 40_000, context="c " * 2_000)
+    text = everything(discovery="d " * 40_000, context="c " * 6_000)
 
     assert MAX_BYTES - 200 < size(text) <= MAX_BYTES
     assert text.count("bytes were too many here; the rest is left out]") == 1
     assert "[79999 bytes were too many here; the rest is left out]" in text
-    assert "c " * 1_999 in text
+    assert "c " * 5_999 in text
 
 
 def test_what_fits_is_not_cut():

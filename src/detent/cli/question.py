@@ -119,8 +119,6 @@ def _own_phase(session: "Session") -> str | None:
 
 def _awaited(request: Request, session: str, name: str, timeout_s: float) -> tuple[str, str | None]:
     """What became of the question, and the answer if there is one."""
-    from detent.core.session import SessionStatus
-
     until = time.monotonic() + timeout_s
     with request.reading() as project:
         handle = project.session(session)
@@ -129,7 +127,7 @@ def _awaited(request: Request, session: str, name: str, timeout_s: float) -> tup
                 answer = handle.answer_to(name)
                 if answer:
                     return "answered", answer
-                if answer == "" or handle.state.status is not SessionStatus.ACTIVE:
+                if answer == "":
                     return "dropped", None
                 if time.monotonic() >= until:
                     return "open", None

@@ -138,6 +138,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple([key for key, state in self.phases.items() if state.status in statuses])
 
     @once
+    def declared(self) -> tuple[str, ...]:
+        """The artifacts of all phases, each once."""
+        named = [state.artifacts for state in self.phases.values() if state.artifacts]
+        return tuple(dict.fromkeys(path for paths in named for path in paths))
+
+    @once
     def settled(self) -> frozenset[str]:
         """Phases that what follows need not wait for: completed, or skipped with nothing open before them."""
         found = set(self.with_status(Status.COMPLETED))

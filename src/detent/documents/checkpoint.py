@@ -5,7 +5,6 @@ Both only show what the journal and the manifests say; nothing is read back from
 
 from collections.abc import Mapping
 from datetime import datetime
-from heapq import nlargest
 from typing import Any, NamedTuple
 
 import msgspec
@@ -113,8 +112,8 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
 
 def agent_states(session: Session) -> dict[str, dict[str, Any]]:
     """By agent and phase: what it was asked to do, what it used and what came of it; of the phases begun last."""
-    begun = [(state.fence, key) for key, state in session.phases.items() if state.attempt]
-    latest = sorted([key for _, key in nlargest(MAX_AGENT_STATES, begun)], key=session.workflow.rank.__getitem__)
+    begun = sorted([(state.fence, key) for key, state in session.phases.items() if state.attempt])
+    latest = sorted([key for _, key in begun[-MAX_AGENT_STATES:]], key=session.workflow.rank.__getitem__)
     return {
         f"{state.agent or 'agent'}@{key}": {
             "status": _AGENT_STATUS[state.status],
@@ -178,7 +177,7 @@ def _verdict(gate: Gate, at_gate: GateState, state: PhaseState) -> Verdict:
 
 def _artifacts(session: Session, files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:
     """The files that phases have declared, as they were then."""
-    declared = dict.fromkeys(path for state in session.phases.values() for path in state.artifacts)
+    declared = session.declared
     found = {path: files[path] for path in declared if path in files}
     return {
         to_text(path): {"path": to_text(path), "hash": entry.digest, "size_bytes": entry.size}

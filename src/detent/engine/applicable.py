@@ -18,7 +18,7 @@ INSTALLED = "install/manifest.json"
 def applicable(workflow: Workflow, place: Place, *, delegates: bool = False) -> tuple[Workflow, tuple[str, ...]]:
     """The workflow with the gates that apply, and a line for each kind that does not.
 
-    `delegates`: whoever starts the session delegates its phases itself, asks people, and records both.
+    `delegates`: whoever starts the session delegates its phases itself, and records it.
     """
     reasons: dict[str, None] = {}
 
@@ -38,7 +38,7 @@ def applicable(workflow: Workflow, place: Place, *, delegates: bool = False) -> 
 
 def _not_here(gate: Gate, place: Place, *, delegates: bool) -> str | None:
     match gate:
-        case Delegation() | Elicitation() if delegates:
+        case Delegation() if delegates:
             return None
         case Constitution() if not os.path.exists(os.path.join(place.base, gate.file)):
             return f"no constitution gate: there is no {gate.file}"

@@ -77,8 +77,7 @@ def is_indexed(store: Store, name: str) -> bool:
 
 
 def _document(session: Session, position: Position, files: Files) -> dict[str, Any]:
-    declares = any(state.artifacts for state in session.phases.values())
-    return document(session, position, files(position.event.tree.manifest) if declares else {})
+    return document(session, position, files(position.event.tree.manifest) if session.declared else {})
 
 
 def _folded(store: Store, name: str, after: int) -> Iterator[Step]:

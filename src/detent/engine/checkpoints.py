@@ -59,10 +59,8 @@ class Checkpoints:
         also: Iterable[str] = (),
         store: bool = True,
     ) -> Captured:
-        declared = {path for state in session.phases.values() for path in state.artifacts} if session else set()
-        return self.captures.take(
-            owner, declared=declared.union(artifacts), also=also, progress=self.progress, store=store
-        )
+        declared = {*(session.declared if session else ()), *artifacts}
+        return self.captures.take(owner, declared=declared, also=also, progress=self.progress, store=store)
 
     def contents(self, digest: str) -> "Contents":
         return self.captures.manifests.read(digest)

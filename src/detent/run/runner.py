@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from detent.core.agent_event import Failure
 from detent.core.budget import budget_escalation
 from detent.core.commands import Fail
 from detent.core.run_event import End, RunEnded, RunEvent, RunStarted
@@ -192,8 +193,16 @@ class Runner:
                     self._rooms.done(work.phase)
             case Came.FAILED:
                 self._failed(work, ended)
-            case Came.ELSEWHERE | Came.ESCALATED | Came.BEGUN | Came.STOPPED:
+            case Came.ELSEWHERE:
+                self._ended_elsewhere(work)
+            case Came.ESCALATED | Came.BEGUN | Came.STOPPED:
                 pass
+
+    def _ended_elsewhere(self, work: Work) -> None:
+        """An attempt that its own agent failed counts as one that failed, or it would be begun again for ever."""
+        state = self._handle.state.phases[work.phase]
+        if work.task is None and state.status is Status.FAILED:
+            self._failed(work, Ended(Came.FAILED, Failure.ERROR, state.error or ""))
 
     def _failed(self, work: Work, ended: Ended) -> None:
         """Another attempt follows by itself while there are some left; then a person decides."""

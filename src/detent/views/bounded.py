@@ -20,8 +20,6 @@ def bounded_text(sections: Sequence[Section], limit: int) -> str:
     said = [section for section in stripped if section.body]
     over = _size(_joined(said)) - limit
     for section in sorted((one for one in said if one.rank), key=lambda one: one.rank):
-        if over <= 0:
-            break
         shorter = _shortened(section, over)
         over -= _size(section.body) - _size(shorter.body)
         said[said.index(section)] = shorter

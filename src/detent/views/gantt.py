@@ -14,7 +14,10 @@ _TAGS = {"completed": "done, ", "": "active, "}
 
 
 def gantt(title: str, attempts: Sequence[Tried], until: datetime) -> str:
-    """One section a phase, in the order in which they began; bars that are not done are marked. There is at least one."""
+    """One section a phase, in the order in which they began; bars that are not done are marked.
+
+    There is at least one attempt.
+    """
     shown = attempts[-MOST_BARS:]
     phases = dict.fromkeys(tried.phase for tried in shown)
     first, last = min(tried.begun for tried in shown), max(tried.ended or until for tried in shown)
