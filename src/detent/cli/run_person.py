@@ -27,7 +27,8 @@ class Terminal:
         open_ones = [one for one in needs if one.need is not Need.WORK]
         asked = self._asked
         if asked is not None:
-            if any(_key(one) == _key(asked) for one in open_ones):
+            same = next((one for one in open_ones if _key(one) == _key(asked)), None)
+            if same is not None and same.text == asked.text:
                 return
             self._settled()
         if open_ones and not self._is_gone:

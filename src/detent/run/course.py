@@ -8,6 +8,7 @@ After a turn of an agent:
 | finished, a gate is closed that an agent can open | the next turn, with what failed in its prompt |
 | the same gates closed, for the same reasons, again and again; or no turn is left | a person decides |
 | finished, only gates are closed that a person opens | the phase is held until one has |
+| finished, and a person said no | the attempt fails with what was said; a new one follows |
 | failed for a passing reason | the same turn again after a pause, a few times |
 | failed | the attempt fails; a new one, a few times, then a person decides |
 | refused | the attempt fails, and a person decides |
@@ -34,6 +35,7 @@ class Next(StrEnum):
     FINISH = "finish"
     TURN = "turn"
     HOLD = "hold"
+    REJECTED = "rejected"
     GIVE_UP = "give_up"
 
 
@@ -44,10 +46,15 @@ def after_gates(gates: Sequence[Gate], judged: Sequence[Judgement], *, turns_lef
         return Next.FINISH
     for_agents = [one for one in closed if not is_personal(gates, one)]
     if not for_agents:
-        return Next.HOLD
+        return Next.REJECTED if is_rejected(judged) else Next.HOLD
     is_silent = all(one.verdict in (Verdict.PENDING, Verdict.ERROR) for one in for_agents)
     is_stuck = repeats >= (SAME_SILENCE if is_silent else SAME_FAILURE)
     return Next.GIVE_UP if is_stuck or turns_left <= 0 else Next.TURN
+
+
+def is_rejected(judged: Sequence[Judgement]) -> bool:
+    """Whether somebody who had to agree said no, so that nobody is waited for any more."""
+    return any(one.verdict is Verdict.FAIL and one.kind in PERSONAL for one in judged)
 
 
 def is_personal(gates: Sequence[Gate], judged: Judgement) -> bool:

@@ -9,7 +9,7 @@ from detent.core.run_event import Need, PersonNeeded
 from detent.core.session import Session
 from detent.core.task.row import TaskStatus
 from detent.errors import Invalid
-from detent.run.course import is_personal, task_phase
+from detent.run.course import is_personal, is_rejected, task_phase
 
 if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
@@ -34,9 +34,13 @@ class Person(Protocol):
 
 
 def is_held(session: Session, phase: str, judged: Sequence[Judgement]) -> bool:
-    """Whether nothing but gates that a person opens is closed."""
+    """Whether nothing but gates that a person opens is closed, and nobody has said no."""
     closed = [one for one in judged if one.verdict is not Verdict.PASS]
-    return bool(closed) and all(is_personal(session.workflow.by_key[phase].gates, one) for one in closed)
+    return (
+        bool(closed)
+        and not is_rejected(judged)
+        and all(is_personal(session.workflow.by_key[phase].gates, one) for one in closed)
+    )
 
 
 def needs(handle: "SessionHandle", session: Session, held: Collection[str]) -> list[PersonNeeded]:

@@ -147,6 +147,8 @@ class PhaseRun:
                 return self._finish()
             case Next.HOLD:
                 return Ended(Came.HELD)
+            case Next.REJECTED:
+                return self._rejected(judged)
             case Next.GIVE_UP:
                 closed = "; ".join(f"{one.gate} is {one.verdict}: {one.reason}" for one in judged if one.way_out)
                 self._handle.escalate("gates_closed", self._phase, f"the agent does not get its gates open: {closed}")
@@ -271,6 +273,15 @@ class PhaseRun:
         self._tell_ended(outcome.session, "failed", reason, outcome.warnings)
         stopped = end.failure is Failure.STOPPED
         return Ended(Came.STOPPED if stopped else Came.FAILED, end.failure, reason)
+
+    def _rejected(self, judged: tuple[Judgement, ...]) -> Ended:
+        """A new attempt mends what somebody said no to; where there is nothing but the vote, it can only be changed."""
+        if self._is_only_voted_on():
+            return Ended(Came.HELD)
+        reason = "; ".join(f"{one.gate}: {one.reason}" for one in judged if one.verdict is Verdict.FAIL)
+        outcome = self._handle.carry_out(Fail(token=self._token, error=cut(reason, MAX_ERROR)))
+        self._tell_ended(outcome.session, "failed", reason, outcome.warnings)
+        return Ended(Came.FAILED, Failure.ERROR, reason)
 
     def _tell_ended(self, session: Session, status: str, said: str, warnings: Iterable[str]) -> None:
         now, attempt = self._desk.clock(), session.phases[self._phase].attempt
