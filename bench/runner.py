@@ -4,9 +4,9 @@ import multiprocessing
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
 from itertools import count
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.measure import Batch, Setting, interleave, say, seconds_each
@@ -28,7 +28,7 @@ from detent.run.runner import Runner
 _OVERHEAD_S = 0.025
 _FILES = 20
 _STATUS = "/proc/self/status"
-_MEMORY_S_MAX = 1_200
+_MEMORY_S_MAX = 600
 _COMMAND = AgentSettings(adapter="command", command="true")
 
 
@@ -162,13 +162,18 @@ def _memory_rows(setting: Setting) -> tuple[Row, Row]:
         reason = f"there is no {_STATUS} here"
         return Row(what=in_one, skipped=reason), Row(what=in_many, goal=goal, skipped=reason)
     say(f"memory: {many:,} phases, then {sessions} x {few:,}")
-    long = _in_own_process(_memory_of_one, os.path.join(setting.directory, "long"), few, many)
-    again = _in_own_process(_memory_of_several, os.path.join(setting.directory, "again"), few, sessions)
-    return _memory_row(in_one, long, None), _memory_row(in_many, again, goal)
+    return (
+        _memory_row(in_one, None, _memory_of_one, os.path.join(setting.directory, "long"), few, many),
+        _memory_row(in_many, goal, _memory_of_several, os.path.join(setting.directory, "again"), few, sessions),
+    )
 
 
-def _memory_row(what: str, megabytes: list[float], goal: Goal | None) -> Row:
-    first, *_, last = megabytes
+def _memory_row(what: str, goal: Goal | None, measure: Callable[..., list[float]], *arguments: object) -> Row:
+    try:
+        first, *_, last = _in_own_process(measure, *arguments)
+    except TimeoutError as error:
+        # The other rows are worth having all the same.
+        return Row(what=what, goal=goal, failed=str(error))
     return Row(what=what, unit="MB", ours=last, theirs=first, ratio=last / first, goal=goal)
 
 
@@ -199,8 +204,23 @@ def _memory_of_several(directory: str, phases: int, sessions: int) -> list[float
 
 
 def _in_own_process(measure: Callable[..., list[float]], *arguments: object) -> list[float]:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, *arguments).result(_MEMORY_S_MAX)
+    context = multiprocessing.get_context("spawn")
+    answer, question = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(question, measure, arguments))
+    process.start()
+    question.close()
+    try:
+        if not answer.poll(_MEMORY_S_MAX):
+            raise TimeoutError(f"it was not done after {_MEMORY_S_MAX} s")
+        found: list[float] = answer.recv()
+        return found
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _answer(to: Connection, measure: Callable[..., list[float]], arguments: tuple[object, ...]) -> None:
+    to.send(measure(*arguments))
 
 
 def _resident_mb() -> float:

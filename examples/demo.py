@@ -61,11 +61,11 @@ def tell(project: Path) -> None:
 
     say("Was the plan wrong? Back to it, with the files, from a session that had ended.")
     session = "WFS-let-a-wallet-pay"
-    detent(project, "rollback", "POST_05-test-strategy_v1", "--session", session, "--yes")
+    detent(project, "rollback", "POST_05-test-strategy_v1", "--session", session, "--yes", last=8)
     shell(project, "python -m pytest -q")
 
     say("It was right after all. Nothing was lost.")
-    detent(project, "undo", "--yes")
+    detent(project, "undo", "--yes", last=9)
     shell(project, "python -m pytest -q")
     detent(project, "doctor")
 
@@ -88,9 +88,12 @@ def say(text: str, *, gap: bool = True) -> None:
     print(f"\n# {text}" if gap else f"# {text}", flush=True)
 
 
-def detent(project: Path, *words: str, expect: int = 0) -> None:
+def detent(project: Path, *words: str, expect: int = 0, last: int | None = None) -> None:
+    """Run it and show what it says as it says it; only the last lines if there is more of the same."""
     print("\n$ detent " + " ".join(f'"{word}"' if " " in word else word for word in words), flush=True)
-    run(project, [sys.executable, "-m", "detent", *words], expect=expect, shows=True)
+    said = run(project, [sys.executable, "-m", "detent", *words], expect=expect, shows=last is None)
+    if last is not None:
+        print("…", *said[-last:], sep="\n", flush=True)
 
 
 def shell(project: Path, line: str) -> None:
@@ -98,8 +101,8 @@ def shell(project: Path, line: str) -> None:
     run(project, ["bash", "-c", line], shows=True)
 
 
-def run(project: Path, command: list[str], *, expect: int = 0, shows: bool = False) -> None:
-    """Run it, and show what it says as it says it."""
+def run(project: Path, command: list[str], *, expect: int = 0, shows: bool = False) -> list[str]:
+    """The lines that it says."""
     ran = subprocess.Popen(
         command,
         cwd=project,
@@ -111,11 +114,12 @@ def run(project: Path, command: list[str], *, expect: int = 0, shows: bool = Fal
     )
     said = []
     for line in ran.stdout:
-        said.append(line)
+        said.append(line.rstrip("\n"))
         if shows:
-            print(line, end="", flush=True)
+            print(said[-1], flush=True)
     if ran.wait() != expect:
-        raise SystemExit(f"{command}: exit {ran.returncode} and not {expect}\n{'' if shows else ''.join(said)}")
+        raise SystemExit("\n".join([f"{command}: exit {ran.returncode} and not {expect}", *said[-20:]]))
+    return said
 
 
 def environment() -> dict[str, str]:

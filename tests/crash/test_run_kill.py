@@ -10,6 +10,7 @@ import random
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -138,11 +139,10 @@ def strike(target, scene, runner):
         victims = [runner.pid, *scene.agents()]
     else:
         victims = [runner.pid]
+    sys.stdout.write(f"at commit {lines_of(scene.journal)}: {len(victims)} killed, run over: {runner.poll()}\n")
     for pid in victims:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     if target == "agent":
         assert ended(runner).exit_code == 0
         return []

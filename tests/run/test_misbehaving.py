@@ -185,18 +185,21 @@ def test_what_an_agent_that_was_killed_had_started_is_ended(play):
 # It says too much
 
 
+LINES = f"yes {'x' * 99} | head -c 100000000"
+
+
 @pytest.mark.parametrize(
-    "flood",
+    ("kind", "flood"),
     [
-        f"yes {'x' * 99} | head -c 100000000",
-        "head -c 100000000 /dev/zero | tr '\\0' x",
-        f"yes {'x' * 99} | head -c 100000000 >&2",
-        f"yes '{json.dumps({'summary': 'x' * 90})}' | head -c 100000000",
+        ("text", LINES),
+        ("text", "head -c 100000000 /dev/zero | tr '\\0' x"),
+        ("text", f"{LINES} >&2"),
+        ("json", LINES),
+        ("json", f"yes '{json.dumps({'summary': 'x' * 90})}' | head -c 100000000"),
     ],
-    ids=["many lines", "one line", "errors", "results"],
+    ids=["many lines", "one line", "errors", "lines that are no results", "results"],
 )
-@pytest.mark.parametrize("kind", ["text", "json"])
-def test_100_mb_of_output_do_not_make_the_runner_grow(flood, kind, play):
+def test_100_mb_of_output_do_not_make_the_runner_grow(kind, flood, play):
     last = "echo Summary: much" if kind == "text" else result(summary="much")
     scene = play(f"{flood}; echo; {last}", agent=f'result = "{kind}"')
     runner = scene.start("run", TASK)

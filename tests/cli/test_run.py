@@ -1,0 +1,210 @@
+"""`detent run` as a command: what it refuses, and then nothing has begun; what it says; how it ends."""
+
+import os
+
+import msgspec
+import pytest
+
+from detent.core.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
+from detent.process.marked import marked
+from tests.cli.conftest import Tool
+
+SETTINGS = """
+gates = "off"
+[agents.script]
+adapter = "command"
+command = "echo $DETENT_PHASE >> worked"
+[agents.other]
+adapter = "command"
+command = "echo other-$DETENT_PHASE >> worked"
+[run]
+agent = "script"
+workflow = "w"
+[workflows.w]
+phases = [{ key = "a", agent = "writer" }, { key = "b", agent = "reader" }]
+"""
+
+
+@pytest.fixture
+def ready(detent) -> Tool:
+    """In a project whose agents are commands, without a session."""
+    (detent.directory / "detent.toml").write_text(SETTINGS)
+    detent("init").ok()
+    yield detent
+    assert marked(f"DETENT_STATE={os.path.realpath(detent.state)}") == []
+    detent("doctor").ok()
+
+
+def worked(tool):
+    path = tool.directory / "worked"
+    return path.read_text().split() if path.exists() else []
+
+
+def events(ran):
+    return [msgspec.json.decode(line, type=RunEvent) for line in ran.out.splitlines()]
+
+
+# What it does
+
+
+def test_a_new_task_is_a_new_session_that_is_run_to_its_end(ready):
+    said = ready("run", "Do it").ok().out
+
+    assert worked(ready) == ["a", "b"]
+    assert "The report is in .workflow/WFS-do-it/REPORT.md" in said
+    assert (ready.state / "WFS-do-it/REPORT.md").read_text().startswith("# ")
+    assert "completed" in ready("history").ok().out
+
+
+def test_for_machines_every_line_is_an_event_and_the_last_is_the_end(ready):
+    told = events(ready("run", "Do it", "--json").ok())
+
+    assert isinstance(told[0], RunStarted)
+    assert [one.phase for one in told if isinstance(one, PhaseEnded)] == ["a", "b"]
+    assert isinstance(told[-1], RunEnded)
+    assert told[-1].end is End.COMPLETED
+    assert sum(isinstance(one, RunEnded) for one in told) == 1
+
+
+def test_the_same_task_again_goes_on_with_its_session(ready):
+    ready("start", "w", "Do it").ok()
+    ready("finish", "-m", "by hand").ok()
+
+    ready("run", "  Do it ").ok()
+
+    assert worked(ready) == ["b"]
+    assert [one.name for one in ready.state.glob("WFS-*")] == ["WFS-do-it"]
+
+
+def test_without_a_task_the_active_session_goes_on(ready):
+    ready("start", "w", "Do it").ok()
+
+    ready("run").ok()
+
+    assert worked(ready) == ["a", "b"]
+
+
+def test_a_task_that_is_done_may_be_run_anew_as_another_session(ready):
+    ready("run", "Do it").ok()
+    ready("run", "Do it").ok()
+
+    assert worked(ready) == ["a", "b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "done"),
+    [
+        (["other"], ["other-a", "other-b"]),
+        (["b=other"], ["a", "other-b"]),
+        (["writer=other"], ["other-a", "b"]),
+        (["other", "a=script"], ["a", "other-b"]),
+        (["writer=other", "a=script"], ["a", "b"]),
+    ],
+)
+def test_who_does_the_work_can_be_said_for_all_for_a_role_and_for_a_phase(ready, chosen, done):
+    ready("run", "Do it", *(part for one in chosen for part in ("--agent", one))).ok()
+
+    assert worked(ready) == done
+
+
+def test_a_session_that_failed_ends_with_the_way_on(ready):
+    (ready.directory / "detent.toml").write_text(SETTINGS.replace("echo $DETENT_PHASE >> worked", "exit 3"))
+
+    ran = ready("run", "Do it")
+
+    assert ran.code == 6
+    assert "detent resolve retry|skip|cancel" in ran.out
+    ready("resolve", "cancel").ok()
+
+
+def test_a_run_whose_reader_has_gone_goes_on(ready):
+    ran = ready.run("run", "Do it", preexec_fn=lambda: os.close(1))
+
+    assert worked(ready) == ["a", "b"], ran.stderr
+
+
+# What it refuses
+
+
+def refused(tool, *arguments, **environment):
+    """Exit code, message and way out; nothing was started, and nothing is different."""
+    before = tool.digest()
+    ran = tool("run", *arguments, **environment).error()
+    assert tool.digest() == before
+    assert worked(tool) == []
+    return ran
+
+
+def test_without_a_task_and_a_session_there_is_nothing_to_run(ready):
+    assert refused(ready) == (5, "no session is active", 'detent run "TASK"')
+
+
+def test_an_agent_that_is_not_known_is_refused_before_a_session_is_started(ready):
+    code, message, _ = refused(ready, "Do it", "--agent", "nobody")
+
+    assert (code, "no agent is called nobody; there are" in message) == (5, True)
+
+
+def test_a_workflow_that_is_not_known_is_refused(ready):
+    code, message, _ = refused(ready, "Do it", "--workflow", "nothing")
+
+    assert (code, "nothing" in message) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ("=other", 2, "'=other' is not an agent; say NAME, or PHASE=NAME"),
+        ("a=", 2, "'a=' is not an agent; say NAME, or PHASE=NAME"),
+        ("z=other", 5, "w has no phase or role z"),
+        ("a=nobody", 5, "no agent is called nobody"),
+    ],
+)
+def test_an_agent_for_nothing_or_a_phase_for_nobody_is_refused(ready, given, code, said):
+    found, message, _ = refused(ready, "Do it", "--agent", given)
+
+    assert (found, said in message) == (code, True), message
+
+
+def test_another_task_does_not_push_an_unfinished_session_aside(ready):
+    ready("start", "w", "Do it").ok()
+
+    code, message, way_out = refused(ready, "Something else")
+
+    assert (code, message) == (3, "WFS-do-it is not finished, and it is about something else: Do it")
+    assert "detent pause" in way_out
+
+
+def test_an_agent_does_not_start_a_run(ready):
+    ready("start", "w", "Do it").ok()
+
+    code, message, _ = refused(ready, DETENT_PHASE="a")
+
+    assert (code, message) == (3, "an agent of a run does not start another run")
+
+
+def test_a_session_that_is_not_the_active_one_is_not_run(ready):
+    ready("start", "w", "One").ok()
+    ready("pause").ok()
+    ready("start", "w", "Two").ok()
+
+    code, message, way_out = refused(ready, "--session", "WFS-one")
+
+    assert (code, message, way_out) == (3, "WFS-one is not the active session", "detent switch WFS-one")
+
+
+def test_outside_a_project_nothing_is_run(detent):
+    assert detent("run", "Do it").code != 0
+    assert os.listdir(detent.directory) == []
+
+
+@pytest.mark.parametrize("settings", ['[agents.x]\nadapter = "command"\n[run]\nagent = "x"', '[run]\nagent = "gone"'])
+def test_settings_that_name_no_agent_that_works_are_refused(detent, settings):
+    (detent.directory / "detent.toml").write_text(settings)
+    detent("init").ok()
+    before = detent.digest()
+
+    ran = detent("run", "Do it")
+
+    assert ran.code in (2, 3, 5)
+    assert detent.digest() == before
