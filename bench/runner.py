@@ -171,9 +171,9 @@ def _memory_rows(setting: Setting) -> tuple[Row, Row]:
 def _memory_row(what: str, goal: Goal | None, measure: Callable[..., list[float]], *arguments: object) -> Row:
     try:
         first, *_, last = _in_own_process(measure, *arguments)
-    except TimeoutError as error:
+    except (TimeoutError, EOFError) as error:
         # The other rows are worth having all the same.
-        return Row(what=what, goal=goal, failed=str(error))
+        return Row(what=what, goal=goal, failed=str(error) or "its process died")
     return Row(what=what, unit="MB", ours=last, theirs=first, ratio=last / first, goal=goal)
 
 

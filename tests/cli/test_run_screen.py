@@ -205,3 +205,27 @@ shown.close()
 
     assert sum(line.startswith("WFS-trial") for line in shown) == 1
     assert any("step-2999" in line for line in shown)
+
+
+def test_a_run_goes_on_when_nobody_reads_what_it_tells():
+    script = """
+shown = screen(Style.LINES)
+sys.stdin.readline()
+for number in range(500):
+    shown.tell(turn(number, "a"))
+shown.close()
+print("went on", file=sys.stderr)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HEAD + script],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+
+    errors = process.communicate(b"go\n", timeout=30)[1]
+    assert (process.returncode, errors) == (0, b"went on\n")

@@ -133,12 +133,11 @@ def strike(target, scene, runner):
     """Kill what is meant; the tokens of the attempts that were open then and have nobody any more."""
     if target in ("agent", "both"):
         wait_until(lambda: scene.agents() or runner.poll() is not None)
+    victims = scene.agents() if target != "runner" else []
     if target == "agent":
-        victims = scene.agents()[:1]
-    elif target == "both":
-        victims = [runner.pid, *scene.agents()]
-    else:
-        victims = [runner.pid]
+        victims = victims[:1]
+    elif runner.poll() is None:
+        victims = [runner.pid, *victims]
     sys.stdout.write(f"at commit {lines_of(scene.journal)}: {len(victims)} killed, run over: {runner.poll()}\n")
     for pid in victims:
         with suppress(ProcessLookupError):

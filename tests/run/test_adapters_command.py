@@ -287,7 +287,7 @@ def test_a_daemon_that_holds_the_output_open_does_not_hold_up_the_end(tmp_path):
 
 
 def test_processes_of_another_agent_are_left_alone(tmp_path):
-    other = "run-1/tester/10"
+    other = f"{AGENT_ID}0"
     beside = command("echo begun; sleep 600").work(
         turn(tmp_path, agent_id=other, env={"DETENT_AGENT": other}), lambda: False
     )

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from detent.core.agent_event import Failure
+from detent.core.events import Options, Supervised
 from detent.core.evidence import Judgement, Verdict
 from detent.core.gate import Approval, Artifacts, Command, Consensus, Constitution, Delegation, Elicitation, Tests
 from detent.core.session import Escalation, SessionStatus
@@ -20,7 +21,9 @@ from detent.run.course import (
     after_gates,
     due,
     is_merge,
+    is_only_stale,
     is_personal,
+    is_rejected,
     may_try_again,
     pause_before,
     task_phase,
@@ -39,6 +42,8 @@ GATES = {
     "elicitation": Elicitation(),
 }
 PERSONAL = {"unchecked", "approval", "consensus", "elicitation"}
+#: Where a person says yes or no; an article that nobody looked at yet is not a no.
+VOTED = PERSONAL - {"unchecked"}
 SILENT = {Verdict.PENDING, Verdict.ERROR}
 
 
@@ -52,7 +57,7 @@ def expected(closed, turns_left, repeats):
     if not closed:
         return Next.FINISH
     if set(closed) <= PERSONAL:
-        return Next.HOLD
+        return Next.REJECTED if Verdict.FAIL in {closed.get(name) for name in VOTED} else Next.HOLD
     verdicts = {verdict for name, verdict in closed.items() if name not in PERSONAL}
     if turns_left < 1 or repeats >= (2 if verdicts <= SILENT else 3):
         return Next.GIVE_UP
@@ -81,6 +86,20 @@ def test_what_failed_is_looked_at_once_more_than_what_never_ran():
 @pytest.mark.parametrize("name", GATES)
 def test_only_a_person_opens_what_asks_for_votes_answers_or_judgement(name):
     assert is_personal(tuple(GATES.values()), judged(name, Verdict.PENDING)) is (name in PERSONAL)
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_no_is_what_a_person_said_and_not_what_a_command_found(name):
+    assert is_rejected([judged(name, Verdict.FAIL)]) is (name in VOTED)
+    assert not is_rejected([judged(name, Verdict.PENDING), judged(name, Verdict.PASS)])
+
+
+@pytest.mark.parametrize("verdicts", [*product(Verdict, repeat=1), *product(Verdict, repeat=2)])
+def test_what_only_grew_old_is_told_from_what_failed(verdicts):
+    closed = set(verdicts) - {Verdict.PASS}
+    only = closed in ({Verdict.STALE}, {Verdict.STALE, Verdict.PENDING})
+
+    assert is_only_stale([judged("tests", verdict) for verdict in verdicts]) is only
 
 
 @pytest.mark.parametrize(
@@ -120,7 +139,8 @@ def with_escalation(session, phase):
 
 def with_review(session, phase):
     reviewed = msgspec.structs.replace(session.phases[phase], review="pending")
-    return msgspec.structs.replace(session, phases={**session.phases, phase: reviewed})
+    options = Options(supervised=Supervised())
+    return msgspec.structs.replace(session, phases={**session.phases, phase: reviewed}, options=options)
 
 
 def subsets(keys):

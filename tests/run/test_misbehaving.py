@@ -364,13 +364,24 @@ def test_an_agent_that_fails_its_phase_itself_is_tried_again_until_a_person_deci
     assert (scene.directory.parent / "tries").read_text() == "\n\n"
 
 
-@pytest.mark.parametrize("command", ["detent run", "detent run 'something else'", "env -u DETENT_PHASE detent run"])
-def test_an_agent_cannot_start_a_run(command, play, tmp_path):
-    scene = play(f"{command} > ../said 2>&1; echo $? >> ../codes; echo Summary: tried")
+OWN_RUN = "an agent of a run does not start another run"
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "said"),
+    [
+        ("detent run", 1, OWN_RUN),
+        ("detent run 'something else'", 1, OWN_RUN),
+        ("env -u DETENT_PHASE detent run", 4, f"{SESSION} is being run by tester"),
+        ("env -u DETENT_PHASE detent run 'something else'", 1, f"{SESSION} is not finished"),
+    ],
+)
+def test_an_agent_cannot_start_a_run(command, exit_code, said, play, tmp_path):
+    scene = play(f"{command} > ../said 2>&1; echo $? > ../code; echo Summary: tried")
 
     completed(scene)
 
-    assert (tmp_path / "codes").read_text() in ("1\n", "4\n")
-    assert "run" in (tmp_path / "said").read_text()
+    assert (tmp_path / "code").read_text() == f"{exit_code}\n"
+    assert said in (tmp_path / "said").read_text()
     with scene.project() as project:
         assert project.store.sessions() == [SESSION]

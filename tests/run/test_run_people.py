@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from detent.engine.project import open_project
+from detent.doctor import check
+from detent.engine.project import init_project, open_project
 from detent.process.marked import marked
 from tests.cli.conftest import DETENT, Tool
 from tests.run.scenes import until
@@ -21,7 +22,6 @@ command = "bash agent.sh"
 [run]
 agent = "script"
 workflow = "w"
-attempts = 1
 {more}
 [workflows.w]
 phases = {phases}
@@ -45,10 +45,13 @@ class Place(Tool):
             process.wait()
             process.stdout.close()
 
-    def set_up(self, phases='["a", "b"]', *, agent=QUICK, more=""):
+    def set_up(self, phases='["a", "b"]', *, agent=QUICK, more="attempts = 1"):
         (self.directory / "detent.toml").write_text(SETTINGS.format(phases=phases, more=more))
         (self.directory / "agent.sh").write_text(agent)
-        self("init").ok()
+        init_project(self.directory)
+        # An agent counts as installed, so that no gate is left out.
+        (self.state / "install").mkdir()
+        (self.state / "install/manifest.json").write_text("{}")
         return self
 
     def at_terminal(self, *arguments):
@@ -97,7 +100,8 @@ def place(tmp_path):
     yield here
     here.close()
     assert here.left_running == []
-    here("doctor").ok()
+    with open_project(tmp_path) as opened:
+        assert check(opened) == []
 
 
 # What is asked at the terminal
@@ -119,18 +123,18 @@ def test_an_approval_is_asked_for_and_given_with_its_reason(place):
     assert (vote.approve, vote.reason) == (True, "looks good, at the terminal of the run")
 
 
-def test_a_rejection_is_recorded_with_its_reason(place):
-    place.set_up(APPROVED)
+def test_a_rejection_is_the_next_attempt_which_knows_why(place):
+    place.set_up(APPROVED, agent='cat >> "prompt-$DETENT_PHASE"\n' + QUICK, more="attempts = 2")
 
     with place.at_terminal() as terminal:
         terminal.say("n not like this")
-        terminal.expect("FAIL", "not like this", ") > ")
-        terminal.type("\x03")
-        assert terminal.ended() == 130
+        terminal.expect("approval of b is PENDING")
+        terminal.say("y")
+        assert terminal.ended() == 0
 
-    assert place.worked == ["a", "b"]
-    [vote] = place.session.phases["b"].gates["approval"].votes.values()
-    assert (vote.approve, vote.reason) == (False, "not like this, at the terminal of the run")
+    assert place.worked == ["a", "b", "b", "c"]
+    assert place.session.phases["b"].attempt == 2
+    assert "not like this" in (place.directory / "prompt-b").read_text()
 
 
 @pytest.mark.parametrize("typed", ["2", "continue"])
@@ -182,7 +186,7 @@ def test_a_decision_is_asked_for_and_carried_out(place, typed, code, worked, lef
 
 
 def test_a_review_is_asked_for_and_what_follows_waits_for_it(place):
-    place.set_up(more="[supervised]\nphases = ['a']")
+    place.set_up(more="attempts = 1\n[supervised]\nphases = ['a']")
 
     with place.at_terminal() as terminal:
         terminal.expect("a is finished", "1  continue", "2  redo")

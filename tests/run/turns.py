@@ -1,5 +1,6 @@
 """Turns for agents in tests, and what came of them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from detent.core.agent_event import AgentEvent
 from detent.run import adapters
 from detent.run.agent import Agent, Turn
 
-AGENT_ID = "run-1/tester/1"
+#: Tests run in several processes, and a turn ends whatever carries its agent's name.
+AGENT_ID = f"run-{os.getpid()}/tester/1"
 
 
 def turn(directory: Path, **changed: Any) -> Turn:

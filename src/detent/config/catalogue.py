@@ -80,6 +80,7 @@ class Catalogue:
             name=name,
             title=settings.title,
             prefix=settings.prefix,
+            activation=settings.activation,
             phases=tuple(phases),
             sizes={size: _present(left_out) for size, left_out in settings.sizes.items()},
         )

@@ -40,14 +40,10 @@ _TELLING = (
 def guarded(path: str, root: str) -> str | None:
     """What an absolute path is to the project at `root`; None if it is not guarded."""
     path, root = normal(path, "/").lower(), normal(root, "/").lower()
-    start = root.rstrip("/") + "/"
+    start = _checkout(path, root).rstrip("/") + "/"
     if not path.startswith(start):
         return None
     inside = path[len(start) :]
-    parts = inside.split("/", 3)
-    if parts[:2] == [".workflow", "worktrees"] and len(parts) == 4:
-        # A tree of its own for a phase: what is in it is judged as it would be in the project's.
-        inside = parts[3]
     if inside in _CONFIG:
         return CONFIG
     if inside == _CLIENT_DOCUMENT:
@@ -99,9 +95,12 @@ def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | 
             return exact
     elif path.startswith("**") and not any(name in path.lower() for name in _TELLING):
         return None
-    path, start = path.lower(), root.lower().rstrip("/") + "/"
-    above, named, _ = path.partition(".workflow")
-    if named and not may_meet(above, start):
+    path, root = path.lower(), root.lower()
+    start = _checkout(literal_start(path), root).rstrip("/") + "/"
+    # The way to a worktree leads through `.workflow` too, and says nothing about what is named in it.
+    told = path.removeprefix(start)
+    above, named, _ = told.partition(".workflow")
+    if named and told == path and not may_meet(above, start):
         return None
     shapes = [shape for shape in ([path, below(path)] if recursive else [path]) if not _is_free(shape)]
     for shape in shapes:
@@ -112,10 +111,17 @@ def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | 
         first = inside.partition("/")[0]
         if not before and is_literal(first) and first not in _TOPS:
             continue
-        for kind, name in _guards(path):
+        for kind, name in _guards(told):
             if may_meet(inside, before + name) and not _is_spared(start + name, spared):
                 return kind
     return None
+
+
+def _checkout(path: str, root: str) -> str:
+    """The worktree that a path is inside of, which is guarded as the project itself is; else the root."""
+    worktrees = root.rstrip("/") + "/.workflow/worktrees/"
+    name, inside, _ = path[len(worktrees) :].partition("/") if path.startswith(worktrees) else ("", "", "")
+    return worktrees + name if name and inside else root
 
 
 def _guards(path: str) -> list[tuple[str, str]]:

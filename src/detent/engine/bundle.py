@@ -126,7 +126,7 @@ def import_session(
                 f"the journal in {reader.path} is that of {session}, which cannot be changed without forging it",
                 way_out="give it no other name; to have both, import it into another project",
             )
-        own = CLIENT_FILES if project.place.base == project.place.root else ()
+        own = CLIENT_FILES if project.place.project is None else ()
         check_paths(reader, found, own)
         epoch = project.checkpoints.captures.epoch()
         if not _is_here(store, reader):

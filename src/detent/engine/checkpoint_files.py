@@ -20,6 +20,7 @@ from detent.store.port import Store
 
 #: Of each run the index names the last ones; the others are found by their files, and by the journal.
 MAX_INDEXED = 1_000
+MAX_INDENTED = 256 * 1024
 
 Files = Callable[[str], Manifest]
 Step = tuple[Session | None, Commit]
@@ -33,16 +34,26 @@ class _Run(msgspec.Struct, kw_only=True):
 
 
 class _Index(msgspec.Struct, kw_only=True):
-    runs: dict[str, _Run] = {}
+    """The runs of all sessions; each is read only where it is about that one."""
+
+    runs: dict[str, msgspec.Raw] = {}
+
+    def of(self, session: str) -> _Run:
+        found = self.runs.get(session)
+        try:
+            return _decode_run(found) if found is not None else _Run()
+        except UNREADABLE:
+            return _Run()
 
 
 _decode = msgspec.json.Decoder(_Index).decode
+_decode_run = msgspec.json.Decoder(_Run).decode
 
 
 def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
     """Write what is missing. The caller holds PROJECT."""
     index = _read(store)
-    run = index.runs.get(replica.id, _Run())
+    run = index.of(replica.id)
     taken = replica.taken_since(run.version)
     steps: Iterable[Step] = taken if taken is not None else _folded(store, replica.id, run.version)
     found = [taken for before, commit in steps for taken in standing(before, commit)]
@@ -51,12 +62,15 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
     for position, session in found:
         store.put(file_name(replica.id, position.event.name), encode(_document(session, position, files)))
     lines = [summary(replica.id, position) for position, _ in found]
-    index.runs[replica.id] = _Run(
+    run = _Run(
         version=found[-1][0].version,
         count=run.count + len(lines),
         checkpoints=[*run.checkpoints, *lines][-MAX_INDEXED:],
     )
-    store.put(INDEX, encode(index))
+    index.runs[replica.id] = msgspec.Raw(msgspec.json.encode(run))
+    data = msgspec.json.encode(index)
+    # One line is all that a program needs, and more than a person reads.
+    store.put(INDEX, data if len(data) > MAX_INDENTED else msgspec.json.format(data, indent=2) + b"\n")
     replica.forget_taken(found[-1][0].version)
 
 
@@ -69,7 +83,7 @@ def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes
 
 def is_indexed(store: Store, name: str) -> bool:
     """Whether the index says of the session what it should."""
-    run = _read(store).runs.get(name, _Run())
+    run = _read(store).of(name)
     positions = [position for commit in commits(store, name) for position in positions_of(commit)]
     lines = [summary(name, position) for position in positions]
     wanted = (positions[-1].version if positions else 0, len(lines), lines[-MAX_INDEXED:])

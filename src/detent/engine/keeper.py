@@ -116,6 +116,9 @@ class Keeper:
             self.notices.extend(mirror(self._place, session))
         if ended or active != name:
             self._store.delete(MARKER + name)
+        if ended:
+            # Nobody asks for it often any more; a process may see many sessions come and go.
+            self._replicas.pop(name, None)
         if recorded and active not in (name, None):
             # The state document repeats the history.
             self.publish(str(active))
