@@ -51,6 +51,7 @@ class Scene:
             f'[run]\nagent = "script"\nworkflow = "trial"\n{run}\n[workflows.trial]\nphases = [{phases}]\n'
         )
         init_project(self.directory)
+        self._started: list[subprocess.Popen[bytes]] = []
 
     @property
     def environment(self) -> dict[str, str]:
@@ -91,6 +92,9 @@ class Scene:
 
     def clear(self) -> None:
         """Nothing of a test that failed outlives it."""
+        for process in self._started:
+            with process:
+                process.kill()
         for pid in self.alive():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

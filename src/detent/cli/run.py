@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from detent.cli.request import Request, write_text
 from detent.cli.run_screen import Screen, Style
-from detent.cli.verb import TEXT, Usage, known_workflows, session_option, verb
-from detent.errors import Conflict, NotFound, Refused
+from detent.cli.run_session import Asked, meant
+from detent.cli.verb import TEXT, known_workflows, session_option, verb
+from detent.errors import Conflict, Refused
 
 if TYPE_CHECKING:
     from detent.core.run_event import End, RunEvent
@@ -36,6 +37,7 @@ WAITING, CANCELLED, LOST, PAUSED = 6, 7, 4, 130
 @click.option(
     "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
 )
+@click.option("--tests", metavar="COMMAND", help="What runs the tests, for gates that name no command.")
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; by default wait at a terminal.")
 @session_option
 @click.pass_obj
@@ -46,10 +48,9 @@ def run_verb(
     workflow: str | None,
     size: str | None,
     agents: tuple[str, ...],
-    parallel: int | None,
-    isolation: str | None,
     wait: bool | None,
     session: str | None,
+    **options: Any,
 ) -> None:
     """Let agents do the session, from where it stands to its end.
 
@@ -64,10 +65,10 @@ def run_verb(
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     try:
         with request.changing() as project:
-            _set(project, parallel, isolation)
-            handle = _session(request, project, task, session, workflow, size)
+            _set(project, **options)
+            handle, chosen = meant(request, project, Asked(task, session, workflow, size, agents))
             request.say_notices()
-            end = _run(request, project, handle, agents, waits=at_terminal if wait is None else wait)
+            end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
         if not at_terminal or request.json or conflict.way_out != "detent watch":
             raise
@@ -76,56 +77,21 @@ def run_verb(
     _leave(end)
 
 
-def _set(project: "Project", parallel: int | None, isolation: str | None) -> None:
+def _set(project: "Project", **options: Any) -> None:
+    """What the command line says (parallel, isolation, tests) counts more than the settings."""
     import msgspec
 
-    changes = {"parallel": parallel, "isolation": isolation}
-    given = {name: value for name, value in changes.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     run = msgspec.structs.replace(project.settings.run, **given)
     project.settings = msgspec.structs.replace(project.settings, run=run)
 
 
-def _session(
-    request: Request, project: "Project", task: str | None, name: str | None, workflow: str | None, size: str | None
-) -> "SessionHandle":
-    """The session that is meant: the one with this task, or the active one; else a new one."""
-    from detent.core.isolation import isolated
-    from detent.core.session import SessionStatus
-
-    active = project.active()
-    if name is not None and name != active:
-        raise Refused(f"{name} is not the active session", way_out=f"detent switch {name}")
-    handle = project.session() if active is not None else None
-    if task is None:
-        if handle is None:
-            raise NotFound("no session is active", way_out='detent run "TASK"')
-        return handle
-    if handle is not None and handle.state.status is SessionStatus.ACTIVE:
-        if handle.state.task == task.strip():
-            return handle
-        raise Refused(
-            f"{handle.id} is not finished, and it is about something else: {handle.state.task[:80]}",
-            way_out=f"detent run to go on with it, or detent pause and then detent run {task.strip()[:30]!r} …",
-        )
-    from detent.run.lease import left_behind
-
-    for done in left_behind(project):
-        # Its run died when all was done; whoever repeats the command does not want all of it done again.
-        if done.state.task == task.strip() and done.state.status is SessionStatus.COMPLETED:
-            return done
-    chosen = project.catalogue.workflow(workflow or project.settings.run.workflow)
-    made = project.start(
-        isolated(chosen, project.settings.run.isolation, size=size), task, size=size, delegates=True, joins=True
-    )
-    request.notices += project.left_out
-    return made
-
-
 def _run(
-    request: Request, project: "Project", handle: "SessionHandle", agents: tuple[str, ...], *, waits: bool
+    request: Request, project: "Project", handle: "SessionHandle", agents: "ConfiguredAgents", *, waits: bool
 ) -> "End":
     from detent.cli.run_person import Terminal
     from detent.core.estimate import usual_minutes
+    from detent.engine.applicable import is_observed
     from detent.run.desk import RunOptions
     from detent.run.feed import Feed, feed_path
     from detent.run.runner import Runner
@@ -145,12 +111,13 @@ def _run(
     runner = Runner(
         project,
         handle.id,
-        _agents(project, handle, agents),
+        agents,
         options=RunOptions(
             parallel=settings.parallel,
             attempts=settings.attempts,
             turns=settings.turns,
             tests=settings.tests,
+            observes=is_observed(project.place),
             wait=waits,
         ),
         tell=tell,
@@ -167,23 +134,6 @@ def _run(
     if not request.json:
         write_text(told)
     return end
-
-
-def _agents(project: "Project", handle: "SessionHandle", chosen: tuple[str, ...]) -> "ConfiguredAgents":
-    from detent.run.agents import ConfiguredAgents
-
-    overrides: dict[str, str] = {}
-    for one in chosen:
-        phase, named, name = one.rpartition("=")
-        if not name or (named and not phase):
-            raise Usage(f"{one!r} is not an agent; say NAME, or PHASE=NAME")
-        overrides[phase] = name
-    workflow = handle.state.workflow
-    known = {*workflow.by_key, *(phase.agent for phase in workflow.phases), ""}
-    if unknown := [phase for phase in overrides if phase not in known]:
-        raise NotFound(f"{workflow.name} has no phase or role {', '.join(unknown)}")
-    left = [(key, workflow.by_key[key].agent) for key in handle.state.active_order]
-    return ConfiguredAgents(project.settings, overrides, needed=left)
 
 
 @contextmanager

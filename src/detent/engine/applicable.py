@@ -42,6 +42,13 @@ def _not_here(gate: Gate, place: Place, *, delegates: bool) -> str | None:
             return None
         case Constitution() if not os.path.exists(os.path.join(place.base, gate.file)):
             return f"no constitution gate: there is no {gate.file}"
-        case Delegation() | Elicitation() if not os.path.exists(os.path.join(place.root, ".workflow", INSTALLED)):
+        case Elicitation() if delegates and not is_observed(place):
+            return "no elicitation gate: no agent is installed (detent init --agent NAME)"
+        case Delegation() | Elicitation() if not is_observed(place):
             return "no delegation and elicitation gates: no agent is installed (detent init --agent NAME)"
     return None
+
+
+def is_observed(place: Place) -> bool:
+    """Whether Detent is installed in a client, and so sees what its agents do."""
+    return os.path.exists(os.path.join(place.root, ".workflow", INSTALLED))

@@ -286,7 +286,7 @@ def _stop(event: Event) -> str:
         (phase, one)
         for phase, judged in event.handle.judgements(event.bound).items()
         for one in judged
-        if one.verdict in (Verdict.FAIL, Verdict.STALE, Verdict.PENDING)
+        if one.verdict in (_MENDED if event.bound is None else _FAILING)
         and one.kind in ("tests", "command", "artifacts", "constitution")
     ]
     if not actionable:
@@ -304,6 +304,11 @@ def _stop(event: Event) -> str:
     detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
     event.handle.escalate("stop_blocked", phase, detail)
     return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
+
+
+_FAILING = (Verdict.FAIL, Verdict.STALE)
+#: What nobody has looked at yet is for the agent too; but under a runner, which looks at it when the agent has stopped.
+_MENDED = (*_FAILING, Verdict.PENDING)
 
 
 def _is_up_to_a_person(event: Event) -> bool:

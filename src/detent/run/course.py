@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from detent.core.agent_event import Failure
 from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Command, Constitution, Gate, gate_name
+from detent.core.gate import Command, Constitution, Gate, Tests, gate_name
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 
@@ -39,12 +39,14 @@ class Next(StrEnum):
     GIVE_UP = "give_up"
 
 
-def after_gates(gates: Sequence[Gate], judged: Sequence[Judgement], *, turns_left: int, repeats: int) -> Next:
+def after_gates(
+    gates: Sequence[Gate], judged: Sequence[Judgement], *, turns_left: int, repeats: int, sees_tests: bool = True
+) -> Next:
     """What follows from the verdicts. `repeats`: how many turns in a row ended with these very verdicts."""
     closed = [one for one in judged if one.verdict is not Verdict.PASS]
     if not closed:
         return Next.FINISH
-    for_agents = [one for one in closed if not is_personal(gates, one)]
+    for_agents = [one for one in closed if not is_personal(gates, one, sees_tests=sees_tests)]
     if not for_agents:
         return Next.REJECTED if is_rejected(judged) else Next.HOLD
     is_silent = all(one.verdict in (Verdict.PENDING, Verdict.ERROR) for one in for_agents)
@@ -57,10 +59,17 @@ def is_rejected(judged: Sequence[Judgement]) -> bool:
     return any(one.verdict is Verdict.FAIL and one.kind in PERSONAL for one in judged)
 
 
-def is_personal(gates: Sequence[Gate], judged: Judgement) -> bool:
-    """Whether only a person can open the gate: by voting, by answering, or by judging what no command can."""
-    declared = next((gate for gate in gates if gate_name(gate) == judged.gate), None)
-    return judged.kind in PERSONAL or (isinstance(declared, Constitution) and not declared.checks)
+def is_personal(gates: Sequence[Gate], judged: Judgement, *, sees_tests: bool = True) -> bool:
+    """Whether only a person can open the gate: by voting, by answering, or by judging what no command can.
+
+    `sees_tests`: a gate that asks for tests and names no command can be opened all the same.
+    """
+    match next((gate for gate in gates if gate_name(gate) == judged.gate), None):
+        case Constitution() as declared:
+            return not declared.checks
+        case Tests() as declared:
+            return declared.command is None and judged.verdict is Verdict.PENDING and not sees_tests
+    return judged.kind in PERSONAL
 
 
 def is_only_stale(judged: Sequence[Judgement]) -> bool:

@@ -47,6 +47,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     turns: int = 10
     #: What runs the tests, for gates that name no command.
     tests: str | None = None
+    #: Whether test runs of agents are seen, and count where no command is named.
+    observes: bool = False
     #: Wait for a person where nothing else can go on, instead of ending.
     wait: bool = False
 
@@ -108,8 +110,15 @@ class Desk:
         self.clock: Clock = project.clock
         self._directory = os.path.join(project.place.state, session)
         self._state = project.place.state
+        #: Task to what the last try ended with, for the next one to know.
+        self.failures: dict[str, str] = {}
         self._count = 0
         self._counting = threading.Lock()
+
+    @property
+    def sees_tests(self) -> bool:
+        """Whether anything but a person can open a gate that asks for tests and names no command."""
+        return self.options.tests is not None or self.options.observes
 
     def next_agent_id(self, agent: str) -> str:
         with self._counting:

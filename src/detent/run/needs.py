@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Elicitation, gate_name
+from detent.core.gate import Elicitation, Tests, gate_name
 from detent.core.run_event import Need, PersonNeeded
 from detent.core.session import Session
 from detent.core.task.row import TaskStatus
@@ -33,14 +33,12 @@ class Person(Protocol):
         ...
 
 
-def is_held(session: Session, phase: str, judged: Sequence[Judgement]) -> bool:
+def is_held(session: Session, phase: str, judged: Sequence[Judgement], *, sees_tests: bool = True) -> bool:
     """Whether nothing but gates that a person opens is closed, and nobody has said no."""
     closed = [one for one in judged if one.verdict is not Verdict.PASS]
-    return (
-        bool(closed)
-        and not is_rejected(judged)
-        and all(is_personal(session.workflow.by_key[phase].gates, one) for one in closed)
-    )
+    gates = session.workflow.by_key[phase].gates
+    personal = all(is_personal(gates, one, sees_tests=sees_tests) for one in closed)
+    return bool(closed) and personal and not is_rejected(judged)
 
 
 def needs(handle: "SessionHandle", session: Session, held: Collection[str]) -> list[PersonNeeded]:
@@ -113,12 +111,17 @@ def _closed(handle: "SessionHandle", phase: str) -> list[Judgement]:
 
 def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHandle") -> PersonNeeded:
     gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == one.gate)
+    need, text, way_out = Need.APPROVAL, f"{one.gate} of {phase} is {one.verdict}: {one.reason}", one.way_out
+    if isinstance(gate, Elicitation):
+        need = Need.ANSWER
+    elif isinstance(gate, Tests):
+        need, text = Need.WORK, f"nothing says what runs the tests of {phase}: set tests under [run] in detent.toml"
     return PersonNeeded(
         at=handle.now(),
-        need=Need.ANSWER if isinstance(gate, Elicitation) else Need.APPROVAL,
+        need=need,
         phase=phase,
-        text=f"{one.gate} of {phase} is {one.verdict}: {one.reason}",
-        way_out=one.way_out,
+        text=text,
+        way_out=way_out,
         about=one.gate,
         choices=gate.final if isinstance(gate, Elicitation) else (),
     )
@@ -128,14 +131,16 @@ def _task_needs(session: Session, handle: "SessionHandle") -> list[PersonNeeded]
     phase = task_phase(session)
     if phase is None:
         return []
+    ways_out = {TaskStatus.BLOCKED: "detent task show", TaskStatus.FAILED: "detent task retry"}
     return [
         PersonNeeded(
             at=handle.now(),
             need=Need.WORK,
             phase=phase,
-            text=f"{task} is blocked: {session.tasks[task].reason or 'no reason was given'}",
-            way_out=f"detent task show {task}",
+            text=f"{task} is {status}: {session.tasks[task].reason or 'no reason was given'}",
+            way_out=f"{way_out} {task}",
             about=task,
         )
-        for task in session.tasks.with_status(TaskStatus.BLOCKED)[:20]
+        for status, way_out in ways_out.items()
+        for task in session.tasks.with_status(status)[:20]
     ]

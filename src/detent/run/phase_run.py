@@ -142,7 +142,8 @@ class PhaseRun:
         if any(one.phase == self._phase for one in session.escalations):
             return Ended(Came.ESCALATED)
         left = self._desk.options.turns - self._turns_so_far(session)
-        match after_gates(self._gates, judged, turns_left=left, repeats=repeats):
+        sees_tests = self._desk.sees_tests
+        match after_gates(self._gates, judged, turns_left=left, repeats=repeats, sees_tests=sees_tests):
             case Next.FINISH:
                 return self._finish()
             case Next.HOLD:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from detent.core.agent_event import Failure
 from detent.core.budget import budget_escalation
 from detent.core.commands import Fail
-from detent.core.run_event import End, RunEnded, RunEvent, RunStarted
+from detent.core.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
+from detent.core.task.row import TaskStatus
 from detent.errors import DetentError
 from detent.process.marked import end_marked, kill_marked
 from detent.run.course import due, may_try_again
@@ -152,6 +153,8 @@ class Runner:
     def _submit(self, session: Session) -> None:
         if len(self._works) >= self._options.parallel:
             return
+        if len(session.tasks) and not session.escalations:
+            self._retry_tasks(session)
         self._held = {key: at for key, at in self._held.items() if not self._is_released(session, key, at)}
         busy: dict[str, int] = {}
         for work in self._works:
@@ -162,13 +165,21 @@ class Runner:
                     return
                 self._put_to_work(Work(self._desk, one.phase), has_tasks=one.has_tasks)
 
+    def _retry_tasks(self, session: Session) -> None:
+        """Tasks that failed are tried again, as phases are: by themselves a few times, then when a person says so."""
+        for task in session.tasks.with_status(TaskStatus.FAILED):
+            self._desk.failures.setdefault(task, session.tasks[task].reason or "")
+            self._handle.tasks.retry(task)
+
     def _is_released(self, session: Session, phase: str, at: int) -> bool:
         """Whether it is worth looking again at a phase that was held: something happened in the session."""
         if session.version == at:
             return False
         self._held[phase] = session.version
         judged = self._handle.judgements(phase)[phase]
-        return session.phases[phase].status is not Status.IN_PROGRESS or not is_held(session, phase, judged)
+        return session.phases[phase].status is not Status.IN_PROGRESS or not is_held(
+            session, phase, judged, sees_tests=self._desk.sees_tests
+        )
 
     def _put_to_work(self, work: Work, *, has_tasks: bool) -> None:
         self._works.append(work)
@@ -201,6 +212,17 @@ class Runner:
     def _ended_elsewhere(self, work: Work) -> None:
         """An attempt that its own agent failed counts as one that failed, or it would be begun again for ever."""
         state = self._handle.state.phases[work.phase]
+        if work.target is not None and work.task is None:
+            said = state.summary or state.error or state.skip_reason or "somebody else ended it"
+            self._tell(
+                PhaseEnded(
+                    at=self._project.clock(),
+                    phase=work.phase,
+                    attempt=work.target.token.attempt,
+                    status=state.status,
+                    said=said,
+                )
+            )
         if work.task is None and state.status is Status.FAILED:
             self._failed(work, Ended(Came.FAILED, Failure.ERROR, state.error or ""))
 
@@ -209,9 +231,9 @@ class Runner:
         what = work.task or work.phase
         self._tries[what] = self._tries.get(what, 0) + 1
         assert ended.failure is not None
+        if work.task is not None:
+            self._desk.failures[work.task] = ended.reason
         if may_try_again(ended.failure, tries=self._tries[what], attempts=self._options.attempts):
-            if work.task is not None:
-                self._handle.tasks.retry(work.task)
             return
         self._tries.pop(what)
         if not any(one.phase == work.phase for one in self._handle.state.escalations):

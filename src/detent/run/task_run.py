@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from detent.core.agent_event import Failed, Failure
-from detent.core.budget import budget_escalation
+from detent.core.budget import BUDGET_EXCEEDED, budget_escalation
 from detent.core.flow.progress import StepRun, StepState
 from detent.core.flow.step import Step
 from detent.core.limits import MAX_REASON, cut
@@ -61,7 +61,8 @@ class TaskRun:
             waits = flow.ended is FlowEnded.WAITING
             self._tell_ended("blocked" if waits else "failed", f"step {flow.step}: {flow.reason}")
             return Ended(Came.ESCALATED) if waits else Ended(Came.FAILED, Failure.ERROR, flow.reason)
-        return self._delegate(claimed, flow.context if flow is not None and flow.context else {})
+        found = flow.context.get("flow", {}) if flow is not None and flow.context else {}
+        return self._delegate(claimed, found)
 
     def _run_steps(self, claimed: Claimed) -> FlowOutcome | None:
         flow = Flow(self._project, self._handle)
@@ -99,7 +100,7 @@ class TaskRun:
                 phase=phase,
                 task=task,
                 token=str(session.token(phase)),
-                prompt=task_prompt(session, context, failed=session.tasks[task].reason or ""),
+                prompt=task_prompt(session, context, failed=self._desk.failures.get(task, "")),
                 cwd=self._project.place.base,
                 scratch=scratch,
                 env={
@@ -117,6 +118,7 @@ class TaskRun:
         self._handle.landed(agent_id, succeeded=not isinstance(came.end, Failed), report=came.report)
         if isinstance(came.end, Failed):
             if came.end.failure is Failure.STOPPED:
+                self._raise_budget(came.end.reason)
                 return self._give_back(claimed)
             reason = cut(self._handle.redacted(came.end.reason), MAX_REASON)
             self._handle.tasks.fail(task, reason, fence=claimed.fence)
@@ -128,8 +130,16 @@ class TaskRun:
         return Ended(Came.FINISHED)
 
     def _over_budget(self, used: Tokens) -> str | None:
-        raised = budget_escalation(self._handle.state, self._work.phase, self._desk.clock(), used)
+        session, phase = self._handle.state, self._work.phase
+        known = session.phases[phase].report
+        more = used + (known.tokens if known is not None else Tokens())
+        raised = budget_escalation(session, phase, self._desk.clock(), more)
         return raised[0].detail if raised else None
+
+    def _raise_budget(self, why: str) -> None:
+        """A task that used too much is not taken again before a person has said so."""
+        if self._over_budget(Tokens()) is not None:
+            self._handle.escalate(BUDGET_EXCEEDED, self._work.phase, why)
 
     def _give_back(self, claimed: Claimed) -> Ended:
         self._handle.tasks.release(claimed.task, reason=self._work.why_stopped, fence=claimed.fence)

@@ -45,7 +45,8 @@ def run_lines(event: RunEvent, *, paper: Paper, zone: tzinfo | None = None) -> l
 
 def _fitting(event: RunEvent, text: str, taken: int, paper: Paper) -> list[str]:
     """Cut to one line; what somebody must act on has several."""
-    if isinstance(event, PersonNeeded | RunEnded):
+    failed = isinstance(event, GateJudged) and event.verdict is not Verdict.PASS
+    if failed or isinstance(event, PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
         return [line[taken:] for line in paper.wrap(text, " " * taken)[:_MOST_WRAPPED]]
     return [paper.cut(text, paper.width - taken)]
 
