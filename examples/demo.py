@@ -33,9 +33,9 @@ gates = [{ kind = "approval" }]
 }
 NEXT = """
   detent init
-  detent run "TASK" --agent claude-code    # or codex, gemini
-  detent watch                             # from another terminal
-  detent report                            # what was done, and what proved it"""
+  detent run "TASK" --tests "pytest -q" --agent claude-code   # codex, gemini …
+  detent watch                        # the same, from another terminal
+  detent report                       # what was done, and what proved it"""
 AGENT = Path(__file__).with_name("agent.py")
 NEEDS_A_PERSON = 6
 

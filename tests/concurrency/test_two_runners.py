@@ -108,13 +108,13 @@ def assert_nothing_is_left(scene):
 
 def test_a_third_takes_over_at_once_when_the_first_was_killed(held, tmp_path):
     first = held.start("run", TASK)
-    wait_until(lambda: lines_of(tmp_path / "begun") == 1)
+    wait_until(lambda: lines_of(tmp_path / "begun") == 1, during=first)
     (orphan,) = held.agents()
     assert held.detent("run").exit_code == 4
     kill(first)
 
     third = held.start("run")
-    wait_until(lambda: lines_of(tmp_path / "begun") == 2, patience_s=10)
+    wait_until(lambda: lines_of(tmp_path / "begun") == 2, during=third, patience_s=10)
 
     assert orphan not in held.alive()
     assert held.holder().pid == third.pid
@@ -125,7 +125,7 @@ def test_a_third_takes_over_at_once_when_the_first_was_killed(held, tmp_path):
 
 def test_a_runner_that_stands_still_is_the_holder_all_the_same(held, tmp_path):
     first = held.start("run", TASK)
-    wait_until(lambda: lines_of(tmp_path / "begun") == 1)
+    wait_until(lambda: lines_of(tmp_path / "begun") == 1, during=first)
     os.kill(first.pid, signal.SIGSTOP)
     try:
         second = held.detent("run")
@@ -177,7 +177,7 @@ def write_lease(scene, *, host, pid, born, age_s):
 def test_a_runner_whose_session_was_taken_over_leaves_and_ends_its_agent(held, tmp_path):
     """As after a long sleep of the machine: by its next beat another one has written itself into the lease."""
     first = held.start("run", TASK, argv=(sys.executable, "-c", OFTEN_HEARD))
-    wait_until(lambda: lines_of(tmp_path / "begun") == 1)
+    wait_until(lambda: lines_of(tmp_path / "begun") == 1, during=first)
 
     write_lease(held, host="elsewhere", pid=1, born="some time", age_s=0)
 

@@ -168,9 +168,13 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
     process.communicate()
 
 
-def wait_until(is_so: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+def wait_until(
+    is_so: Callable[[], object], *, during: "subprocess.Popen[bytes] | None" = None, patience_s: float = PATIENCE_S
+) -> None:
+    """Look again and again. A process that ends before it is so will not make it so."""
     until = time.monotonic() + patience_s
     while not is_so():
+        assert during is None or during.poll() is None, ended(during)
         assert time.monotonic() < until, "waited too long"
         time.sleep(_POLL_S)
 

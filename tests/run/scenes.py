@@ -16,7 +16,7 @@ from detent.core.status import Status
 from detent.doctor import check
 from detent.engine.handle import SessionHandle
 from detent.engine.project import Clock, Project, init_project, open_project, utc_now
-from detent.process.marked import marked
+from detent.process.marked import kill_marked, marked
 from detent.run.agent import Turn
 from detent.run.desk import RunOptions
 from detent.run.runner import Runner
@@ -107,8 +107,10 @@ class Scene:
         self.project.flush()
         found = check(self.project)
         self.project.close()
-        assert found == []
-        assert marked(f"DETENT_STATE={self.project.place.state}") == []
+        mark = f"DETENT_STATE={self.project.place.state}"
+        left = marked(mark)
+        kill_marked(mark)
+        assert (found, left) == ([], [])
 
     def runner(
         self, cast: Cast, *, person: Any = None, idle: Callable[[], None] = lambda: None, **options: Any

@@ -209,6 +209,7 @@ def test_100_mb_of_output_do_not_make_the_runner_grow(kind, flood, play):
         peak = max(peak, peak_kb(runner.pid))
         time.sleep(0.01)
 
+    sys.stdout.write(f"the runner took {peak} kB\n")
     assert ended(runner).exit_code == 0
     assert 10_000 < peak < MAX_RSS_KB
     assert scene.session().phases["a"].summary == "much"

@@ -135,8 +135,8 @@ def test_steps_run_before_the_agent_who_reads_what_they_found(scene, tmp_path):
 
     assert scene.run(cast) is End.COMPLETED
     [prompt] = cast.prompts("IMPL-1")
-    assert "seen:\n```\nfound it\n```" in prompt
-    assert "used found it" in prompt
+    assert "01-look.out):\n```\nfound it\n```" in prompt
+    assert "02-use.out):\n```\nused found it\n```" in prompt
     assert (tmp_path / "looked").read_text() == "x\n"
     assert [one.step for one in scene.heard(StepRan)] == ["look", "look", "use", "use"]
 

@@ -2,17 +2,21 @@
 
 import os
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from detent.core.agent_event import Failed, Failure, Finished, ToolUsed, Used
+from detent.core.agent_event import Failure, Said, ToolUsed, Used
 from detent.core.phase_state import Tokens
 from detent.core.run_event import AgentDid, End, Need, PhaseEnded, Retrying, RunEnded, RunStarted, TurnStarted
+from detent.engine.project import open_project
 from detent.errors import Conflict
+from detent.run.desk import SAID_BURST
 from detent.run.lease import NAME, holder
+from detent.store.port import PROJECT
 from tests.factories import TickingClock
 from tests.run.scenes import Cast, Scene, broken, done, stopped_only, until
 
@@ -465,6 +469,39 @@ def test_a_paused_run_records_what_it_stopped_and_the_next_begins_a_new_attempt(
     assert here.attempts["a"] == 2
 
 
+def test_a_run_that_is_paused_between_two_tries_does_not_wait_for_the_second(scene):
+    here = scene('["a"]')
+    runner = None
+
+    def act(turn, stopping):
+        threading.Timer(0.1, runner.pause, ["enough"]).start()
+        yield broken("busy", Failure.TRANSIENT)
+
+    cast = Cast(act, backoff_s=60.0)
+    runner = here.runner(cast)
+    began = time.monotonic()
+
+    assert runner.run() is End.PAUSED
+    assert (len(cast.turns), time.monotonic() - began < 5) == (1, True)
+
+
+def test_a_check_that_is_cut_short_says_nothing_and_is_run_again_without_another_turn(scene, tmp_path):
+    gate = '{kind="command", command="echo x >> ran; test -e quick || sleep 300"}'
+    here, cast = scene(f'[{{key="a", gates=[{gate}]}}]'), Cast()
+
+    def idle():
+        if (tmp_path / "ran").exists():
+            runner.pause("enough")
+
+    runner = here.runner(cast, idle=idle)
+
+    assert runner.run() is End.PAUSED
+    assert (here.statuses, here.session.phases["a"].gates) == ({"a": "in_progress"}, {})
+    (tmp_path / "quick").touch()
+    assert here.run(cast) is End.COMPLETED
+    assert ((tmp_path / "ran").read_text(), cast.worked_on) == ("x\nx\n", ["a"])
+
+
 def test_an_agent_that_raises_ends_the_run_with_its_error_and_nobody_goes_on(scene):
     here = scene('["a", {key="b", needs=["a"]}, {key="c", needs=["a"]}]')
     ended = []
@@ -502,9 +539,9 @@ def test_a_run_whose_session_was_taken_over_stops_and_says_so(scene):
     here = scene('["a"]', clock=clock)
 
     def act(turn, stopping):
-        store = here.project.store
-        found = msgspec.json.decode(store.get(f"{here.handle.id}/{NAME}"))
-        store.put(f"{here.handle.id}/{NAME}", msgspec.json.encode({**found, "run": "run-other"}))
+        with open_project(here.root) as other, other.store.lock(PROJECT):
+            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{NAME}"))
+            other.store.put(f"{here.handle.id}/{NAME}", msgspec.json.encode({**found, "run": "run-other"}))
         yield stopped_only(stopping)
 
     assert here.run(Cast(act)) is End.LOST
@@ -513,8 +550,19 @@ def test_a_run_whose_session_was_taken_over_stops_and_says_so(scene):
 
 def test_what_agents_do_is_told_but_not_without_end(scene):
     here = scene('["a"]')
+    words, tools = [Said(text=str(number)) for number in range(500)], [ToolUsed(tool="Read")] * 500
 
-    here.run(Cast(lambda turn, stopping: (*(ToolUsed(tool="Read") for _ in range(3)), done())))
+    here.run(Cast(lambda turn, stopping: (*words, *tools, done())))
 
-    assert [type(one.did) for one in here.heard(AgentDid)] == [ToolUsed] * 3
-    assert not any(isinstance(one.did, Finished | Failed) for one in here.heard(AgentDid))
+    told = [type(one.did) for one in here.heard(AgentDid)]
+    assert SAID_BURST <= told.count(Said) < 200
+    assert told.count(ToolUsed) == 500
+    assert set(told) == {Said, ToolUsed}
+
+
+def test_a_phase_may_have_a_time_limit_of_its_own(scene):
+    here, cast = scene('[{key="a", timeout_minutes=7}, "b"]'), Cast(timeout_minutes=30)
+
+    here.run(cast)
+
+    assert [turn.timeout_s for turn in cast.turns] == [7 * 60, 30 * 60]

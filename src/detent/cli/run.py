@@ -43,6 +43,7 @@ WAITING, CANCELLED, LOST, PAUSED = 6, 7, 4, 130
 @click.pass_obj
 def run_verb(
     request: Request,
+    /,
     task: str | None,
     *,
     workflow: str | None,

@@ -4,6 +4,7 @@ import os
 import queue
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from detent.core.agent_event import Failure
@@ -62,7 +63,9 @@ class Runner:
         self._lease = lease
         self._desk = Desk(self._project, self._handle.id, lease.run, self._agents, self._options, self._inbox.put)
         self._rooms = Rooms(self._project, self._handle.id)
-        try:
+        with ExitStack() as end_of_run:
+            end_of_run.callback(lease.give_back)
+            end_of_run.callback(self._rooms.close)
             taken_over = self._take_over()
             self._tell(
                 RunStarted(
@@ -73,15 +76,10 @@ class Runner:
                     taken_over=taken_over,
                 )
             )
-            with ThreadPoolExecutor(max_workers=self._options.parallel) as self._hands:
-                try:
-                    end, said = self._go_on()
-                finally:
-                    # Whatever ended the loop, nobody goes on working behind it.
-                    self._stop_all("the run ended")
-        finally:
-            self._rooms.close()
-            lease.give_back()
+            self._hands = end_of_run.enter_context(ThreadPoolExecutor(max_workers=self._options.parallel))
+            # Whatever ends the loop, nobody goes on working behind it.
+            end_of_run.callback(self._stop_all, "the run ended")
+            end, said = self._go_on()
         self._tell(RunEnded(at=self._project.clock(), end=end, said=said))
         return end
 
@@ -154,7 +152,7 @@ class Runner:
         if len(self._works) >= self._options.parallel:
             return
         if len(session.tasks) and not session.escalations:
-            self._retry_tasks(session)
+            session = self._with_tasks_retried(session)
         self._held = {key: at for key, at in self._held.items() if not self._is_released(session, key, at)}
         busy: dict[str, int] = {}
         for work in self._works:
@@ -165,21 +163,23 @@ class Runner:
                     return
                 self._put_to_work(Work(self._desk, one.phase), has_tasks=one.has_tasks)
 
-    def _retry_tasks(self, session: Session) -> None:
+    def _with_tasks_retried(self, session: Session) -> Session:
         """Tasks that failed are tried again, as phases are: by themselves a few times, then when a person says so."""
-        for task in session.tasks.with_status(TaskStatus.FAILED):
+        failed = session.tasks.with_status(TaskStatus.FAILED)
+        for task in failed:
             self._desk.failures.setdefault(task, session.tasks[task].reason or "")
             self._handle.tasks.retry(task)
+        return self._handle.state if failed else session
 
     def _is_released(self, session: Session, phase: str, at: int) -> bool:
         """Whether it is worth looking again at a phase that was held: something happened in the session."""
         if session.version == at:
             return False
         self._held[phase] = session.version
+        if session.phases[phase].status is not Status.IN_PROGRESS:
+            return True
         judged = self._handle.judgements(phase)[phase]
-        return session.phases[phase].status is not Status.IN_PROGRESS or not is_held(
-            session, phase, judged, sees_tests=self._desk.sees_tests
-        )
+        return not is_held(session, phase, judged, sees_tests=self._desk.sees_tests)
 
     def _put_to_work(self, work: Work, *, has_tasks: bool) -> None:
         self._works.append(work)

@@ -37,6 +37,8 @@ class FileStore:
         self.root = root
         self._open: dict[str, _Open] = {}
         self._opening = threading.Lock()
+        #: Journals in whose place another file was found, which has yet to be compared with what was read before.
+        self._replaced: set[str] = set()
         self._pid = os.getpid()
 
     def sessions(self) -> list[str]:
@@ -66,6 +68,10 @@ class FileStore:
         return Cursor(first.version, len(line), total)
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
+        if after.version:
+            self._forget_if_removed(session)
+            if session in self._replaced:
+                self._reread(session, after)
         fd = self._journal(session).fd
         commits: list[Commit] = []
         version, offset, total = after
@@ -186,6 +192,20 @@ class FileStore:
         if file is not None and self._pid == os.getpid() and os.fstat(file.fd).st_nlink == 0:
             with self._opening:
                 os.close(self._open.pop(name).fd)
+            if name != PROJECT:
+                self._replaced.add(name)
+
+    def _reread(self, session: str, after: Cursor) -> None:
+        """Another file is in the place of a journal: what is known of it up to `after` has to be in it, too."""
+        self._replaced.discard(session)
+        cursor = START
+        while cursor.version < after.version:
+            tail = self.read(session, cursor, limit=min(5_000, after.version - cursor.version))
+            if tail.end == cursor:
+                break
+            cursor = tail.end
+        if cursor != after:
+            raise displaced(session, after)
 
     def _cut_torn_tail(self, session: str, fd: int, after: Cursor) -> None:
         tail = self.read(session, after, limit=1)
