@@ -486,11 +486,11 @@ def test_a_run_that_is_paused_between_two_tries_does_not_wait_for_the_second(sce
 
 
 def test_a_check_that_is_cut_short_says_nothing_and_is_run_again_without_another_turn(scene, tmp_path):
-    gate = '{kind="command", command="echo x >> ran; test -e quick || sleep 300"}'
+    gate = '{kind="command", command="echo x >> ran.txt; test -e quick || sleep 300"}'
     here, cast = scene(f'[{{key="a", gates=[{gate}]}}]'), Cast()
 
     def idle():
-        if (tmp_path / "ran").exists():
+        if (tmp_path / "ran.txt").exists():
             runner.pause("enough")
 
     runner = here.runner(cast, idle=idle)
@@ -499,7 +499,7 @@ def test_a_check_that_is_cut_short_says_nothing_and_is_run_again_without_another
     assert (here.statuses, here.session.phases["a"].gates) == ({"a": "in_progress"}, {})
     (tmp_path / "quick").touch()
     assert here.run(cast) is End.COMPLETED
-    assert ((tmp_path / "ran").read_text(), cast.worked_on) == ("x\nx\n", ["a"])
+    assert ((tmp_path / "ran.txt").read_text(), cast.worked_on) == ("x\nx\n", ["a"])
 
 
 def test_an_agent_that_raises_ends_the_run_with_its_error_and_nobody_goes_on(scene):

@@ -165,7 +165,9 @@ class Runner:
 
     def _with_tasks_retried(self, session: Session) -> Session:
         """Tasks that failed are tried again, as phases are: by themselves a few times, then when a person says so."""
-        failed = session.tasks.with_status(TaskStatus.FAILED)
+        # Of one that somebody still works on, what came of it has not been heard yet.
+        busy = {work.task for work in self._works}
+        failed = [task for task in session.tasks.with_status(TaskStatus.FAILED) if task not in busy]
         for task in failed:
             self._desk.failures.setdefault(task, session.tasks[task].reason or "")
             self._handle.tasks.retry(task)
