@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from detent.core.events import AgentLaunched
+from detent.core.events import AgentLaunched, TaskMoved
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
+from detent.core.task.lifecycle import Action
 from detent.errors import DetentError
 from tests.crash.run_scene import SESSION, TASK, Scene, ended, kill, lines_of, wait_until
 
@@ -249,5 +250,34 @@ def test_a_run_that_died_when_all_was_done_is_not_done_again(quick_path):
         assert scene.findings() == []
         assert scene.run().exit_code == 0
         assert lines_of(quick_path / "work") == 2, "a task that was done before may be asked for again"
+    finally:
+        scene.clear()
+
+
+@pytest.mark.parametrize("done", [0, 1, 2, 3])
+def test_tasks_whose_runner_was_killed_are_given_back_and_done_once(done, quick_path):
+    """Killed after so many of four tasks, with two more at work."""
+    script = "echo $DETENT_TASK >> ../begun; sleep 0.15; echo $DETENT_TASK > $DETENT_TASK; echo Summary: did it"
+    scene = Scene(quick_path / "tasks", '{ key = "IMPLEMENT" }', script, run="parallel = 2")
+    names = [f"IMPL-{number}" for number in (1, 2, 3, 4)]
+    try:
+        assert scene.detent("start", "trial", TASK).exit_code == 0
+        with scene.project() as project:
+            for name in names:
+                project.session(SESSION).tasks.add(name)
+        first = scene.start("run")
+        wait_until(lambda: lines_of(quick_path / "begun") > done, during=first)
+        kill(first)
+
+        ran = scene.run()
+
+        assert ran.exit_code == 0, ran
+        moves = [event for commit in scene.commits() for event in commit.events if isinstance(event, TaskMoved)]
+        assert sorted(move.task for move in moves if move.action is Action.DONE) == names
+        assert set(names) <= set(scene.files())
+        assert scene.finished() == {"IMPLEMENT": 1}
+        assert scene.alive() == []
+        assert not scene.lease.exists()
+        assert scene.findings() == []
     finally:
         scene.clear()

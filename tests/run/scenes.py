@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from detent.run.runner import Runner
 
 Act = Callable[[Turn, Callable[[], bool]], Iterable[AgentEvent]]
 WAIT_S = 20.0
+ROW = '["a", "b", "c"]'
+#: The first phase is done when there is a file called ok.
+GATED = '[{key="a", gates=[{kind="command", command="test -e ok || { echo where is ok; false; }"}]}, "b"]'
 
 
 def done(summary: str = "all of it", **report: Any) -> Finished:
@@ -166,3 +170,17 @@ class Scene:
     def _tell(self, event: RunEvent) -> None:
         self.threads.add(threading.get_ident())
         self.told.append(event)
+
+
+@contextmanager
+def scenes(root: Path) -> Iterator[Callable[..., Scene]]:
+    """Makes the scene of a test in the directory, and looks at what is left of it afterwards."""
+    made: list[Scene] = []
+
+    def make(phases: str = ROW, **given: Any) -> Scene:
+        made.append(Scene(root, phases, **given))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
