@@ -273,7 +273,7 @@ def test_tasks_whose_runner_was_killed_are_given_back_and_done_once(done, quick_
 
         assert ran.exit_code == 0, ran
         moves = [event for commit in scene.commits() for event in commit.events if isinstance(event, TaskMoved)]
-        assert sorted(move.task for move in moves if move.action is Action.DONE) == names
+        assert sorted(move.task for move in moves if move.action == Action.DONE) == names
         assert set(names) <= set(scene.files())
         assert scene.finished() == {"IMPLEMENT": 1}
         assert scene.alive() == []

@@ -103,6 +103,8 @@ class Runner:
             if session is not seen or has_hands:
                 # Otherwise nothing has happened but that somebody said something.
                 seen = session
+                if session.paused_at is not None:
+                    self.pause("the session was paused")
                 end = self._next(session)
                 if end is not None:
                     return end
