@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from detent import errors
     from detent.engine.checkpoint_service import CheckpointService
     from detent.engine.project import Project, open_project
+    from detent.run.runner import Runner
 
     open = open_project  # noqa: A001 - the name users expect: detent.open(path)
 
-__all__ = ["CheckpointService", "Project", "__version__", "errors", "open"]
+__all__ = ["CheckpointService", "Project", "Runner", "__version__", "errors", "open"]
 
 
 def __getattr__(name: str) -> object:
@@ -30,4 +31,8 @@ def __getattr__(name: str) -> object:
         from detent.engine import checkpoint_service  # noqa: PLC0415
 
         return checkpoint_service.CheckpointService
+    if name == "Runner":
+        from detent.run import runner  # noqa: PLC0415
+
+        return runner.Runner
     raise AttributeError(f"module 'detent' has no attribute {name!r}")

@@ -53,3 +53,17 @@ class ConfiguredAgents:
         yield from self._named.values()
         if self._rest is not None:
             yield self._rest
+
+
+class OneAgent:
+    """The same agent for everything, for those who call the runner themselves."""
+
+    def __init__(self, name: str, agent: Agent, settings: AgentSettings | None = None) -> None:
+        self._name, self._agent = name, agent
+        self._settings = settings or AgentSettings(adapter="command")
+
+    def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:  # noqa: ARG002 - whatever it is
+        return self._name, self._agent
+
+    def settings_of(self, name: str) -> AgentSettings:  # noqa: ARG002
+        return self._settings

@@ -112,6 +112,8 @@ class Desk:
         self._state = project.place.state
         #: Task to what the last try ended with, for the next one to know.
         self.failures: dict[str, str] = {}
+        #: How many work now.
+        self.busy = 0
         self._count = 0
         self._counting = threading.Lock()
 

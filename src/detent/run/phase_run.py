@@ -129,11 +129,23 @@ class PhaseRun:
                 return stopped
             if not is_only_stale(judged):
                 break
+            if again and self._desk.busy <= 1:
+                return self._stale_by_itself(judged)
             # Those who work beside it change files too: the same evidence is gathered again, and no agent is to blame.
             self._work.wait(min(0.05 * 2**again, 2.0))
         closed = tuple(one for one in judged if one.verdict is not Verdict.PASS)
         self._repeats, self._closed = (self._repeats + 1 if closed == self._closed else 1), closed
         return self._next(judged, self._repeats)
+
+    def _stale_by_itself(self, judged: tuple[Judgement, ...]) -> Ended:
+        """Nobody else works, and what was run is stale at once: its own command changes what it is about."""
+        stale = "; ".join(f"{one.gate}: {one.reason}" for one in judged if one.verdict is Verdict.STALE)
+        self._handle.escalate(
+            "gates_stale",
+            self._phase,
+            f"{stale}; running it does that itself: ignore the file in .gitignore, or name the gate's inputs",
+        )
+        return Ended(Came.ESCALATED)
 
     def _next(self, judged: tuple[Judgement, ...], repeats: int) -> Ended | None:
         session = self._handle.state

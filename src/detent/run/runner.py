@@ -187,6 +187,7 @@ class Runner:
 
     def _put_to_work(self, work: Work, *, has_tasks: bool) -> None:
         self._works.append(work)
+        self._desk.busy = len(self._works)
         future = self._hands.submit(self._do_task if has_tasks else self._do_phase, work)
         future.add_done_callback(lambda done: self._inbox.put((work, done)))
 
@@ -198,6 +199,7 @@ class Runner:
 
     def _ended(self, work: Work, future: "Future[Ended]") -> None:
         self._works.remove(work)
+        self._desk.busy = len(self._works)
         ended = future.result()
         match ended.came:
             case Came.HELD:
