@@ -2,6 +2,7 @@
 
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -81,7 +82,11 @@ def test_tasks_that_need_nothing_of_each_other_are_done_at_once(planned):
 
 
 def test_one_at_a_time_does_them_all_too(planned):
-    cast = Cast()
+    def act(turn, stopping):
+        time.sleep(0.1)
+        yield done()
+
+    cast = Cast(act)
 
     assert planned.run(cast) is End.COMPLETED
     assert cast.most == 1
@@ -270,6 +275,9 @@ def test_the_tasks_of_a_run_that_was_killed_are_given_back_and_done(planned, tmp
         "IMPL-2.1 was given back",
     }
     assert sorted(turn.task for turn in cast.turns if turn.task) == LEAVES
+    # Nobody counts as being at work any more, not even those who were killed.
+    assert all(one.ended_at for one in planned.session.phases["IMPLEMENT"].delegations)
+    assert len(planned.session.phases["IMPLEMENT"].delegations) == 2 + len(LEAVES)
 
 
 # Budgets

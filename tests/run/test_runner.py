@@ -1,6 +1,7 @@
 """A run of a session, with agents in this process: who works when, on what, and how it ends."""
 
 import threading
+import time
 
 import pytest
 
@@ -44,6 +45,8 @@ def test_no_more_work_at_once_than_allowed_and_as_many_as_that_where_needs_let_t
         assert settled.issuperset(needs[turn.phase])
         if turn.phase in "bcdefg":
             together.wait()
+            # One more than allowed would begin meanwhile.
+            time.sleep(0.15)
         settled.add(turn.phase)
         yield done()
 
@@ -57,7 +60,11 @@ def test_no_more_work_at_once_than_allowed_and_as_many_as_that_where_needs_let_t
 
 
 def test_one_at_a_time_if_nothing_is_said(scene):
-    here, cast = scene('["a", {key="b", needs=["a"]}, {key="c", needs=["a"]}]'), Cast()
+    def act(turn, stopping):
+        time.sleep(0.15)
+        yield done()
+
+    here, cast = scene('["a", {key="b", needs=["a"]}, {key="c", needs=["a"]}]'), Cast(act)
 
     here.run(cast)
 
