@@ -70,8 +70,6 @@ class Lease:
             other = holder(project.store, session, now=now)
             if other is not None:
                 raise Conflict(f"{session} is being run by {other}", way_out="detent watch")
-            #: Who held it before and did not give it back.
-            self.before = _read(project.store, session)
             self._write()
 
     @property

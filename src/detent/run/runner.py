@@ -306,7 +306,7 @@ class Runner:
     def _take_over(self) -> tuple[str, ...]:
         """End what still runs for the session, and record the attempts that its runner did not live to end."""
         own = f"{SESSION_MARK}={self._handle.id}", f"{STATE_MARK}={self._project.place.state}"
-        ended = end_marked(*own) if self._lease.before is not None else 0
+        ended = end_marked(*own)
         told = [f"{ended} processes of an earlier run were ended"] if ended else []
         session = self._handle.state
         for phase in session.with_status(Status.IN_PROGRESS):
