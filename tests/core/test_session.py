@@ -200,3 +200,7 @@ def test_an_import_places_each_phase_where_the_document_had_it():
     assert session.started_at == NOON - timedelta(days=1)
     assert session.token("b") == ("b", 1, 1)
     assert decide(session, Finish(summary="done"))[0].phase == "b"
+
+
+def test_sessions_do_not_share_what_their_tasks_are_looked_up_in():
+    assert opened().tasks is not opened().tasks

@@ -106,7 +106,12 @@ def _run(
 
     def tell(event: "RunEvent") -> None:
         feed.tell(event)
-        screen.tell(event)
+        with handle.reading():
+            screen.tell(event)
+
+    def tick() -> None:
+        with handle.reading():
+            screen.tick()
 
     person = Terminal(screen) if waits and style is Style.LIVE and sys.stdin.isatty() else None
     runner = Runner(
@@ -123,7 +128,7 @@ def _run(
         ),
         tell=tell,
         person=person,
-        idle=screen.tick,
+        idle=tick,
     )
     try:
         with _stoppable(runner):

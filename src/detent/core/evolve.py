@@ -58,10 +58,11 @@ from detent.core.evidence import Delegated, GateState
 from detent.core.evolve_task import task_applied, with_statuses
 from detent.core.gate_state import gate_after
 from detent.core.limits import MAX_TOOLS
-from detent.core.phase_state import PhaseState, Report, Tokens
+from detent.core.phase_state import PhaseState, Report
 from detent.core.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.complexity import Complexity, raised
+from detent.core.task.plan import Plan
 from detent.core.transition import TRANSITIONS
 from detent.errors import Corrupt
 
@@ -228,6 +229,8 @@ def _started(event: SessionStarted, at: datetime) -> Session:
         base=event.base,
         options=event.options,
         phases={key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order},
+        # Its own: plans of one line share what they look up, and two sessions must not.
+        tasks=Plan(),
     )
 
 
@@ -276,11 +279,6 @@ def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int)
 
 def _without_questions(session: Session, is_gone: Callable[[Question], bool]) -> Session:
     return msgspec.structs.replace(session, questions=tuple(one for one in session.questions if not is_gone(one)))
-
-
-def _all_tokens(state: PhaseState) -> Tokens:
-    """What the phase has used, with what the agents of an attempt reported that did not get to its end."""
-    return state.tokens if state.report is None else state.tokens + state.report.tokens
 
 
 def _reported(known: Report | None, more: Report | None) -> Report | None:
@@ -347,7 +345,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 agent=event.agent,
                 started=before.started or at,
                 begun=at,
-                tokens=_all_tokens(before),
+                tokens=before.all_tokens,
                 review_redos=before.review_redos,
                 protected=before.protected or event.protected,
                 pre=before.pre,
@@ -382,7 +380,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
             )
         case PhaseSkipped():
             return msgspec.structs.replace(
-                before, status=status, skip_reason=event.reason, tokens=_all_tokens(before), report=None
+                before, status=status, skip_reason=event.reason, tokens=before.all_tokens, report=None
             )
         case PhaseReset():
             return PhaseState(
@@ -391,7 +389,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 fence=before.fence,
                 agent=before.agent,
                 started=before.started,
-                tokens=_all_tokens(before),
+                tokens=before.all_tokens,
                 pre=before.pre,
                 post=before.post,
             )

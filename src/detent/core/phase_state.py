@@ -103,5 +103,10 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         return hashlib.sha256(_encode(self)).digest()
 
     @property
+    def all_tokens(self) -> Tokens:
+        """What the phase has used, with what the agents of an attempt reported that has not got to its end."""
+        return self.tokens if self.report is None else self.tokens + self.report.tokens
+
+    @property
     def retries(self) -> int:
         return max(0, self.attempt - 1)

@@ -179,7 +179,13 @@ class SessionHandle(Gated, Returnable):
 
     def foresee(self, command: Command) -> tuple[Event, ...]:
         """What the command would make happen now; refused as it would be."""
-        return decide(self.state, command, self._facts(command))
+        facts = self._facts(command)
+        with self.reading() as session:
+            return decide(session, command, facts)
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """The session while nobody in this process changes it or writes its documents, for looking at its tasks."""
+        return self._replica.reading()
 
     def _handover(self, session: Session, phase: str) -> Handover:
         there = frozenset(path for path in expected_paths(session, phase) if self._exists(path))
@@ -220,10 +226,10 @@ class SessionHandle(Gated, Returnable):
         """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
         if not self._takes_checkpoint(command):
             return facts, None
-        session = self._replica.session()
-        # Chosen again where it is chosen: somebody may have taken what was free a moment ago.
-        command = choose(session) if choose else command
-        foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
+        with self._replica.reading() as session:
+            # Chosen again where it is chosen: somebody may have taken what was free a moment ago.
+            command = choose(session) if choose else command
+            foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
         taken = next((event for event in foreseen if isinstance(event, CheckpointTaken)), None)
         if taken is None:
             return facts, None

@@ -68,10 +68,10 @@ class PhaseRun:
             agent_id = None
         else:
             failed = what_failed(state)
-            agent_id = self._begin(session, state)
-            if self._has_tasks(session):
+            agent_id = self._begin(state)
+            if self._has_tasks():
                 return Ended(Came.BEGUN)
-        has_report = state.status is Status.IN_PROGRESS and (state.report is not None or self._tasks_are_done(session))
+        has_report = state.status is Status.IN_PROGRESS and (state.report is not None or self._tasks_are_done())
         if has_report or self._is_only_voted_on():
             # An agent has done its part already, in a run that did not get to the end; or there is none to be done.
             return self._judged() or self._turns(None, failed)
@@ -93,9 +93,9 @@ class PhaseRun:
         reasons = [event.reason for event in again if event.phase == self._phase and event.attempt == state.attempt]
         return reasons[-1] if reasons else ""
 
-    def _begin(self, session: Session, state: PhaseState) -> str | None:
+    def _begin(self, state: PhaseState) -> str | None:
         """The id of the agent that the attempt begins with; none where its tasks are what is to be done."""
-        works = not (self._has_tasks(session) or self._is_only_voted_on())
+        works = not (self._has_tasks() or self._is_only_voted_on())
         agent_id = self._desk.next_agent_id(self._name) if works else None
         if state.status is Status.FAILED:
             begun = self._handle.redo(
@@ -106,11 +106,13 @@ class PhaseRun:
         self._aim(begun.token)
         return agent_id
 
-    def _has_tasks(self, session: Session) -> bool:
-        return self._phase == task_phase(session) and not session.tasks.is_completed
+    def _has_tasks(self) -> bool:
+        with self._handle.reading() as session:
+            return self._phase == task_phase(session) and not session.tasks.is_completed
 
-    def _tasks_are_done(self, session: Session) -> bool:
-        return self._phase == task_phase(session) and session.tasks.is_completed
+    def _tasks_are_done(self) -> bool:
+        with self._handle.reading() as session:
+            return self._phase == task_phase(session) and session.tasks.is_completed
 
     # Turns
 
@@ -256,7 +258,7 @@ class PhaseRun:
         session = self._handle.state
         whole = report or session.phases[self._phase].report or Report()
         title = session.workflow.by_key[self._phase].title or self._phase
-        summary = whole.summary or self._tasks_summary(session) or f"{title} done"
+        summary = whole.summary or self._tasks_summary() or f"{title} done"
         made = self._gate_artifacts(session)
         last = report or Report()
         command = Finish(
@@ -332,8 +334,11 @@ class PhaseRun:
         ]
         return [path for path in paths if os.path.isfile(os.path.join(self._project.place.base, path))]
 
-    def _tasks_summary(self, session: Session) -> str:
-        return f"all {session.tasks.leaf_count} tasks are done" if self._tasks_are_done(session) else ""
+    def _tasks_summary(self) -> str:
+        if not self._tasks_are_done():
+            return ""
+        with self._handle.reading() as session:
+            return f"all {session.tasks.leaf_count} tasks are done"
 
     def _is_live(self, session: Session) -> bool:
         return Target(self._token).is_live(session)

@@ -153,27 +153,30 @@ class Runner:
     def _submit(self, session: Session) -> None:
         if len(self._works) >= self._options.parallel:
             return
-        if len(session.tasks) and not session.escalations:
-            session = self._with_tasks_retried(session)
+        if not session.escalations:
+            self._retry_tasks()
         self._held = {key: at for key, at in self._held.items() if not self._is_released(session, key, at)}
         busy: dict[str, int] = {}
         for work in self._works:
             busy[work.phase] = busy.get(work.phase, 0) + 1
-        for one in due(session, busy=busy, held=self._held):
+        with self._handle.reading() as current:
+            found = due(current, busy=busy, held=self._held)
+        for one in found:
             for _ in range(one.hands):
                 if len(self._works) >= self._options.parallel:
                     return
                 self._put_to_work(Work(self._desk, one.phase), has_tasks=one.has_tasks)
 
-    def _with_tasks_retried(self, session: Session) -> Session:
+    def _retry_tasks(self) -> None:
         """Tasks that failed are tried again, as phases are: by themselves a few times, then when a person says so."""
         # Of one that somebody still works on, what came of it has not been heard yet.
         busy = {work.task for work in self._works}
-        failed = [task for task in session.tasks.with_status(TaskStatus.FAILED) if task not in busy]
-        for task in failed:
-            self._desk.failures.setdefault(task, session.tasks[task].reason or "")
-            self._handle.tasks.retry(task)
-        return self._handle.state if failed else session
+        with self._handle.reading() as session:
+            failed = {task: session.tasks[task].reason for task in session.tasks.with_status(TaskStatus.FAILED)}
+        for task, reason in failed.items():
+            if task not in busy:
+                self._desk.failures.setdefault(task, reason or "")
+                self._handle.tasks.retry(task)
 
     def _is_released(self, session: Session, phase: str, at: int) -> bool:
         """Whether it is worth looking again at a phase that was held: something happened in the session."""
@@ -268,7 +271,8 @@ class Runner:
 
     def _tell_needs(self, session: Session) -> bool:
         """Say what a person is needed for, each thing once; whether there is anything."""
-        found = needs(self._handle, session, self._held)
+        with self._handle.reading():
+            found = needs(self._handle, session, self._held)
         for one in found:
             key = (one.need, one.phase, one.about, one.text)
             if key not in self._told:
@@ -294,7 +298,8 @@ class Runner:
         return True
 
     def _is_settled(self, session: Session) -> bool:
-        open_tasks = len(session.tasks) > 0 and not session.tasks.is_completed
+        with self._handle.reading():
+            open_tasks = len(session.tasks) > 0 and not session.tasks.is_completed
         return not open_tasks and all(state.status.is_settled for state in session.phases.values())
 
     def _what_holds(self) -> str:
@@ -315,7 +320,7 @@ class Runner:
                 for one in session.phases[phase].delegations
                 if one.ended_at is None and one.agent_id.startswith("run-")
             ]
-        if len(session.tasks):
+        if self._handle.tasks.rows():
             told += [f"{task} was given back" for task in self._handle.tasks.release_abandoned()]
         return tuple(told)
 

@@ -81,7 +81,7 @@ class TaskRun:
         agent_id = f"{self._desk.next_agent_id(name)}/{task}"
         self._handle.launched(phase, role or name, agent_id)
         session = self._handle.state
-        tries, attempt = session.tasks[task].attempts, session.phases[phase].attempt
+        tries, attempt = self._handle.tasks.row(task).attempts, session.phases[phase].attempt
         self._desk.tell(
             TurnStarted(
                 at=self._desk.clock(),
