@@ -18,7 +18,7 @@ from detent.core.agent_event import Said, Started, ToolUsed, Used
 from detent.core.run_event import End, Need, RunEvent
 from detent.process import GRACE_S
 from detent.process.conversation import MAX_LINE_BYTES
-from detent.run import course, desk, feed, lease
+from detent.run import course, delegate, feed, lease
 from detent.run.adapters import ADAPTERS, DEFAULTS, driven
 from detent.run.adapters.command import TRY_LATER, Result
 from detent.views import prompt
@@ -171,7 +171,7 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
         ("a line of an agent's output", [MAX_LINE_BYTES // 1024**2]),
         (
             "of what an agent says, passed on to whoever looks on",
-            [desk.SAID_BURST, desk.SAID_PER_S, driven.MAX_SAID],
+            [delegate.SAID_BURST, delegate.SAID_PER_S, driven.MAX_SAID],
         ),
         ("the longest pause before a retry", [int(course.pause_before(100, 2.0))]),
         ("how long an ended process has before it is killed", [int(GRACE_S)]),

@@ -594,7 +594,7 @@ def test_an_ambiguous_start_of_an_id(work):
         "import itertools, detent.core.decide_checkpoint as decide\n"
         "from detent.cli.main import run\n"
         "ids = itertools.count()\n"
-        "decide.checkpoint_id = lambda *_: f'abcdef0{next(ids) // 2}-0000-8000-8000-000000000000'\n"
+        "decide.checkpoint_id = lambda *_: f'abcdef0{next(ids)}-0000-8000-8000-000000000000'\n"
         "assert run(['checkpoint', 'create', 'a']) == run(['checkpoint', 'create', 'b']) == 0\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=work.directory, env=work.environment, check=True)

@@ -18,10 +18,10 @@ from detent.core.events import Commit, PhaseFinished
 from detent.core.run_event import RunEvent
 from detent.core.session import Session
 from detent.doctor import check
+from detent.engine.agent_environment import AGENT, STATE
 from detent.engine.project import Project, init_project, open_project
 from detent.finding import Finding
 from detent.process.marked import marked
-from detent.run.desk import AGENT_MARK, STATE_MARK
 from detent.run.feed import feed_path
 from detent.run.lease import Holder, holder
 
@@ -79,14 +79,14 @@ class Scene:
 
     def alive(self) -> list[int]:
         """Everything that was started for sessions of this project."""
-        return marked(f"{STATE_MARK}={self.state}")
+        return marked(f"{STATE}={self.state}")
 
     def agents(self) -> list[int]:
         """The first processes of agents: each leads its group."""
         found = []
         for pid in self.alive():
             with suppress(OSError):
-                if os.getpgid(pid) == pid and f"{AGENT_MARK}=".encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                if os.getpgid(pid) == pid and f"{AGENT}=".encode() in Path(f"/proc/{pid}/environ").read_bytes():
                     found.append(pid)
         return sorted(found)
 

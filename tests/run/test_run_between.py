@@ -14,7 +14,7 @@ from detent.core.phase_state import Tokens
 from detent.core.run_event import AgentDid, End
 from detent.engine.project import open_project
 from detent.errors import Conflict
-from detent.run.desk import SAID_BURST
+from detent.run.delegate import SAID_BURST
 from detent.run.lease import NAME, holder
 from detent.store.port import PROJECT
 from tests.factories import TickingClock

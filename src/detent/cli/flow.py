@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.flow_progress import Watch
-from detent.cli.person import check_person
+from detent.cli.person import WAITING, check_person
 from detent.cli.request import Request
 from detent.cli.task_argument import claim_option, known, task_argument
 from detent.cli.verb import TEXT, Usage, Verb, session_option
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from detent.engine.flow import FlowOutcome
     from detent.engine.flow_file import Ended
 
-WAITING, FAILED = 6, 7
+FAILED = 7
 
 _rerun_option = click.option("--rerun-from", metavar="STEP", help="Run again from STEP on; what came before is kept.")
 _context_option = click.option(

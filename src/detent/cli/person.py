@@ -2,10 +2,12 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
-from detent.cli.verb import Usage
 from detent.errors import Refused
 
+#: The exit code of what cannot go on without a person.
+WAITING = 6
 _YES = (b"y", b"yes")
 
 
@@ -22,6 +24,8 @@ def check_person(verb_name: str) -> None:
 
 def check_can_be_asked(verb_name: str) -> None:
     """Refuse where nobody would read the question, or could answer it."""
+    from detent.cli.verb import Usage
+
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage(
             f"{verb_name} asks before it changes anything, and there is no terminal to ask at",
@@ -42,3 +46,11 @@ def agrees(question: str) -> bool:
             sys.stdout.write("\n")
             sys.stdout.flush()
     return answer.strip().lower() in _YES
+
+
+def chosen(answer: str, choices: Sequence[str]) -> str:
+    """The answer, or the choice of that number where numbers can mean nothing else."""
+    if any(choice.isdecimal() for choice in choices):
+        return answer
+    numbers = {str(number): choice for number, choice in enumerate(choices, 1)}
+    return numbers.get(answer.strip(), answer)

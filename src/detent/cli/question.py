@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.person import check_person
+from detent.cli.person import WAITING, check_person, chosen
 from detent.cli.request import Request, complain, session_of
 from detent.cli.verb import TEXT, Usage, session_option, verb
 from detent.errors import NotFound, Refused
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
 
 #: Exit code for what waits for a person, as of the other verbs that can.
-WAITING = 6
 TIMEOUT_S, POLL_S = 3600.0, 0.2
 _ENDS = {"open": "is still open", "dropped": "was dropped: the attempt that asked it has ended"}
 
@@ -89,7 +88,7 @@ def reply_verb(request: Request, words: tuple[str, ...], session: str | None) ->
     with request.changing() as project:
         handle = session_of(project, session)
         question = _meant(handle.state, words)
-        answer = _chosen(question, words[-1])
+        answer = chosen(words[-1], question.choices)
         version = handle.reply(answer, question=question.id).session.version
     request.answer(
         lambda paper: paper.clean(f"answered {question.id} of {question.phase}: {answer}"),
@@ -107,7 +106,8 @@ def _asked(handle: "SessionHandle", text: str, choices: tuple[str, ...], phase: 
 
 def _own_phase(session: "Session") -> str | None:
     """The phase that the agent whose shell this is was started for; refused if its attempt is over."""
-    from detent.engine.bound import PHASE, SESSION, TOKEN, bound_phase
+    from detent.engine.agent_environment import PHASE, SESSION, TOKEN
+    from detent.engine.bound import bound_phase
 
     phase, token = os.environ.get(PHASE), os.environ.get(TOKEN)
     if not phase or os.environ.get(SESSION) not in (None, "", session.id):
@@ -163,11 +163,3 @@ def _meant(session: "Session", words: tuple[str, ...]) -> "Question":
     if words[0].upper() == only.id and words[0] not in only.choices:
         raise Usage(f"what is the answer to {only.id}?", way_out=f'detent reply {only.id} "ANSWER"')
     return only
-
-
-def _chosen(question: "Question", answer: str) -> str:
-    """The answer, or the choice of that number where numbers can mean nothing else."""
-    numbers = {str(number): choice for number, choice in enumerate(question.choices, 1)}
-    if any(choice.isdecimal() for choice in question.choices):
-        return answer
-    return numbers.get(answer.strip(), answer)

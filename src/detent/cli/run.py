@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from detent.cli.person import WAITING
 from detent.cli.request import Request, write_text
 from detent.cli.run_screen import Screen, Style
 from detent.cli.run_session import Asked, meant
 from detent.cli.verb import TEXT, known_workflows, session_option, verb
-from detent.errors import Conflict, Refused
+from detent.errors import Conflict, LockTimeout, Refused, StoreFailed
 
 if TYPE_CHECKING:
     from detent.core.run_event import End, RunEvent
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from detent.run.agents import ConfiguredAgents
     from detent.run.runner import Runner
 
-WAITING, CANCELLED, LOST, PAUSED = 6, 7, 4, 130
+CANCELLED, LOST, PAUSED = 7, 4, 130
 
 
 @verb("run", example='detent run "Add login" --workflow feature --agent claude-code')
@@ -59,7 +60,7 @@ def run_verb(
     where it stands. Ctrl-C pauses the run; a second one ends it at once.
 
     The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when
-    somebody else runs it, and 130 when it was paused.
+    somebody else runs it (at a terminal you look on instead), and 130 when it was paused.
     """
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run does not start another run", way_out="detent task add, or ask a person")
@@ -172,8 +173,11 @@ def _write_report(project: "Project", handle: "SessionHandle") -> str:
     """The report of the session beside its journal; a line that says where."""
     from detent.run.report import write_report
 
-    path = write_report(project, handle)
-    return f"The report is in {os.path.relpath(path)}" if path else ""
+    try:
+        return f"The report is in {os.path.relpath(write_report(project, handle))}"
+    except (LockTimeout, StoreFailed) as error:
+        # The run stands for itself; detent report makes it anew.
+        return f"the report could not be written: {error.message}"
 
 
 def _attach(request: Request, session: str | None, conflict: Conflict) -> None:

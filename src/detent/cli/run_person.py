@@ -3,9 +3,11 @@
 import os
 import select
 import sys
+import termios
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
+from detent.cli.person import chosen
 from detent.cli.request import shown
 from detent.cli.run_screen import Screen
 from detent.core.run_event import Need, PersonNeeded
@@ -27,7 +29,7 @@ class Terminal:
         open_ones = [one for one in needs if one.need is not Need.WORK]
         asked = self._asked
         if asked is not None:
-            same = next((one for one in open_ones if _key(one) == _key(asked)), None)
+            same = next((one for one in open_ones if one.key == asked.key), None)
             if same is not None and same.text == asked.text:
                 return
             self._settled()
@@ -47,38 +49,37 @@ class Terminal:
         if not text:
             self._prompt()
             return None
-        return self._asked, _chosen(text, self._asked.choices)
+        return self._asked, chosen(text, self._asked.choices)
 
     def told(self, text: str) -> None:
-        sys.stdout.write(f"{shown(text)}\n")
+        self._put(f"{shown(text)}\n")
         self._prompt()
 
     def _ask(self, need: PersonNeeded) -> None:
         self._asked = need
         self._aside.enter_context(self._screen.aside())
+        # Nobody answers what was not asked yet.
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
         lines = [f"{need.phase}: {line}" if number == 0 else line for number, line in enumerate(need.text.splitlines())]
-        sys.stdout.write("".join(f"{shown(line)}\n" for line in lines))
-        for number, choice in enumerate(need.choices, 1):
-            sys.stdout.write(f"  {number}  {shown(choice)}\n")
+        lines += [f"  {number}  {choice}" for number, choice in enumerate(need.choices, 1)]
+        self._put("".join(f"{shown(line)}\n" for line in lines))
         self._prompt()
 
     def _prompt(self) -> None:
         assert self._asked is not None
         hint = "a number or a word" if self._asked.choices else _HINTS.get(self._asked.need, "")
-        sys.stdout.write(f"({hint}) > ")
-        sys.stdout.flush()
+        self._put(f"({hint}) > ")
 
     def _settled(self) -> None:
         self._asked = None
-        sys.stdout.write("\n")
+        self._put("\n")
         self._aside.close()
 
-
-def _chosen(text: str, choices: Sequence[str]) -> str:
-    """A number stands for the choice that it is shown with, unless it is a choice itself."""
-    is_number = text.isascii() and text.isdigit() and text not in choices
-    return choices[int(text) - 1] if is_number and 0 < int(text) <= len(choices) else text
-
-
-def _key(need: PersonNeeded) -> tuple[str, str, str]:
-    return need.need, need.phase, need.about or need.text
+    def _put(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError:
+            # The terminal went away, and that is no reason to stop a run.
+            self._is_gone = True

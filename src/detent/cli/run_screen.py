@@ -121,9 +121,9 @@ class Screen:
 
     def _line(self, event: RunEvent) -> bytes:
         if self._style is Style.JSON:
-            import msgspec
+            from detent.run.feed import event_line
 
-            return msgspec.json.encode(event) + b"\n"
+            return event_line(event)
         from detent.views.run_line import run_lines
 
         sheet = paper()
@@ -169,7 +169,7 @@ class Screen:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _call_person(self, need: PersonNeeded) -> None:
-        key = (need.need, need.phase, need.about, need.text)
+        key = (*need.key, need.text)
         # What was told before anybody looked was told to somebody else.
         if key in self._rung or need.at < self._opened_at:
             return

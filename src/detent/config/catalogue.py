@@ -104,6 +104,7 @@ class Catalogue:
             gates=_first(layer.gates for layer in layers) or (),
             timeout_minutes=_first(layer.timeout_minutes for layer in layers),
             optional=bool(_first(layer.optional for layer in layers)),
+            tasks=bool(_first(layer.tasks for layer in layers)),
             discovery=bool(_first(layer.discovery for layer in layers)),
         )
 

@@ -22,6 +22,8 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
     gates: tuple[Gate, ...] | None = None
     timeout_minutes: int | None = None
     optional: bool | None = None
+    #: Where a run does the tasks of a session; by default in IMPLEMENT, 06-implementation or development.
+    tasks: bool | None = None
     discovery: bool | None = None
 
 

@@ -160,6 +160,8 @@ class Land(_Command, frozen=True, kw_only=True):
     agent_id: str
     succeeded: bool
     report: Report | None = None
+    #: Named by whoever launched it, since a phase does not remember all its agents.
+    phase: str | None = None
 
 
 class Ask(_Command, frozen=True, kw_only=True):
@@ -186,10 +188,11 @@ class Escalate(_Command, frozen=True, kw_only=True):
 
 
 class Resolve(_Command, frozen=True, kw_only=True):
-    """A person decides what all open escalations ask: retry, skip or cancel."""
+    """A person decides what the open escalations ask, all or those of a phase: retry, skip or cancel."""
 
     action: str
     reason: str = ""
+    phase: str | None = None
 
 
 class Review(_Command, frozen=True, kw_only=True):

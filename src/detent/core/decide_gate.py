@@ -145,6 +145,14 @@ def _approve(session: Session, command: Approve) -> Event:
 
 
 def _land(session: Session, command: Land) -> AgentEnded:
+    if command.phase is not None:
+        phase, report = _live(session, command.phase), command.report
+        return AgentEnded(
+            phase=phase,
+            agent_id=command.agent_id,
+            succeeded=command.succeeded,
+            report=checked_report(report) if report is not None else None,
+        )
     for phase in session.workflow.order:
         for one in session.phases[phase].delegations:
             if one.agent_id == command.agent_id and one.ended_at is None:
@@ -156,18 +164,19 @@ def _land(session: Session, command: Land) -> AgentEnded:
 def _resolve(session: Session, command: Resolve) -> tuple[Event, ...]:
     if command.action not in ACTIONS:
         raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(ACTIONS)}")
-    if not session.escalations:
+    asked = [entry for entry in session.escalations if command.phase in (None, entry.phase)]
+    if not asked:
         raise Refused("nothing waits for a decision", way_out="detent why")
-    resolved = EscalationsResolved(action=command.action, reason=command.reason)
+    resolved = EscalationsResolved(action=command.action, reason=command.reason, phase=command.phase)
     match command.action:
         case "skip":
-            reason = command.reason or "; ".join(entry.detail for entry in session.escalations)
-            held = dict.fromkeys(entry.phase for entry in session.escalations)
+            reason = command.reason or "; ".join(entry.detail for entry in asked)
+            held = dict.fromkeys(entry.phase for entry in asked)
             open_ones = [key for key in held if not session.phases[key].status.is_settled]
             skipped = tuple(PhaseSkipped(phase=key, reason=cut(reason, MAX_REASON)) for key in open_ones)
             return (resolved, *settle(session, skipped)) if skipped else (resolved,)
         case "cancel":
-            reason = command.reason or session.escalations[0].detail
+            reason = command.reason or asked[0].detail
             return (resolved, SessionCancelled(reason=cut(reason, MAX_REASON)))
         case _:
             return (resolved,)

@@ -209,6 +209,8 @@ class EscalationsResolved(_Event, frozen=True, kw_only=True, tag="escalations_re
 
     action: str
     reason: str = ""
+    #: Only what was asked about this phase; all of it if none is named.
+    phase: str | None = None
 
 
 class PhaseReviewed(_Event, frozen=True, kw_only=True, tag="phase_reviewed"):

@@ -139,7 +139,7 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
         case EscalationRaised():
             return _escalated(session, event, at)
         case EscalationsResolved():
-            return _resolved(session)
+            return _resolved(session, event.phase)
         case PhaseReviewed():
             return _reviewed(session, event)
         case SessionCompleted():
@@ -315,9 +315,10 @@ def _escalated(session: Session, event: EscalationRaised, at: datetime) -> Sessi
     return with_state(session, event.phase, gates={**gates, event.gate: state})
 
 
-def _resolved(session: Session) -> Session:
+def _resolved(session: Session, phase: str | None) -> Session:
     """The counting starts anew at every gate that was escalated; what was run stays known."""
-    for entry in session.escalations:
+    decided = [entry for entry in session.escalations if phase in (None, entry.phase)]
+    for entry in decided:
         if entry.gate is not None and entry.phase in session.phases:
             gates = session.phases[entry.phase].gates
             cleared = msgspec.structs.replace(
@@ -326,7 +327,8 @@ def _resolved(session: Session) -> Session:
             session = with_state(session, entry.phase, gates={**gates, entry.gate: cleared})
         if entry.kind == BUDGET_EXCEEDED and entry.phase in session.phases:
             session = with_state(session, entry.phase, budget_accepted=True)
-    return msgspec.structs.replace(session, escalations=())
+    left = tuple(entry for entry in session.escalations if entry not in decided)
+    return msgspec.structs.replace(session, escalations=left)
 
 
 def _reviewed(session: Session, event: PhaseReviewed) -> Session:

@@ -30,6 +30,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     timeout_minutes: int | None = None
     #: Left out unless a variant includes it.
     optional: bool = False
+    #: Where the tasks of a session are done.
+    tasks: bool = False
     #: Begin hands over what discovery found, with a warning when it is old.
     discovery: bool = False
 

@@ -31,6 +31,8 @@ class End(StrEnum):
     PAUSED = "paused"
     #: Another runner took the session over.
     LOST = "lost"
+    #: Something went wrong that has nothing to do with the work, such as a journal that was damaged.
+    ERROR = "error"
 
 
 class _Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
@@ -121,6 +123,11 @@ class PersonNeeded(_Told, frozen=True, kw_only=True, tag="person_needed"):
     #: The question or gate that it is about.
     about: str = ""
     choices: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The same as long as it is about the same thing; what is said about it may change."""
+        return self.need, self.phase, self.about or self.text
 
 
 class RunEnded(_Told, frozen=True, kw_only=True, tag="run_ended"):

@@ -139,8 +139,7 @@ def after(picture: Picture, event: RunEvent) -> Picture:
             verdicts = {phase: found for phase, found in gone.verdicts.items() if phase != event.phase}
             return msgspec.structs.replace(gone, verdicts=verdicts)
         case PersonNeeded():
-            same = (event.need, event.phase, event.about, event.text)
-            others = [one for one in picture.needs if (one.need, one.phase, one.about, one.text) != same]
+            others = [one for one in picture.needs if one.key != event.key]
             return msgspec.structs.replace(picture, needs=(*others, event))
         case RunEnded():
             for work in picture.works:

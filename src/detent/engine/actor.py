@@ -3,8 +3,17 @@
 import os
 from collections.abc import Mapping
 
+from detent.engine.agent_environment import PHASE, RUN
+
 #: Set in the shells of agents, and the client that sets it.
-AGENT_SHELLS = {"CLAUDECODE": "claude-code", "CODEX_SANDBOX": "codex", "GEMINI_CLI": "gemini", "DETENT_PHASE": "agent"}
+AGENT_SHELLS = {
+    "CLAUDECODE": "claude-code",
+    "CODEX_SANDBOX": "codex",
+    "GEMINI_CLI": "gemini",
+    PHASE: "agent",
+    # What a run starts for gates and steps is often written by an agent.
+    RUN: "agent",
+}
 
 
 def agent_shell(environment: Mapping[str, str]) -> str | None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
+from detent.engine.agent_environment import PHASE, SESSION, TOKEN
 
 if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
-
-SESSION, PHASE, TOKEN = "DETENT_SESSION", "DETENT_PHASE", "DETENT_TOKEN"
 
 
 class Bound(NamedTuple):

@@ -7,7 +7,7 @@ at the step where it stopped. That step runs again: execution is at least once.
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +69,11 @@ class FlowOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flow:
-    def __init__(self, project: "Project", handle: "SessionHandle") -> None:
+    def __init__(self, project: "Project", handle: "SessionHandle", *, env: Mapping[str, str] | None = None) -> None:
+        """`env` is what steps have besides the environment of this process."""
         self._project = project
         self._handle = handle
+        self._env = env or {}
         self._tasks: Tasks = handle.tasks
         self._mask = Mask(os.environ)
 
@@ -309,6 +311,7 @@ class Flow:
             summaries=context["dependency_summaries"],
             base=self._project.place.base,
             files=outputs,
+            env=dict(self._env),
         )
         if not any(f"[{SUMMARIES}.file]" in step.command for step in steps):
             return given

@@ -31,6 +31,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     #: For the name of each output the file that has all of it.
     files: dict[str, str]
+    #: What steps have besides the environment of this process.
+    env: dict[str, str] = {}
 
     def scope(self, values: Mapping[str, str]) -> Scope:
         return Scope(
@@ -95,7 +97,7 @@ def attempt(
 ) -> Attempt:
     try:
         expanded = ready(given, step, values)
-        env = {**os.environ, **task_environment(given.document, given.session), **expanded.env}
+        env = {**os.environ, **given.env, **task_environment(given.document, given.session), **expanded.env}
     except DetentError as error:
         return Attempt(outcome=Outcome(passed=False, reason=error.message))
     cwd = given.cwd(step)

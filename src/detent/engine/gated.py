@@ -95,9 +95,11 @@ class Gated(SessionPart):
     def launched(self, phase: str, agent: str, agent_id: str) -> Outcome:
         return self.carry_out(Launch(phase=phase, agent=agent, agent_id=agent_id))
 
-    def landed(self, agent_id: str, *, succeeded: bool, report: Report | None = None) -> Outcome:
+    def landed(
+        self, agent_id: str, *, succeeded: bool, report: Report | None = None, phase: str | None = None
+    ) -> Outcome:
         """An agent ended. What it reported is kept, and becomes part of the attempt's end."""
-        return self.carry_out(Land(agent_id=agent_id, succeeded=succeeded, report=report))
+        return self.carry_out(Land(agent_id=agent_id, succeeded=succeeded, report=report, phase=phase))
 
     # People
 
@@ -128,9 +130,9 @@ class Gated(SessionPart):
         """Hold the session until a person decides."""
         return self.carry_out(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
 
-    def resolve(self, action: str, reason: str = "") -> Outcome:
-        """Decide what the open escalations ask: retry, skip or cancel."""
-        return self.carry_out(Resolve(action=action, reason=reason))
+    def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
+        """Decide what the open escalations ask, or only those of a phase: retry, skip or cancel."""
+        return self.carry_out(Resolve(action=action, reason=reason, phase=phase))
 
     def release(self, reason: str, *, phase: str | None = None) -> Outcome:
         """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""

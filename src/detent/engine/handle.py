@@ -27,7 +27,16 @@ from detent.core.commands import (
     TakeCheckpoint,
 )
 from detent.core.decide import decide
-from detent.core.events import CheckpointTaken, Commit, Event, PhaseBegun, PhaseRedone
+from detent.core.events import (
+    CheckpointTaken,
+    Commit,
+    Event,
+    GateChecked,
+    PhaseBegun,
+    PhaseFailed,
+    PhaseFinished,
+    PhaseRedone,
+)
 from detent.core.evidence import Facts
 from detent.core.handover import Handover, expected_paths, handover
 from detent.core.limits import MAX_SUMMARY
@@ -309,6 +318,9 @@ class SessionHandle(Gated, Returnable):
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 
+_WORKED = (PhaseFinished, PhaseFailed, GateChecked)
+
+
 class _Foreseen(NamedTuple):
     """What a command would make happen in a session, with files that have not been looked at yet."""
 
@@ -327,8 +339,8 @@ _NO_FILES = Tree(manifest="", files=0, bytes=0)
 
 def _near_limits(session: Session, commit: Commit) -> tuple[str, ...]:
     """What is said about budgets where work was done: nobody should run into one unawares."""
-    first = commit.events[0]
-    return budget_warnings(session, first.phase, commit.at) if hasattr(first, "phase") else ()
+    about = next((event for event in commit.events if isinstance(event, _WORKED)), None)
+    return budget_warnings(session, about.phase, commit.at) if about is not None else ()
 
 
 def _token(token: Token | str | None) -> Token | None:

@@ -25,7 +25,7 @@ def marked(*marks: str) -> list[int]:
     return [
         int(parts[0])
         for parts in lines
-        if len(parts) == 2 and all(f" {mark}" in parts[1] for mark in marks) and int(parts[0]) != os.getpid()
+        if len(parts) == 2 and all(f" {mark} " in f"{parts[1]} " for mark in marks) and int(parts[0]) != os.getpid()
     ]
 
 
@@ -47,10 +47,12 @@ def end_marked(*marks: str) -> int:
 
 
 def kill_marked(*marks: str) -> None:
-    """End them at once."""
-    for pid in marked(*marks):
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    """End them at once, and what they started meanwhile."""
+    until = time.monotonic() + GRACE_S
+    while (found := marked(*marks)) and time.monotonic() < until:
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _own_processes() -> list[int]:

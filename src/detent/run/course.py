@@ -121,7 +121,7 @@ def _due(session: Session, phase: str, busy: int) -> Due:
     return Due(phase, session.tasks.ready_count, has_tasks=True)
 
 
-#: The phases in which tasks are done, whatever the workflow: the first that it has.
+#: The phases in which tasks are done where the workflow does not say: the first that it has.
 _TASK_PHASES = ("IMPLEMENT", "06-implementation", "development")
 
 
@@ -129,4 +129,5 @@ def task_phase(session: Session) -> str | None:
     """The phase that the session's tasks are done in; none if it has no tasks."""
     if not len(session.tasks):
         return None
-    return next((key for key in _TASK_PHASES if key in session.phases), None)
+    declared = (phase.key for phase in session.workflow.phases if phase.tasks)
+    return next((key for key in (*declared, *_TASK_PHASES) if key in session.phases), None)

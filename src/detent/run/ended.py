@@ -7,8 +7,6 @@ from detent.core.agent_event import Failure
 
 
 class Came(StrEnum):
-    """How the work on an attempt ended."""
-
     FINISHED = "finished"
     FAILED = "failed"
     #: Only a person can open what is closed.
@@ -18,7 +16,7 @@ class Came(StrEnum):
     #: The phase is begun, and the rest is its tasks'.
     BEGUN = "begun"
     STOPPED = "stopped"
-    #: Somebody else ended the attempt.
+    #: Somebody else ended it.
     ELSEWHERE = "elsewhere"
 
 
@@ -26,3 +24,5 @@ class Ended(NamedTuple):
     came: Came
     failure: Failure | None = None
     reason: str = ""
+    #: Of the session that was judged, for an attempt that is held.
+    version: int = 0

@@ -38,12 +38,12 @@ class Feed:
         self._is_torn = False
 
     def tell(self, event: RunEvent) -> None:
-        line = _line(event)
+        line = event_line(event)
         is_first = isinstance(event, RunStarted) or self._fd is None
         with suppress(OSError):
             if is_first or self._size + len(line) > self._max_bytes:
                 # What came before, but for a run that begins: then there is nothing before.
-                self._start_anew(b"" if isinstance(event, RunStarted) else b"".join(map(_line, self._gist.events)))
+                self._start_anew(b"" if isinstance(event, RunStarted) else b"".join(map(event_line, self._gist.events)))
             self._write(line)
         self._gist.add(event)
 
@@ -188,5 +188,6 @@ class _Reader:
                     yield _decode(line)
 
 
-def _line(event: RunEvent) -> bytes:
+def event_line(event: RunEvent) -> bytes:
+    """The event as a line of JSON, without secrets."""
     return _encode(redact_tree(msgspec.to_builtins(event))) + b"\n"

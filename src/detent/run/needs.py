@@ -92,7 +92,7 @@ def carry_out(handle: "SessionHandle", need: PersonNeeded, said: str) -> None:
             choice = said.strip() or None
             handle.answer(choice=choice, gate=need.about, phase=need.phase)
         case Need.DECISION:
-            handle.resolve(word.lower(), rest)
+            handle.resolve(word.lower(), rest, phase=need.phase)
         case Need.REVIEW:
             handle.review(word.lower(), phase=need.phase, note=rest)
         case Need.APPROVAL:
@@ -127,10 +127,26 @@ def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHan
     )
 
 
+def _has_open_tasks(session: Session) -> bool:
+    is_late = all(state.status.is_settled for state in session.phases.values())
+    return is_late and len(session.tasks) > 0 and not session.tasks.is_completed
+
+
+def _no_task_phase(session: Session, handle: "SessionHandle") -> PersonNeeded:
+    name, last = session.workflow.name, session.workflow.order[-1]
+    return PersonNeeded(
+        at=handle.now(),
+        need=Need.WORK,
+        phase=last,
+        text=f"tasks are left, and no phase of {name} does tasks: set tasks = true for one in detent.toml",
+        way_out="detent task list, or detent complete --force",
+    )
+
+
 def _task_needs(session: Session, handle: "SessionHandle") -> list[PersonNeeded]:
     phase = task_phase(session)
     if phase is None:
-        return []
+        return [_no_task_phase(session, handle)] if _has_open_tasks(session) else []
     ways_out = {TaskStatus.BLOCKED: "detent task show", TaskStatus.FAILED: "detent task retry"}
     return [
         PersonNeeded(

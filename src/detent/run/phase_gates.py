@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from detent.core.evidence import Judgement, Verdict
 from detent.core.gate import Command, Constitution, Gate, Tests, gate_name
 from detent.core.run_event import GateJudged, GateStarted
+from detent.engine import agent_environment as variables
 from detent.run.course import is_merge
-from detent.run.desk import GATE_MARK, Work
 from detent.run.ended import Came, Ended
+from detent.run.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +39,8 @@ class PhaseGates:
         name = gate_name(gate)
         self._desk.tell(GateStarted(at=self._desk.clock(), phase=self._phase, gate=name, command=command))
         given = command if isinstance(gate, Tests) else None
-        receipt = self._handle.check_gate(
-            name, phase=self._phase, command=given, env={**self._desk.marks(), GATE_MARK: "1"}
-        )
+        env = {**self._desk.marks, variables.GATE: "1"}
+        receipt = self._handle.check_gate(name, phase=self._phase, command=given, env=env)
         if self._work.is_stopping():
             # What was cut short says nothing about the work; the attempt goes on with its gates in the next run.
             return Ended(Came.STOPPED)

@@ -4,13 +4,11 @@ import os
 from typing import TYPE_CHECKING
 
 from detent.store.port import PROJECT
-from detent.views.report import report_text
+from detent.views.report import NAME, report_text
 
 if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
-
-NAME = "REPORT.md"
 
 
 def write_report(project: "Project", handle: "SessionHandle") -> str:

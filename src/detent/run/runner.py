@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING
 from detent.core.agent_event import Failure
 from detent.core.budget import budget_escalation
 from detent.core.commands import Fail
+from detent.core.phase_state import PhaseState
 from detent.core.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.row import TaskStatus
+from detent.engine import agent_environment as variables
 from detent.errors import DetentError
 from detent.process.marked import end_marked, kill_marked
 from detent.run.course import due, may_try_again
-from detent.run.desk import GATE_MARK, RUN_MARK, SESSION_MARK, STATE_MARK, Agents, Desk, RunOptions, Work
+from detent.run.desk import Agents, Desk, RunOptions
 from detent.run.ended import Came, Ended
 from detent.run.lease import Lease
 from detent.run.needs import Person, carry_out, is_held, needs
 from detent.run.phase_run import PhaseRun, is_turn
 from detent.run.rooms import Rooms
 from detent.run.task_run import TaskRun
+from detent.run.work import Work
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -56,15 +59,25 @@ class Runner:
         self._tries: dict[str, int] = {}
         self._told: set[tuple[str, ...]] = set()
         self._pausing = ""
+        self._lease: Lease | None = None
 
     def run(self) -> End:
         """Until the session is over, a person is needed, or somebody says `pause`. `Conflict` if another runs it."""
         lease = Lease(self._project, self._handle.id)
         self._lease = lease
-        self._desk = Desk(self._project, self._handle.id, lease.run, self._agents, self._options, self._inbox.put)
+        self._desk = Desk(
+            self._project,
+            self._handle.id,
+            lease.run,
+            agents=self._agents,
+            options=self._options,
+            tell=self._inbox.put,
+        )
         self._rooms = Rooms(self._project, self._handle.id)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
+            # Whatever a gate, a step or an agent has left behind.
+            end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
             end_of_run.callback(self._rooms.close)
             taken_over = self._take_over()
             self._tell(
@@ -79,7 +92,11 @@ class Runner:
             self._hands = end_of_run.enter_context(ThreadPoolExecutor(max_workers=self._options.parallel))
             # Whatever ends the loop, nobody goes on working behind it.
             end_of_run.callback(self._stop_all, "the run ended")
-            end, said = self._go_on()
+            try:
+                end, said = self._go_on(lease)
+            except DetentError as error:
+                self._tell(RunEnded(at=self._project.clock(), end=End.ERROR, said=error.message))
+                raise
         self._tell(RunEnded(at=self._project.clock(), end=end, said=said))
         return end
 
@@ -89,14 +106,15 @@ class Runner:
 
     def kill(self) -> None:
         """End what goes on at once; what it was is recorded by the next run."""
-        kill_marked(f"{RUN_MARK}={self._lease.run}")
+        if self._lease is not None:
+            kill_marked(f"{variables.RUN}={self._lease.run}")
 
     # The loop
 
-    def _go_on(self) -> tuple[End, str]:
+    def _go_on(self, lease: Lease) -> tuple[End, str]:
         seen, has_hands, open_needs = None, True, False
         while True:
-            if not self._lease.keep():
+            if not lease.keep():
                 self._stop_all("another runner took the session over")
                 return End.LOST, "another runner took the session over"
             session = self._handle.state
@@ -126,15 +144,13 @@ class Runner:
             self._submit(session)
         if self._works:
             return None
-        if self._pausing:
-            return End.PAUSED, self._pausing
         match session.status:
             case SessionStatus.COMPLETED:
                 return End.COMPLETED, ""
             case SessionStatus.CANCELLED:
                 return End.CANCELLED, session.cancel_reason or ""
             case SessionStatus.ACTIVE:
-                return None
+                return (End.PAUSED, self._pausing) if self._pausing else None
 
     def _listen(self) -> bool:
         """Pass on what was told; whether somebody has become free."""
@@ -165,7 +181,7 @@ class Runner:
             for _ in range(one.hands):
                 if len(self._works) >= self._options.parallel:
                     return
-                self._put_to_work(Work(self._desk, one.phase), has_tasks=one.has_tasks)
+                self._put_to_work(Work(self._desk, one.phase, version=current.version), has_tasks=one.has_tasks)
 
     def _retry_tasks(self) -> None:
         """Tasks that failed are tried again, as phases are: by themselves a few times, then when a person says so."""
@@ -206,7 +222,7 @@ class Runner:
         ended = future.result()
         match ended.came:
             case Came.HELD:
-                self._held[work.phase] = self._handle.state.version
+                self._held[work.phase] = ended.version
             case Came.FINISHED:
                 self._tries.pop(work.task or work.phase, None)
                 if work.task is None:
@@ -219,8 +235,9 @@ class Runner:
                 pass
 
     def _ended_elsewhere(self, work: Work) -> None:
-        """An attempt that its own agent failed counts as one that failed, or it would be begun again for ever."""
-        state = self._handle.state.phases[work.phase]
+        """What an agent ended itself, or began again, counts as a try that failed, or it would go on for ever."""
+        session = self._handle.state
+        state = session.phases[work.phase]
         if work.target is not None and work.task is None:
             said = state.summary or state.error or state.skip_reason or "somebody else ended it"
             self._tell(
@@ -232,8 +249,15 @@ class Runner:
                     said=said,
                 )
             )
-        if work.task is None and state.status is Status.FAILED:
-            self._failed(work, Ended(Came.FAILED, Failure.ERROR, state.error or ""))
+        if work.had_turn and session.status is SessionStatus.ACTIVE and not self._is_done(work, state):
+            reason = state.error or f"{work.task or work.phase} was ended, or begun again, while an agent worked on it"
+            self._failed(work, Ended(Came.FAILED, Failure.ERROR, reason))
+
+    def _is_done(self, work: Work, state: PhaseState) -> bool:
+        if work.task is None or state.status is not Status.IN_PROGRESS:
+            return state.status.is_settled
+        with self._handle.reading() as session:
+            return session.tasks.is_done(work.task)
 
     def _failed(self, work: Work, ended: Ended) -> None:
         """Another attempt follows by itself while there are some left; then a person decides."""
@@ -254,7 +278,7 @@ class Runner:
             work.stop(why)
         if self._works:
             # A check that runs for a gate knows nothing of stopping.
-            end_marked(f"{RUN_MARK}={self._lease.run}", f"{GATE_MARK}=1")
+            end_marked(f"{variables.RUN}={self._desk.run}", f"{variables.GATE}=1")
 
     def _stop_what_ended(self) -> None:
         """Nobody goes on with what somebody else has ended, or what has used more than it may."""
@@ -265,6 +289,8 @@ class Runner:
             if not target.is_live(session):
                 work.stop("somebody else ended the attempt")
             elif raised := budget_escalation(session, work.phase, now):
+                # First, or what is stopped would be begun again.
+                self._handle.escalate(raised[0].kind, work.phase, raised[0].detail)
                 work.stop(raised[0].detail)
 
     # People
@@ -274,9 +300,8 @@ class Runner:
         with self._handle.reading():
             found = needs(self._handle, session, self._held)
         for one in found:
-            key = (one.need, one.phase, one.about, one.text)
-            if key not in self._told:
-                self._told.add(key)
+            if (said := (*one.key, one.text)) not in self._told:
+                self._told.add(said)
                 self._tell(one)
         if self._person is not None:
             self._person.needed(found)
@@ -310,7 +335,7 @@ class Runner:
 
     def _take_over(self) -> tuple[str, ...]:
         """End what still runs for the session, and record the attempts that its runner did not live to end."""
-        own = f"{SESSION_MARK}={self._handle.id}", f"{STATE_MARK}={self._project.place.state}"
+        own = f"{variables.SESSION}={self._handle.id}", f"{variables.STATE}={self._project.place.state}"
         ended = end_marked(*own)
         told = [f"{ended} processes of an earlier run were ended"] if ended else []
         session = self._handle.state
@@ -328,7 +353,7 @@ class Runner:
         run = agent_id.partition("/")[0]
         if not is_turn(agent_id):
             # The agent of a task: the task goes back, and the phase goes on.
-            self._handle.landed(agent_id, succeeded=False)
+            self._handle.landed(agent_id, succeeded=False, phase=phase)
             return f"an agent of {phase} ended with {run}"
         error = f"interrupted: {run} ended without recording it"
         self._handle.carry_out(Fail(token=session.token(phase), error=error, agent_id=agent_id))

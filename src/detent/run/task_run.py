@@ -3,19 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 from detent.core.agent_event import Failed, Failure
-from detent.core.budget import BUDGET_EXCEEDED, budget_escalation
+from detent.core.budget import BUDGET_EXCEEDED
 from detent.core.flow.progress import StepRun, StepState
 from detent.core.flow.step import Step
 from detent.core.limits import MAX_REASON, cut
 from detent.core.phase_state import Tokens
 from detent.core.run_event import StepRan, TaskEnded, TurnStarted
+from detent.core.session import Session
 from detent.engine.flow import Flow, FlowOutcome
 from detent.engine.flow_file import Ended as FlowEnded
 from detent.engine.tasks import Claimed
 from detent.errors import NotFound, Refused
-from detent.run.agent import Turn
-from detent.run.desk import AGENT_MARK, Target, Work, delegate
+from detent.run.delegate import delegate, over_budget
 from detent.run.ended import Came, Ended
+from detent.run.work import Target, Work
 from detent.views.prompt import task_prompt
 
 if TYPE_CHECKING:
@@ -46,11 +47,15 @@ class TaskRun:
         self._work.target = target
         try:
             return self._do(claimed)
-        except Refused:
-            # Of what was looked at a moment ago: somebody may have taken the task, or ended the session.
-            if target.is_live(self._handle.state):
-                raise
-            return Ended(Came.ELSEWHERE)
+        except BaseException as error:
+            is_live = target.is_live(self._handle.state)
+            if isinstance(error, Refused) and not is_live:
+                # Of what was looked at a moment ago: somebody took the task, or ended the session.
+                return Ended(Came.ELSEWHERE)
+            if is_live:
+                # The process lives on, so that nobody else would notice.
+                self._handle.tasks.release(claimed.task, reason=type(error).__name__, fence=claimed.fence)
+            raise
 
     def _do(self, claimed: Claimed) -> Ended:
         try:
@@ -65,7 +70,7 @@ class TaskRun:
         return self._delegate(claimed, found)
 
     def _run_steps(self, claimed: Claimed) -> FlowOutcome | None:
-        flow = Flow(self._project, self._handle)
+        flow = Flow(self._project, self._handle, env=self._desk.marks)
         known = flow.show(claimed.task)
         if not known.steps:
             return None
@@ -81,70 +86,54 @@ class TaskRun:
         agent_id = f"{self._desk.next_agent_id(name)}/{task}"
         self._handle.launched(phase, role or name, agent_id)
         session = self._handle.state
-        tries, attempt = self._handle.tasks.row(task).attempts, session.phases[phase].attempt
+        self._tell_turn(session, task, name, role)
+        came = delegate(
+            self._handle,
+            self._work,
+            name=name,
+            agent=agent,
+            agent_id=agent_id,
+            prompt=task_prompt(session, context, failed=self._desk.failures.get(task, "")),
+            cwd=self._project.place.base,
+            minutes=self._desk.agents.settings_of(name).timeout_minutes,
+        )
+        self._handle.landed(agent_id, succeeded=not isinstance(came.end, Failed), report=came.report, phase=phase)
+        if isinstance(came.end, Failed):
+            return self._failed(claimed, came.end)
+        summary = came.report.summary or f"{task} done"
+        self._handle.tasks.done(task, summary, fence=claimed.fence)
+        self._tell_ended("completed", summary)
+        return Ended(Came.FINISHED)
+
+    def _failed(self, claimed: Claimed, end: Failed) -> Ended:
+        if end.failure is Failure.STOPPED:
+            if (over := over_budget(self._handle, self._work.phase, Tokens())) is not None:
+                # It is not taken again before a person has said so.
+                self._handle.escalate(BUDGET_EXCEEDED, self._work.phase, over)
+            return self._give_back(claimed)
+        reason = cut(self._handle.redacted(end.reason), MAX_REASON)
+        self._handle.tasks.fail(claimed.task, reason, fence=claimed.fence)
+        self._tell_ended("failed", reason)
+        return Ended(Came.FAILED, end.failure, reason)
+
+    def _give_back(self, claimed: Claimed) -> Ended:
+        self._handle.tasks.release(claimed.task, reason=self._work.why_stopped, fence=claimed.fence)
+        self._tell_ended("pending", self._work.why_stopped)
+        return Ended(Came.STOPPED, Failure.STOPPED, self._work.why_stopped)
+
+    def _tell_turn(self, session: Session, task: str, name: str, role: str) -> None:
+        phase, tries = self._work.phase, self._handle.tasks.row(task).attempts
         self._desk.tell(
             TurnStarted(
                 at=self._desk.clock(),
                 phase=phase,
-                attempt=attempt,
+                attempt=session.phases[phase].attempt,
                 turn=max(1, tries),
                 agent=name,
                 role=role,
                 task=task,
             )
         )
-        with self._desk.scratch(agent_id) as scratch:
-            turn = Turn(
-                agent_id=agent_id,
-                session=self._desk.session,
-                phase=phase,
-                task=task,
-                token=str(session.token(phase)),
-                prompt=task_prompt(session, context, failed=self._desk.failures.get(task, "")),
-                cwd=self._project.place.base,
-                scratch=scratch,
-                env={
-                    **self._desk.marks(),
-                    AGENT_MARK: agent_id,
-                    "DETENT_PHASE": phase,
-                    "DETENT_TOKEN": str(session.token(phase)),
-                    "DETENT_TASK": task,
-                    "DETENT_CLAIM": str(claimed.fence),
-                    "DETENT_ACTOR": name,
-                },
-                timeout_s=self._desk.agents.settings_of(name).timeout_minutes * 60.0,
-            )
-            came = delegate(self._work, turn, name, agent, self._over_budget)
-        self._handle.landed(agent_id, succeeded=not isinstance(came.end, Failed), report=came.report)
-        if isinstance(came.end, Failed):
-            if came.end.failure is Failure.STOPPED:
-                self._raise_budget(came.end.reason)
-                return self._give_back(claimed)
-            reason = cut(self._handle.redacted(came.end.reason), MAX_REASON)
-            self._handle.tasks.fail(task, reason, fence=claimed.fence)
-            self._tell_ended("failed", reason)
-            return Ended(Came.FAILED, came.end.failure, reason)
-        summary = came.report.summary or f"{task} done"
-        self._handle.tasks.done(task, summary, fence=claimed.fence)
-        self._tell_ended("completed", summary)
-        return Ended(Came.FINISHED)
-
-    def _over_budget(self, used: Tokens) -> str | None:
-        session, phase = self._handle.state, self._work.phase
-        known = session.phases[phase].report
-        more = used + (known.tokens if known is not None else Tokens())
-        raised = budget_escalation(session, phase, self._desk.clock(), more)
-        return raised[0].detail if raised else None
-
-    def _raise_budget(self, why: str) -> None:
-        """A task that used too much is not taken again before a person has said so."""
-        if self._over_budget(Tokens()) is not None:
-            self._handle.escalate(BUDGET_EXCEEDED, self._work.phase, why)
-
-    def _give_back(self, claimed: Claimed) -> Ended:
-        self._handle.tasks.release(claimed.task, reason=self._work.why_stopped, fence=claimed.fence)
-        self._tell_ended("pending", self._work.why_stopped)
-        return Ended(Came.STOPPED, Failure.STOPPED, self._work.why_stopped)
 
     def _tell_ended(self, status: str, said: str) -> None:
         task = self._work.task or ""

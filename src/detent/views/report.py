@@ -52,7 +52,7 @@ def report_text(session: Session, commits: Iterable[Commit]) -> str:
 
 
 def _head(session: Session, until: datetime) -> Iterator[str]:
-    used = tokens_text(sum((state.tokens for state in session.phases.values()), Tokens()))
+    used = tokens_text(sum((state.all_tokens for state in session.phases.values()), Tokens()))
     done, all_phases = len(session.with_status(Status.COMPLETED)), len(session.workflow.order)
     skipped = len(session.with_status(Status.SKIPPED))
     yield f"- Session: {escaped(session.id)}" + (f" ({session.work_id})" if session.work_id else "")
@@ -91,7 +91,7 @@ def _phases(session: Session, tried: Sequence[Tried], until: datetime) -> Iterat
     rows = []
     for key in session.workflow.order:
         state, own = session.phases[key], [one for one in tried if one.phase == key]
-        tokens = state.tokens + (state.report.tokens if state.report else Tokens())
+        tokens = state.all_tokens
         agents = dict.fromkeys(agent for one in own for agent in one.agents)
         said = state.summary or state.error or state.skip_reason or ""
         rows.append(

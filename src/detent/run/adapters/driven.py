@@ -11,6 +11,7 @@ import msgspec
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Failure, Said, ToolUsed
 from detent.core.redact import redact
+from detent.engine.agent_environment import AGENT
 from detent.process.conversation import Exited, converse
 from detent.process.marked import end_marked
 from detent.run.agent import Turn
@@ -21,7 +22,6 @@ MAX_REASON = 500
 #: What a process says faster than anybody can read is not all told, since looking for secrets in it takes time too;
 #: nothing else is left out.
 SAID_A_SECOND = 50
-_MARK = "DETENT_AGENT"
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class Driven:
                         exited = item
         finally:
             # Whatever left the process group still has this in its environment.
-            end_marked(f"{_MARK}={turn.agent_id}")
+            end_marked(f"{AGENT}={turn.agent_id}")
         if exited.problem is None:
             yield from reader.end(exited)
         else:

@@ -1,0 +1,17 @@
+"""The variables by which a runner tells everything that it starts what it is for.
+
+They also mark it: whatever carries them was started for that session, wherever it has gone since, and by no person.
+"""
+
+SESSION = "DETENT_SESSION"
+PHASE = "DETENT_PHASE"
+TOKEN = "DETENT_TOKEN"  # noqa: S105 - the name of a variable
+TASK = "DETENT_TASK"
+CLAIM = "DETENT_CLAIM"
+ACTOR = "DETENT_ACTOR"
+#: The run, the agent's name in the journal, and the state directory, which tells two projects with like sessions apart.
+RUN = "DETENT_RUN"
+AGENT = "DETENT_AGENT"
+STATE = "DETENT_STATE"
+#: Set for the checks that are run for gates.
+GATE = "DETENT_GATE"

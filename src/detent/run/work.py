@@ -1,0 +1,58 @@
+"""Somebody at work on an attempt of a phase, or on a task of it."""
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from detent.core.session import Session, SessionStatus
+from detent.core.status import Status
+from detent.core.token import Token
+
+if TYPE_CHECKING:
+    from detent.run.desk import Desk
+
+
+class Target(NamedTuple):
+    """An attempt of a phase, or a task under a claim."""
+
+    token: Token
+    task: str | None = None
+    claim: int = 0
+
+    def is_live(self, session: Session) -> bool:
+        """Whether it still goes on, as far as anybody knows."""
+        if session.status is not SessionStatus.ACTIVE:
+            return False
+        if self.task is not None:
+            held = session.claims.get(self.task)
+            return held is not None and held.fence == self.claim
+        phase = self.token.phase
+        return session.phases[phase].status is Status.IN_PROGRESS and session.token(phase) == self.token
+
+
+class Work:
+    """May be told to stop, from any thread, with a reason."""
+
+    def __init__(self, desk: "Desk", phase: str, *, version: int) -> None:
+        self.desk, self.phase = desk, phase
+        #: Of the session in which it was found that there is something to do.
+        self.version = version
+        #: What is worked on, once that is known.
+        self.target: Target | None = None
+        #: Whether an agent was given a turn.
+        self.had_turn = False
+        self.why_stopped = ""
+        self._stop = threading.Event()
+
+    @property
+    def task(self) -> str | None:
+        return self.target.task if self.target is not None else None
+
+    def stop(self, why: str) -> None:
+        self.why_stopped = self.why_stopped or why
+        self._stop.set()
+
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def wait(self, pause_s: float) -> None:
+        self._stop.wait(pause_s)
