@@ -2,8 +2,10 @@
 
 import pytest
 
+from detent.config.place import find
 from detent.core.evidence import Verdict
-from detent.run.worktree import ensure, open_in
+from detent.run.rooms import opened_at
+from detent.run.worktree import ensure
 from tests.run.repository import ENVIRONMENT, commit, git, hook, nobody, opened, repository, session, status, write
 
 from .conftest import Tool
@@ -190,7 +192,7 @@ def test_a_directory_that_lost_its_git_is_not_taken_for_merged(root, detent):
 def test_the_gate_of_the_phase_is_closed_until_its_work_is_merged(root):
     with opened(root) as project:
         handle = project.session()
-        inside = open_in(project, ensure(project, "WFS-trial", "a")[0]).session("WFS-trial")
+        inside = opened_at(project, find(ensure(project, "WFS-trial", "a")[0])[0]).session("WFS-trial")
         write(tree(root, "a"), code__py="one\na\nthree\n")
         commit(root, code__py="one\nmain\nthree\n")
         inside.run_gate("merge", phase="a")

@@ -12,7 +12,8 @@ from detent.config.place import find
 from detent.core.evidence import Result, Verdict
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused
-from detent.run.worktree import Worktrees, ensure, merge, open_in, remove
+from detent.run.rooms import opened_at
+from detent.run.worktree import Worktrees, ensure, merge, remove
 from tests.factories import workflow
 from tests.run.repository import (
     commit,
@@ -267,7 +268,7 @@ def test_a_package_of_a_monorepo_has_its_own_worktrees(tmp_path):
             session(project)
             path, _ = ensure(project, "WFS-trial", "a")
             assert path.endswith(f"/worktrees/{name}.WFS-trial.a")
-            assert open_in(project, path).place.state == str(tmp_path / ".workflow/projects" / name)
+            assert find(path, project=name)[0].state == str(tmp_path / ".workflow/projects" / name)
     assert find(path)[0].project == "web"
     assert find(f"{path}/services/api")[0][1:3] == ("api", f"{path}/services/api")
 
@@ -287,7 +288,7 @@ def test_a_package_that_is_not_committed_is_refused(tmp_path):
 def test_gates_and_checkpoints_of_a_phase_are_about_its_worktree(root, project):
     session(project)
     trees = Worktrees(project, "WFS-trial", "phase")
-    inside = trees.tree("a").session("WFS-trial")
+    inside = opened_at(project, trees.place("a")).session("WFS-trial")
     write(tree_of(root), made__txt="by the agent\n")
     receipt = inside.check_gate("merge", phase="a")
     inside.record_gate("merge", phase="a", receipt=receipt)
@@ -370,12 +371,12 @@ def test_phases_side_by_side_begin_with_what_they_need_and_end_merged(root, proj
     trees = Worktrees(project, "WFS-trial", "phase")
     for layer in (("a",), ("b", "c"), ("d",)):
         for phase in layer:
-            handle = trees.tree(phase).session("WFS-trial")
+            handle = opened_at(project, trees.place(phase)).session("WFS-trial")
             if phase != "a":
                 handle.begin(phase)
-            write(trees.tree(phase).place.base, **{f"{phase}__txt": phase})
+            write(trees.place(phase).base, **{f"{phase}__txt": phase})
         for phase in layer:
-            handle = trees.tree(phase).session("WFS-trial")
+            handle = opened_at(project, trees.place(phase)).session("WFS-trial")
             outcome = handle.run_gate("merge", phase=phase)
             assert handle.judgements(phase)[phase][0].verdict is Verdict.PASS, outcome
             handle.finish(f"{phase} is done", phase=phase)
@@ -392,10 +393,10 @@ def test_phases_side_by_side_begin_with_what_they_need_and_end_merged(root, proj
 def test_a_phase_begins_with_the_work_of_those_it_needs(root, project):
     session(project)
     trees = Worktrees(project, "WFS-trial", "phase")
-    write(trees.tree("a").place.base, a__txt="a")
+    write(trees.place("a").base, a__txt="a")
     merge(project, "WFS-trial", "a")
 
-    assert os.path.exists(os.path.join(trees.tree("b").place.base, "a.txt"))
+    assert os.path.exists(os.path.join(trees.place("b").base, "a.txt"))
     trees.close()
 
 
@@ -403,12 +404,12 @@ def test_a_session_has_one_worktree_which_goes_when_the_session_is_over(root, pr
     session(project, "session")
     trees = Worktrees(project, "WFS-trial", "session")
 
-    assert trees.tree("a") is trees.tree("d")
-    write(trees.tree("a").place.base, a__txt="a")
+    assert trees.place("a") == trees.place("d")
+    write(trees.place("a").base, a__txt="a")
     trees.done("a")
     assert tree_of(root, "WFS-trial").exists()
     merge(project, "WFS-trial")
-    trees.tree("a").session("WFS-trial").cancel("enough")
+    opened_at(project, trees.place("a")).session("WFS-trial").cancel("enough")
     trees.close()
     assert not tree_of(root, "WFS-trial").exists()
     assert (root / "a.txt").exists()
@@ -419,7 +420,7 @@ def test_what_a_cancelled_session_did_not_merge_stays_in_its_worktree(tmp_path):
     with opened(tmp_path) as project:
         session(project, "session")
         trees = Worktrees(project, "WFS-trial", "session")
-        write(trees.tree("a").place.base, a__txt="a")
+        write(trees.place("a").base, a__txt="a")
         project.session().cancel("not wanted")
         trees.close()
 
@@ -433,22 +434,13 @@ def test_without_gates_the_work_of_a_finished_phase_is_merged_all_the_same(tmp_p
     with opened(tmp_path) as project:
         session(project)
         trees = Worktrees(project, "WFS-trial", "phase")
-        write(trees.tree("a").place.base, a__txt="a")
-        trees.tree("a").session("WFS-trial").finish("done", phase="a")
+        write(trees.place("a").base, a__txt="a")
+        opened_at(project, trees.place("a")).session("WFS-trial").finish("done", phase="a")
         trees.done("a")
         trees.close()
 
         assert (tmp_path / "a.txt").exists()
         assert not tree_of(tmp_path).exists()
-
-
-def test_without_isolation_the_tree_is_the_project(project):
-    session(project, "none")
-    trees = Worktrees(project, "WFS-trial", "none")
-
-    assert trees.tree("a") is project
-    trees.done("a")
-    trees.close()
 
 
 def test_many_threads_make_and_merge_their_worktrees_at_once(root, project):
@@ -460,7 +452,7 @@ def test_many_threads_make_and_merge_their_worktrees_at_once(root, project):
 
     def work(key):
         try:
-            write(trees.tree(key).place.base, **{f"{key}__txt": key})
+            write(trees.place(key).base, **{f"{key}__txt": key})
             with opened(root) as own:
                 merge(own, "WFS-trial", key)
         except BaseException as error:

@@ -18,30 +18,27 @@ class Rooms:
     def __init__(self, project: Project, session: str) -> None:
         self._outer = project
         self._trees: Worktrees | None = None
-        if project.settings.run.isolation != "none":
+        mode = project.settings.run.isolation
+        if mode != "none":
             from detent.run import worktree  # noqa: PLC0415 - most runs have no trees of their own
 
-            self._trees = worktree.Worktrees(project, session, project.settings.run.isolation)
+            self._trees = worktree.Worktrees(project, session, mode)
         self._own = threading.local()
         self._opened: list[Project] = []
-        self._making = threading.Lock()
 
     def project(self, phase: str) -> Project:
         """The project of this thread, in the tree of the phase."""
-        place = self._place(phase)
+        place = self._outer.place if self._trees is None else self._trees.place(phase)
         known: dict[Place, Project] = self._own.__dict__.setdefault("projects", {})
         if place not in known:
-            outer = self._outer
-            known[place] = Project(FileStore(place.state), place, outer.settings, actor=outer.actor, clock=outer.clock)
-            with self._making:
-                self._opened.append(known[place])
+            known[place] = opened_at(self._outer, place)
+            self._opened.append(known[place])
         return known[place]
 
     def done(self, phase: str) -> None:
         """The phase is finished, and what it did is where it belongs."""
         if self._trees is not None:
-            with self._making:
-                self._trees.done(phase)
+            self._trees.done(phase)
 
     def close(self) -> None:
         for project in self._opened:
@@ -49,8 +46,7 @@ class Rooms:
         if self._trees is not None:
             self._trees.close()
 
-    def _place(self, phase: str) -> "Place":
-        if self._trees is None:
-            return self._outer.place
-        with self._making:
-            return self._trees.tree(phase).place
+
+def opened_at(project: Project, place: "Place") -> Project:
+    """The same project with the files of another place: a second object on the same state."""
+    return Project(FileStore(place.state), place, project.settings, actor=project.actor, clock=project.clock)

@@ -9,6 +9,7 @@ import os
 import threading
 
 from detent.config import place as places
+from detent.config.place import Place
 from detent.core.isolation import Mode
 from detent.core.session import Session, SessionStatus
 from detent.engine.project import Project
@@ -27,15 +28,8 @@ from detent.run.worktree_record import (
     one_at_a_time,
     save,
 )
-from detent.store.files import FileStore
 
-_NO_ISOLATION = 'or set isolation = "none" below [run] in detent.toml'
-
-
-def open_in(project: Project, worktree: str) -> Project:
-    """The same project with the files of the worktree: a second object on the same state."""
-    place, _ = places.find(worktree, project=project.place.project)
-    return Project(FileStore(place.state), place, project.settings, actor=project.actor, clock=project.clock)
+_NO_ISOLATION = 'set isolation = "none" below [run] in detent.toml'
 
 
 def ensure(project: Project, session: str, phase: str | None = None) -> tuple[str, list[str]]:
@@ -81,20 +75,18 @@ class Worktrees:
 
     def __init__(self, project: Project, session: str, mode: Mode) -> None:
         self._project, self._session, self._mode = project, session, mode
-        self._opened: dict[str | None, Project] = {}
-        self._opening = threading.Lock()
+        self._made: dict[str | None, Place] = {}
+        self._making = threading.Lock()
 
-    def tree(self, phase: str) -> Project:
+    def place(self, phase: str) -> Place:
         """The project as the phase sees it: in its worktree, which is made if need be."""
-        if self._mode == "none":
-            return self._project
         key = self._key(phase)
-        with self._opening:
-            if key not in self._opened:
+        with self._making:
+            if key not in self._made:
                 path, notices = ensure(self._project, self._session, key)
                 self._project.notices.extend(notices)
-                self._opened[key] = open_in(self._project, path)
-            return self._opened[key]
+                self._made[key] = places.find(path, project=self._project.place.project)[0]
+            return self._made[key]
 
     def done(self, phase: str) -> None:
         """The phase is finished: its worktree goes, if it has one of its own and all of it is merged."""
@@ -102,18 +94,13 @@ class Worktrees:
             self._end(phase)
 
     def close(self) -> None:
-        """Let go of them; that of a session that has ended goes as well."""
+        """The worktree of a session that has ended goes."""
         if self._mode == "session" and self._state.status is not SessionStatus.ACTIVE:
             self._end(None)
-        with self._opening:
-            while self._opened:
-                self._opened.popitem()[1].close()
 
     def _end(self, key: str | None) -> None:
-        with self._opening:
-            opened = self._opened.pop(key, None)
-        if opened is not None:
-            opened.close()
+        with self._making:
+            self._made.pop(key, None)
         try:
             state = self._state
             if not state.gates_apply and state.status is not SessionStatus.CANCELLED:
@@ -139,16 +126,16 @@ def _checked(root: str, project: Project) -> Git:
     """git at the root, if it has what a worktree can be made of."""
     state = os.path.join(root, places.STATE)
     if os.path.realpath(state) != state:
-        raise Refused(f"{state} is a link; worktrees must lie in the project", way_out=_NO_ISOLATION[3:])
+        raise Refused(f"{state} is a link; worktrees must lie in the project", way_out=_NO_ISOLATION)
     git = Git(root)
     if not git.holds("rev-parse", "--is-inside-work-tree"):
-        raise Refused(f"{root} is not in a git repository", way_out=f"git init and a first commit, {_NO_ISOLATION}")
+        raise Refused(f"{root} is not in a git repository", way_out=f"git init and a first commit, or {_NO_ISOLATION}")
     if git.commit_of("HEAD") is None:
-        raise Refused(f"the git repository of {root} has no commit yet", way_out=f"git commit, {_NO_ISOLATION}")
+        raise Refused(f"the git repository of {root} has no commit yet", way_out=f"git commit, or {_NO_ISOLATION}")
     home = places.find(root, project=project.place.project)[0].base
     below = os.path.relpath(home, git.ask("rev-parse", "--show-toplevel"))
     if below != "." and not git.holds("cat-file", "-e", f"HEAD:{below}"):
-        raise Refused(f"HEAD has nothing in {below}", way_out=f"commit what is in {home}, {_NO_ISOLATION}")
+        raise Refused(f"HEAD has nothing in {below}", way_out=f"commit what is in {home}, or {_NO_ISOLATION}")
     return git
 
 
