@@ -1,12 +1,14 @@
-"""What only a person decides is refused in the shell of an agent, whichever verb it is, and then nothing has changed."""
+"""What only a person decides is refused in the shell of an agent, whichever verb it is, and nothing has changed."""
 
+import os
 import shutil
 
 import pytest
 
+from detent import install
 from detent.cli.verb import PERSONAL
 from detent.core.guard import PEOPLE_ONLY
-from detent.engine.project import open_project
+from detent.engine.project import init_project, open_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.
 SETTINGS = """
@@ -66,7 +68,8 @@ def place(detent):
         root = detent.directory
         (root / "detent.toml").write_text(SETTINGS)
         (root / "notes.md").write_text("none\n")
-        detent("init", "--agent", "claude-code").ok()
+        init_project(root)
+        install.apply(install.plan(os.path.realpath(root), ("claude-code",)))
         with open_project(root, actor="ada") as project:
             handle = project.start("w", "Paint it")
             match decision:

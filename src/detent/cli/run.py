@@ -93,6 +93,7 @@ def _run(
 ) -> "End":
     from detent.cli.run_person import Terminal
     from detent.core.estimate import usual_minutes
+    from detent.engine.actor import agent_shell
     from detent.engine.applicable import is_observed
     from detent.run.desk import RunOptions
     from detent.run.feed import Feed, feed_path
@@ -114,7 +115,9 @@ def _run(
         with handle.reading():
             screen.tick()
 
-    person = Terminal(screen) if waits and style is Style.LIVE and sys.stdin.isatty() else None
+    # An agent may have a terminal too, and nothing that it says there is a person's word.
+    asks = waits and style is Style.LIVE and sys.stdin.isatty() and agent_shell(os.environ) is None
+    person = Terminal(screen) if asks else None
     runner = Runner(
         project,
         handle.id,

@@ -13,5 +13,5 @@ ACTOR = "DETENT_ACTOR"
 RUN = "DETENT_RUN"
 AGENT = "DETENT_AGENT"
 STATE = "DETENT_STATE"
-#: Set for the checks that are run for gates.
+#: The token of the attempt, for the checks that are run for its gates.
 GATE = "DETENT_GATE"

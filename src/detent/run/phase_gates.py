@@ -27,6 +27,8 @@ class PhaseGates:
             command = self._command_of(gate)
             if command is None or not self._is_due(gate):
                 continue
+            if self._work.is_stopping():
+                return (), Ended(Came.STOPPED)
             if (stopped := self._run_gate(gate, command)) is not None:
                 return (), stopped
         judged = self.judge()
@@ -39,7 +41,8 @@ class PhaseGates:
         name = gate_name(gate)
         self._desk.tell(GateStarted(at=self._desk.clock(), phase=self._phase, gate=name, command=command))
         given = command if isinstance(gate, Tests) else None
-        env = {**self._desk.marks, variables.GATE: "1"}
+        assert self._work.target is not None
+        env = {**self._desk.marks, variables.GATE: str(self._work.target.token)}
         receipt = self._handle.check_gate(name, phase=self._phase, command=given, env=env)
         if self._work.is_stopping():
             # What was cut short says nothing about the work; the attempt goes on with its gates in the next run.

@@ -276,9 +276,13 @@ class Runner:
     def _stop_all(self, why: str) -> None:
         for work in self._works:
             work.stop(why)
-        if self._works:
-            # A check that runs for a gate knows nothing of stopping.
-            end_marked(f"{variables.RUN}={self._desk.run}", f"{variables.GATE}=1")
+        self._end_gates()
+
+    def _end_gates(self) -> None:
+        """A check that runs for a gate knows nothing of stopping."""
+        for work in self._works:
+            if work.is_stopping() and work.target is not None:
+                end_marked(f"{variables.RUN}={self._desk.run}", f"{variables.GATE}={work.target.token}")
 
     def _stop_what_ended(self) -> None:
         """Nobody goes on with what somebody else has ended, or what has used more than it may."""
@@ -292,6 +296,7 @@ class Runner:
                 # First, or what is stopped would be begun again.
                 self._handle.escalate(raised[0].kind, work.phase, raised[0].detail)
                 work.stop(raised[0].detail)
+        self._end_gates()
 
     # People
 

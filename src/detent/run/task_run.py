@@ -9,7 +9,7 @@ from detent.core.flow.step import Step
 from detent.core.limits import MAX_REASON, cut
 from detent.core.phase_state import Tokens
 from detent.core.run_event import StepRan, TaskEnded, TurnStarted
-from detent.core.session import Session
+from detent.core.session import Session, SessionStatus
 from detent.engine.flow import Flow, FlowOutcome
 from detent.engine.flow_file import Ended as FlowEnded
 from detent.engine.tasks import Claimed
@@ -48,13 +48,13 @@ class TaskRun:
         try:
             return self._do(claimed)
         except BaseException as error:
-            is_live = target.is_live(self._handle.state)
-            if isinstance(error, Refused) and not is_live:
-                # Of what was looked at a moment ago: somebody took the task, or ended the session.
-                return Ended(Came.ELSEWHERE)
-            if is_live:
+            session = self._handle.state
+            if session.status is SessionStatus.ACTIVE and target.is_held(session):
                 # The process lives on, so that nobody else would notice.
                 self._handle.tasks.release(claimed.task, reason=type(error).__name__, fence=claimed.fence)
+            if isinstance(error, Refused) and not target.is_live(session):
+                # Of what was looked at a moment ago: somebody took the task, or ended its phase or the session.
+                return Ended(Came.ELSEWHERE)
             raise
 
     def _do(self, claimed: Claimed) -> Ended:

@@ -22,11 +22,15 @@ class Target(NamedTuple):
         """Whether it still goes on, as far as anybody knows."""
         if session.status is not SessionStatus.ACTIVE:
             return False
-        if self.task is not None:
-            held = session.claims.get(self.task)
-            return held is not None and held.fence == self.claim
         phase = self.token.phase
-        return session.phases[phase].status is Status.IN_PROGRESS and session.token(phase) == self.token
+        if session.phases[phase].status is not Status.IN_PROGRESS:
+            return False
+        return self.is_held(session) if self.task is not None else session.token(phase) == self.token
+
+    def is_held(self, session: Session) -> bool:
+        """Whether the task is still in the hands that took it."""
+        held = session.claims.get(self.task or "")
+        return held is not None and held.fence == self.claim
 
 
 class Work:

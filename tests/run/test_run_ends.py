@@ -1,0 +1,469 @@
+"""Every run comes to an end: by its work, a limit or a person. What ends is told, recorded and cleared away."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from detent.core.agent_event import Used
+from detent.core.events import EscalationRaised
+from detent.core.phase_state import Tokens
+from detent.core.run_event import End, GateStarted, Need, PhaseEnded, RunEnded, StepRan, TaskEnded
+from detent.core.session import SessionStatus
+from detent.core.task.document import new_document
+from detent.core.task.row import TaskStatus
+from detent.engine.project import open_project
+from detent.errors import LockTimeout
+from detent.process.marked import kill_marked, marked
+from detent.run.phase_run import PhaseRun
+from detent.run.rooms import Rooms
+from detent.views.report import report_text
+from detent.views.tokens import tokens_text
+from tests.crash import run_scene
+from tests.run.scenes import Cast, done, scenes, stopped_only, until
+
+FLOW = "plan-implement-review"
+SLOW_GATE = 'gates = [{kind = "command", command = "sleep 0.8"}]'
+PARALLEL = f'["z", {{key = "a", needs = ["z"], {SLOW_GATE}}}, {{key = "b", needs = ["z"]}}]'
+#: A run that does not end by itself within this is ended, and the test has failed.
+PATIENCE_S = 15.0
+
+
+def bounded(scene, cast, **options):
+    """The end of a run; one that would go on for ever is paused, which is not what anybody expects of it."""
+    runner = scene.runner(cast, **options)
+    watchdog = threading.Timer(PATIENCE_S, runner.pause, ("it would go on for ever",))
+    watchdog.start()
+    try:
+        return runner.run()
+    finally:
+        watchdog.cancel()
+
+
+@pytest.fixture
+def scene(tmp_path):
+    with scenes(tmp_path) as make:
+        yield make
+
+
+@pytest.fixture
+def tasked(scene):
+    """A session with tasks of these titles."""
+
+    def make(*titles, more=""):
+        here = scene("", more=f'gates = "off"\n{more}', workflow=FLOW)
+        for title in titles:
+            here.handle.tasks.add(title)
+        return here
+
+    return make
+
+
+def stepped(number, command):
+    document = new_document(f"IMPL-{number}", "With a step")
+    step = {"step": "look", "action": "look", "command": f"bash({command})"}
+    document["flow_control"] |= {"pre_analysis": [step], "implementation_approach": "work"}
+    return document
+
+
+def raised(scene):
+    events = (event for commit in scene.handle.log() for event in commit.events)
+    return [event for event in events if isinstance(event, EscalationRaised)]
+
+
+def is_running(path):
+    """Whether the process whose number the file has is there; one that nobody has waited for has no arguments."""
+    arguments = Path("/proc", path.read_text().strip(), "cmdline")
+    return arguments.exists() and arguments.read_bytes() != b""
+
+
+# Loops
+
+
+def fail_task(handle, turn):
+    handle.tasks.fail(turn.task, "cannot", fence=int(turn.env["DETENT_CLAIM"]))
+
+
+def release_task(handle, turn):
+    handle.tasks.release(turn.task, reason="not mine", fence=int(turn.env["DETENT_CLAIM"]))
+
+
+def fail_phase_of_task(handle, turn):
+    handle.fail("cannot", phase=turn.phase)
+
+
+@pytest.mark.parametrize("move", [fail_task, release_task, fail_phase_of_task])
+def test_an_agent_that_gives_its_task_up_itself_is_tried_a_few_times_and_then_a_person_decides(tasked, move):
+    here = tasked("One")
+
+    def act(turn, stopping):
+        if turn.task:
+            here.beside(lambda handle: move(handle, turn))
+        yield done()
+
+    cast = Cast(act)
+
+    assert bounded(here, cast, attempts=3) is End.WAITING
+    assert cast.worked_on == ["PLAN", *["IMPL-1"] * 3]
+    assert here.escalations == [("agent_error", "IMPLEMENT")]
+    assert Need.DECISION in {need.need for need in here.needed}
+
+
+def test_an_agent_that_begins_its_phase_again_is_tried_a_few_times_and_then_a_person_decides(scene):
+    here = scene('["a", "b"]')
+
+    def act(turn, stopping):
+        here.beside(lambda handle: handle.redo(turn.phase, reason="again"))
+        yield done()
+
+    cast = Cast(act)
+
+    assert bounded(here, cast, attempts=3) is End.WAITING
+    assert cast.worked_on == ["a"] * 3
+    assert here.escalations == [("agent_error", "a")]
+
+
+# Budgets
+
+
+def test_time_that_runs_out_while_a_gate_runs_is_asked_about_once(scene):
+    phases = '[{key = "a", gates = [{kind = "command", command = "sleep 3"}]}, "b"]'
+    here, cast = scene(phases, more="[budget]\nphase_minutes = 0.005\n"), Cast()
+
+    assert bounded(here, cast) is End.WAITING
+
+    assert len(here.heard(GateStarted)) == 1
+    assert [(one.kind, one.phase) for one in raised(here)] == [("budget_exceeded", "a")]
+    assert cast.worked_on == ["a"]
+
+
+def test_time_that_runs_out_while_a_step_runs_is_asked_about_once(tasked):
+    here, cast = tasked(more="[budget]\nphase_minutes = 0.005\n"), Cast()
+    here.handle.tasks.write([stepped(1, "sleep 3")])
+
+    assert bounded(here, cast) is End.WAITING
+
+    assert len(here.heard(StepRan)) == 1
+    assert [(one.kind, one.phase) for one in raised(here)] == [("budget_exceeded", "IMPLEMENT")]
+    assert here.handle.tasks.row("IMPL-1").status is TaskStatus.PENDING
+    assert cast.worked_on == ["PLAN"]
+
+
+def test_after_a_person_allowed_more_time_the_gate_is_run_to_its_end(scene):
+    phases = '[{key = "a", gates = [{kind = "command", command = "sleep 0.6"}]}, "b"]'
+    here, cast = scene(phases, more="[budget]\nphase_minutes = 0.003\n"), Cast()
+    assert bounded(here, cast) is End.WAITING
+
+    here.handle.resolve("retry", "it may take longer")
+
+    assert bounded(here, cast) is End.COMPLETED
+    assert cast.worked_on == ["a", "b"]
+
+
+# Many agents
+
+
+def test_a_task_that_takes_longer_than_fifty_others_is_recorded(tasked):
+    here = tasked(*(f"Task {number}" for number in range(1, 54)))
+    others = []
+
+    def act(turn, stopping):
+        if turn.task == "IMPL-1":
+            assert until(lambda: len(others) >= 52)
+        elif turn.task:
+            others.append(turn.task)
+        yield done(f"did {turn.task}")
+
+    assert bounded(here, Cast(act), parallel=2) is End.COMPLETED
+    assert here.handle.tasks.row("IMPL-1").status is TaskStatus.COMPLETED
+    assert Counter(event.task for event in here.heard(TaskEnded)).most_common(1)[0][1] == 1
+
+
+def test_a_phase_whose_agent_had_many_helpers_gets_to_its_gates(scene):
+    here = scene('[{key = "a", gates = [{kind = "command", command = "true"}]}]')
+
+    def act(turn, stopping):
+        with open_project(here.root, actor="somebody") as other:
+            for number in range(51):
+                other.session(here.handle.id).launched(turn.phase, "helper", f"sub-{number}")
+        yield done("with help")
+
+    assert bounded(here, Cast(act)) is End.COMPLETED
+    assert here.session.phases["a"].summary == "with help"
+    assert here.attempts == {"a": 1}
+
+
+# Between finding something to do and doing it
+
+
+def first(monkeypatch, owner, name, move):
+    """Whenever the method is called `move` is made before: what may happen between two lines at any time."""
+    real = getattr(owner, name)
+
+    def moved(self, *arguments):
+        move(self, *arguments)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(owner, name, moved)
+
+
+def test_a_phase_that_cannot_begin_any_more_is_left_and_the_run_ends_as_it_stands(scene, monkeypatch):
+    here, moves = scene('["a", {key = "b", needs = ["a"]}]'), []
+
+    def ask_first(rooms, phase):
+        if phase == "b" and not moves:
+            moves.append(here.beside(lambda handle: handle.escalate("stuck", "a", "a person must look")))
+
+    first(monkeypatch, Rooms, "project", ask_first)
+
+    assert bounded(here, Cast(), parallel=2) is End.WAITING
+    assert len(moves) == 1
+    assert here.statuses == {"a": "completed", "b": "pending"}
+    assert here.told[-1].end is End.WAITING
+
+
+def test_a_phase_that_somebody_else_has_begun_meanwhile_is_gone_on_with(scene, monkeypatch):
+    here, moves = scene('["a", {key = "b", needs = ["a"]}]'), []
+
+    def begin_first(run, state):
+        if run._phase == "b" and not moves:
+            moves.append(here.beside(lambda handle: handle.begin("b")))
+
+    first(monkeypatch, PhaseRun, "_begin", begin_first)
+    cast = Cast()
+
+    assert bounded(here, cast, parallel=2) is End.COMPLETED
+    assert len(moves) == 1
+    assert (cast.worked_on, here.attempts) == (["a", "b"], {"a": 1, "b": 1})
+
+
+def test_a_run_that_cannot_go_on_tells_so_before_it_fails(scene):
+    here = scene()
+
+    def act(turn, stopping):
+        raise LockTimeout("somebody holds the lock")
+        yield
+
+    with pytest.raises(LockTimeout):
+        bounded(here, Cast(act))
+
+    assert isinstance(here.told[-1], RunEnded)
+    assert (here.told[-1].end, here.told[-1].said) == (End.ERROR, "somebody holds the lock")
+
+
+def test_an_approval_that_comes_before_the_run_has_heard_that_it_waits_is_seen(scene, monkeypatch):
+    here, moves = scene('[{key = "a", gates = [{kind = "approval"}]}, "b"]'), []
+    real = PhaseRun.run
+
+    def approved_at_once(run):
+        ended = real(run)
+        if ended.came == "held" and not moves:
+            moves.append(here.beside(lambda handle: handle.approve("fine", phase="a")))
+        return ended
+
+    monkeypatch.setattr(PhaseRun, "run", approved_at_once)
+
+    assert bounded(here, Cast(), wait=True) is End.COMPLETED
+    assert len(moves) == 1
+
+
+# Files that change beside a gate
+
+
+def test_a_gate_is_not_blamed_for_what_somebody_changed_who_has_ended_since(scene, tmp_path):
+    here = scene(PARALLEL)
+
+    def act(turn, stopping):
+        if turn.phase == "b":
+            for number in range(6):
+                (tmp_path / "x.py").write_text(f"{number}\n")
+                time.sleep(0.2)
+        yield done()
+
+    assert bounded(here, Cast(act), parallel=2) is End.COMPLETED
+    assert raised(here) == []
+
+
+def test_a_gate_that_changes_its_own_files_is_said_to_after_two_runs(scene):
+    here = scene('[{key = "a", gates = [{kind = "command", command = "echo x >> ran"}]}]')
+    (here.root / "ran").touch()
+
+    assert bounded(here, Cast()) is End.WAITING
+
+    [escalation] = here.session.escalations
+    assert (escalation.kind, "running it does that itself" in escalation.detail) == ("gates_stale", True)
+    assert (here.root / "ran").read_text() == "x\n" * 2
+
+
+# Tasks in workflows of one's own
+
+
+def test_tasks_are_done_in_the_phase_that_is_declared_for_them(scene):
+    here, cast = scene('["design", {key = "build", tasks = true}, "check"]', more='gates = "off"'), Cast()
+    here.handle.tasks.add("One")
+
+    assert bounded(here, cast) is End.COMPLETED
+    assert cast.worked_on == ["design", "IMPL-1", "check"]
+
+
+def test_tasks_that_no_phase_does_are_said_to_a_person(scene):
+    here = scene('["design", "build"]', more='gates = "off"')
+    here.handle.tasks.add("One")
+
+    assert bounded(here, Cast()) is End.WAITING
+
+    [need] = here.needed
+    assert (need.need, need.phase) == (Need.WORK, "build")
+    assert need.text == "tasks are left, and no phase of w does tasks: set tasks = true for one in detent.toml"
+
+
+# What is left behind
+
+
+def test_what_a_gate_left_running_ends_with_the_run(scene):
+    daemon = "setsid sleep 77 > /dev/null 2>&1 & echo $! > daemon.txt"
+    here = scene(f'[{{key = "a", gates = [{{kind = "command", command = "{daemon}"}}]}}]')
+
+    assert bounded(here, Cast()) is End.COMPLETED
+
+    assert not is_running(here.root / "daemon.txt")
+
+
+@pytest.fixture
+def play(tmp_path):
+    made = []
+
+    def make(script, phases, **settings):
+        made.append(run_scene.Scene(tmp_path / "project", phases, script, **settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.clear()
+
+
+def test_a_step_is_ended_with_the_run_by_a_second_interruption(play, tmp_path):
+    scene = play("true", '{key = "build", tasks = true}')
+    with scene.project() as project:
+        handle = project.start("trial", run_scene.TASK)
+        stubborn = f"trap '' TERM INT; echo $$ > {tmp_path}/step; for i in 1 2 3 4 5 6; do sleep 1.1; done"
+        handle.tasks.write([stepped(1, stubborn)])
+
+    process = scene.start("run", "--no-wait")
+    run_scene.wait_until((tmp_path / "step").exists, during=process)
+    run_scene.wait_until((tmp_path / "step").read_text, during=process)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.4)
+    process.send_signal(signal.SIGINT)
+
+    assert run_scene.ended(process).exit_code == 130
+    assert scene.alive() == []
+    assert not is_running(tmp_path / "step")
+
+
+class Broken(Exception):
+    """What nobody foresaw."""
+
+
+def test_a_task_whose_agent_breaks_the_run_is_given_back(tasked):
+    here = tasked("One")
+
+    def act(turn, stopping):
+        if turn.task:
+            raise Broken
+        yield done()
+
+    with pytest.raises(Broken):
+        bounded(here, Cast(act))
+
+    assert here.session.claims == {}
+    assert here.handle.tasks.row("IMPL-1").status is TaskStatus.PENDING
+    assert bounded(here, cast := Cast()) is End.COMPLETED
+    assert cast.worked_on == ["IMPL-1", "REVIEW"]
+
+
+# Interruptions
+
+
+def test_a_run_that_is_interrupted_in_its_last_turn_and_completes_has_completed(scene):
+    here = scene('["a"]')
+
+    def act(turn, stopping):
+        runner.pause("interrupted")
+        assert until(stopping)
+        yield done()
+
+    runner = here.runner(Cast(act))
+
+    assert runner.run() is End.COMPLETED
+    assert here.session.status is SessionStatus.COMPLETED
+
+
+def test_a_runner_that_has_not_begun_can_be_killed(scene):
+    runner = scene().runner(Cast())
+
+    assert runner.kill() is None
+
+
+def test_killing_ends_what_is_started_meanwhile(tmp_path):
+    mark = f"DETENT_RUN={tmp_path.name}-{os.getpid()}"
+    # Each starts two more: one look at the processes sees only some of them.
+    relay = 'n=$1; [ "$n" -gt 0 ] && { sh "$0" $((n - 1)) & sh "$0" $((n - 1)) & }; sleep 20'
+    (tmp_path / "relay.sh").write_text(relay)
+    name, _, value = mark.partition("=")
+    command = ["sh", str(tmp_path / "relay.sh"), "5"]
+    first = subprocess.Popen(command, env={**os.environ, name: value}, start_new_session=True)
+
+    try:
+        kill_marked(mark)
+        first.wait(timeout=5)
+        time.sleep(0.2)
+        assert marked(mark) == []
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(first.pid, signal.SIGKILL)
+
+
+def test_what_a_person_left_out_meanwhile_is_told_as_it_is(scene):
+    here = scene('["a", "b"]')
+
+    def act(turn, stopping):
+        if turn.phase == "b":
+            yield done()
+            return
+        here.beside(lambda handle: handle.skip("a", reason="by hand"))
+        yield stopped_only(stopping)
+
+    assert bounded(here, Cast(act)) is End.COMPLETED
+    assert [(event.phase, event.status) for event in here.heard(PhaseEnded)] == [("a", "skipped"), ("b", "completed")]
+
+
+# The report
+
+
+def test_a_report_that_cannot_be_written_does_not_change_how_the_run_ended(play):
+    scene = play("true", '"a"')
+    with scene.project() as project:
+        project.start("trial", run_scene.TASK)
+    Path(scene.state, run_scene.SESSION, "REPORT.md").mkdir()
+
+    ran = scene.run()
+
+    assert ran.exit_code == 0, ran
+    assert "the report could not be written" in ran.output
+
+
+def test_the_report_counts_what_was_used_in_attempts_that_have_not_ended(scene):
+    here = scene('[{key = "a", gates = [{kind = "approval"}]}]')
+    used = Tokens(input=90, output=20)
+
+    assert bounded(here, Cast(lambda turn, stopping: (Used(tokens=used), done()))) is End.WAITING
+
+    head = report_text(here.session, here.handle.log()).partition("## ")[0]
+    assert tokens_text(used) in head
