@@ -115,6 +115,16 @@ def test_a_decision_is_refused_in_the_shell_of_an_agent_and_is_a_persons_to_take
     assert files(tool) != before
 
 
+@pytest.mark.parametrize("before", [("-C", "."), ("--json",)])
+def test_options_before_the_verb_change_nothing_about_whose_decision_it_is(place, before):
+    tool = place("skip")
+    state = files(tool)
+
+    assert tool(*before, *DECISIONS["gate answer"], DETENT_PHASE="b").code == 1
+    assert tool(*before, *DECISIONS["skip"], DETENT_PHASE="b").code == 1
+    assert files(tool) == state
+
+
 def test_a_refusal_is_said_in_json_where_that_is_asked_for(place):
     ran = place("skip")("skip", "c", "--reason", "x", "--json", DETENT_RUN="run-1")
 

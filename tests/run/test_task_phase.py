@@ -10,7 +10,7 @@ from detent.engine.project import init_project, open_project
 from detent.run.course import task_phase
 from tests.factories import opened
 
-WITH_ONE = Plan({"IMPL-1": Row(id="IMPL-1", title="One", status=TaskStatus.PENDING)})
+WITH_ONE = Plan([Row(id="IMPL-1", title="One", status=TaskStatus.PENDING)])
 
 
 def session_with(*keys, tasks_in=()):

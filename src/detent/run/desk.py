@@ -99,6 +99,6 @@ def _path(directory: str) -> dict[str, str]:
     os.makedirs(directory, exist_ok=True)
     program = os.path.join(directory, "detent")
     with open(program, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec "{sys.executable}" -m detent "$@"\n')
+        file.write(f'#!/bin/sh\nexec "{sys.executable}" -P -m detent "$@"\n')
     os.chmod(program, 0o755)  # noqa: S103 - it is to be run
     return {"PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 from detent.core.agent_event import Failure
 from detent.core.budget import budget_escalation
-from detent.core.commands import Fail
 from detent.core.phase_state import PhaseState
 from detent.core.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.row import TaskStatus
 from detent.engine import agent_environment as variables
-from detent.errors import DetentError
+from detent.errors import DetentError, Refused
 from detent.process.marked import end_marked, kill_marked
 from detent.run.course import due, may_try_again
 from detent.run.desk import Agents, Desk, RunOptions
 from detent.run.ended import Came, Ended
 from detent.run.lease import Lease
 from detent.run.needs import Person, carry_out, is_held, needs
-from detent.run.phase_run import PhaseRun, is_turn
+from detent.run.phase_run import PhaseRun
 from detent.run.rooms import Rooms
+from detent.run.take_over import take_over
 from detent.run.task_run import TaskRun
 from detent.run.work import Work
 
@@ -79,7 +79,7 @@ class Runner:
             # Whatever a gate, a step or an agent has left behind.
             end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
             end_of_run.callback(self._rooms.close)
-            taken_over = self._take_over()
+            taken_over = take_over(self._project, self._handle)
             self._tell(
                 RunStarted(
                     at=self._project.clock(),
@@ -131,7 +131,7 @@ class Runner:
                     if open_needs or not self._is_settled(session):
                         return End.WAITING, self._what_holds()
                     # Everything is done; only nobody has said so, as after undoing a rollback.
-                    self._handle.complete()
+                    self._act(session, self._handle.complete)
             if self._pausing:
                 self._stop_all(self._pausing)
             self._stop_what_ended()
@@ -192,7 +192,7 @@ class Runner:
         for task, reason in failed.items():
             if task not in busy:
                 self._desk.failures.setdefault(task, reason or "")
-                self._handle.tasks.retry(task)
+                self._act(session, self._handle.tasks.retry, task)
 
     def _is_released(self, session: Session, phase: str, at: int) -> bool:
         """Whether it is worth looking again at a phase that was held: something happened in the session."""
@@ -269,9 +269,19 @@ class Runner:
         if may_try_again(ended.failure, tries=self._tries[what], attempts=self._options.attempts):
             return
         self._tries.pop(what)
-        if not any(one.phase == work.phase for one in self._handle.state.escalations):
+        session = self._handle.state
+        if not any(one.phase == work.phase for one in session.escalations):
             named = f"{work.task}: " if work.task else ""
-            self._handle.escalate(f"agent_{ended.failure}", work.phase, f"{named}{ended.reason}")
+            kind, detail = f"agent_{ended.failure}", f"{named}{ended.reason}"
+            self._act(session, self._handle.escalate, kind, work.phase, detail)
+
+    def _act(self, session: Session, act: Callable[..., object], *given: str) -> None:
+        """Do what follows from how the session stood; if it has moved on since, the next look decides anew."""
+        try:
+            act(*given)
+        except Refused:
+            if self._handle.state.version == session.version:
+                raise
 
     def _stop_all(self, why: str) -> None:
         for work in self._works:
@@ -294,7 +304,7 @@ class Runner:
                 work.stop("somebody else ended the attempt")
             elif raised := budget_escalation(session, work.phase, now):
                 # First, or what is stopped would be begun again.
-                self._handle.escalate(raised[0].kind, work.phase, raised[0].detail)
+                self._act(session, self._handle.escalate, raised[0].kind, work.phase, raised[0].detail)
                 work.stop(raised[0].detail)
         self._end_gates()
 
@@ -335,31 +345,3 @@ class Runner:
     def _what_holds(self) -> str:
         found = self._handle.why()
         return f"{found[0].phase or self._handle.id}: {found[0].message}" if found else "nothing can be done"
-
-    # What a run that died left behind
-
-    def _take_over(self) -> tuple[str, ...]:
-        """End what still runs for the session, and record the attempts that its runner did not live to end."""
-        own = f"{variables.SESSION}={self._handle.id}", f"{variables.STATE}={self._project.place.state}"
-        ended = end_marked(*own)
-        told = [f"{ended} processes of an earlier run were ended"] if ended else []
-        session = self._handle.state
-        for phase in session.with_status(Status.IN_PROGRESS):
-            told += [
-                self._record_dead(session, phase, one.agent_id)
-                for one in session.phases[phase].delegations
-                if one.ended_at is None and one.agent_id.startswith("run-")
-            ]
-        if self._handle.tasks.rows():
-            told += [f"{task} was given back" for task in self._handle.tasks.release_abandoned()]
-        return tuple(told)
-
-    def _record_dead(self, session: Session, phase: str, agent_id: str) -> str:
-        run = agent_id.partition("/")[0]
-        if not is_turn(agent_id):
-            # The agent of a task: the task goes back, and the phase goes on.
-            self._handle.landed(agent_id, succeeded=False, phase=phase)
-            return f"an agent of {phase} ended with {run}"
-        error = f"interrupted: {run} ended without recording it"
-        self._handle.carry_out(Fail(token=session.token(phase), error=error, agent_id=agent_id))
-        return f"attempt {session.phases[phase].attempt} of {phase} was interrupted"
