@@ -1,31 +1,21 @@
 """Every run comes to an end: by its work, a limit or a person. What ends is told, recorded and cleared away."""
 
-import os
-import signal
-import subprocess
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 
-from detent.core.agent_event import Used
 from detent.core.events import EscalationRaised
-from detent.core.phase_state import Tokens
-from detent.core.run_event import End, GateStarted, Need, PhaseEnded, RunEnded, StepRan, TaskEnded
-from detent.core.session import SessionStatus
+from detent.core.run_event import End, GateStarted, Need, RunEnded, StepRan, TaskEnded
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
 from detent.errors import LockTimeout
-from detent.process.marked import kill_marked, marked
 from detent.run.phase_run import PhaseRun
 from detent.run.rooms import Rooms
-from detent.views.report import report_text
-from detent.views.tokens import tokens_text
-from tests.crash import run_scene
+from tests.factories import TickingClock
 from tests.run.scenes import Cast, done, scenes, stopped_only, until
 
 FLOW = "plan-implement-review"
@@ -56,8 +46,8 @@ def scene(tmp_path):
 def tasked(scene):
     """A session with tasks of these titles."""
 
-    def make(*titles, more=""):
-        here = scene("", more=f'gates = "off"\n{more}', workflow=FLOW)
+    def make(*titles, more="", **given):
+        here = scene("", more=f'gates = "off"\n{more}', workflow=FLOW, **given)
         for title in titles:
             here.handle.tasks.add(title)
         return here
@@ -75,12 +65,6 @@ def stepped(number, command):
 def raised(scene):
     events = (event for commit in scene.handle.log() for event in commit.events)
     return [event for event in events if isinstance(event, EscalationRaised)]
-
-
-def is_running(path):
-    """Whether the process whose number the file has is there; one that nobody has waited for has no arguments."""
-    arguments = Path("/proc", path.read_text().strip(), "cmdline")
-    return arguments.exists() and arguments.read_bytes() != b""
 
 
 # Loops
@@ -131,23 +115,39 @@ def test_an_agent_that_begins_its_phase_again_is_tried_a_few_times_and_then_a_pe
 
 # Budgets
 
+LIMIT = "budget = { phase_minutes = 5 }"
 
-def test_time_that_runs_out_while_a_gate_runs_is_asked_about_once(scene):
-    phases = '[{key = "a", gates = [{kind = "command", command = "sleep 3"}]}, "b"]'
-    here, cast = scene(phases, more="[budget]\nphase_minutes = 0.005\n"), Cast()
 
-    assert bounded(here, cast) is End.WAITING
+class Late:
+    """A clock that goes far beyond every limit as soon as something of that kind was told."""
+
+    def __init__(self, kind):
+        self._kind = kind
+        self.clock = TickingClock(step=timedelta(milliseconds=1))
+
+    def look(self, scene):
+        if scene.heard(self._kind):
+            self.clock.now += timedelta(minutes=6)
+
+
+def test_time_that_runs_out_while_a_gate_runs_ends_it_and_is_asked_about_once(scene):
+    late, cast = Late(GateStarted), Cast()
+    phases = '[{key = "a", gates = [{kind = "command", command = "sleep 30"}]}, "b"]'
+    here = scene(phases, more=LIMIT, clock=late.clock)
+
+    assert bounded(here, cast, idle=lambda: late.look(here)) is End.WAITING
 
     assert len(here.heard(GateStarted)) == 1
     assert [(one.kind, one.phase) for one in raised(here)] == [("budget_exceeded", "a")]
     assert cast.worked_on == ["a"]
 
 
-def test_time_that_runs_out_while_a_step_runs_is_asked_about_once(tasked):
-    here, cast = tasked(more="[budget]\nphase_minutes = 0.005\n"), Cast()
-    here.handle.tasks.write([stepped(1, "sleep 3")])
+def test_time_that_runs_out_while_a_step_runs_ends_it_and_is_asked_about_once(tasked):
+    late, cast = Late(StepRan), Cast()
+    here = tasked(more=LIMIT, clock=late.clock)
+    here.handle.tasks.write([stepped(1, "sleep 30")])
 
-    assert bounded(here, cast) is End.WAITING
+    assert bounded(here, cast, idle=lambda: late.look(here)) is End.WAITING
 
     assert len(here.heard(StepRan)) == 1
     assert [(one.kind, one.phase) for one in raised(here)] == [("budget_exceeded", "IMPLEMENT")]
@@ -156,14 +156,15 @@ def test_time_that_runs_out_while_a_step_runs_is_asked_about_once(tasked):
 
 
 def test_after_a_person_allowed_more_time_the_gate_is_run_to_its_end(scene):
-    phases = '[{key = "a", gates = [{kind = "command", command = "sleep 0.6"}]}, "b"]'
-    here, cast = scene(phases, more="[budget]\nphase_minutes = 0.003\n"), Cast()
-    assert bounded(here, cast) is End.WAITING
+    late, cast = Late(GateStarted), Cast()
+    gate = '{kind = "command", command = "test -e may.txt || { touch may.txt; sleep 30; }"}'
+    here = scene(f'[{{key = "a", gates = [{gate}]}}]', more=LIMIT, clock=late.clock)
+    assert bounded(here, cast, idle=lambda: late.look(here)) is End.WAITING
 
     here.handle.resolve("retry", "it may take longer")
 
     assert bounded(here, cast) is End.COMPLETED
-    assert cast.worked_on == ["a", "b"]
+    assert (cast.worked_on, here.attempts) == (["a"], {"a": 1})
 
 
 # Many agents
@@ -323,147 +324,25 @@ def test_tasks_that_no_phase_does_are_said_to_a_person(scene):
     assert need.text == "tasks are left, and no phase of w does tasks: set tasks = true for one in detent.toml"
 
 
-# What is left behind
-
-
-def test_what_a_gate_left_running_ends_with_the_run(scene):
-    daemon = "setsid sleep 77 > /dev/null 2>&1 & echo $! > daemon.txt"
-    here = scene(f'[{{key = "a", gates = [{{kind = "command", command = "{daemon}"}}]}}]')
-
-    assert bounded(here, Cast()) is End.COMPLETED
-
-    assert not is_running(here.root / "daemon.txt")
-
-
-@pytest.fixture
-def play(tmp_path):
-    made = []
-
-    def make(script, phases, **settings):
-        made.append(run_scene.Scene(tmp_path / "project", phases, script, **settings))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.clear()
-
-
-def test_a_step_is_ended_with_the_run_by_a_second_interruption(play, tmp_path):
-    scene = play("true", '{key = "build", tasks = true}')
-    with scene.project() as project:
-        handle = project.start("trial", run_scene.TASK)
-        stubborn = f"trap '' TERM INT; echo $$ > {tmp_path}/step; for i in 1 2 3 4 5 6; do sleep 1.1; done"
-        handle.tasks.write([stepped(1, stubborn)])
-
-    process = scene.start("run", "--no-wait")
-    run_scene.wait_until((tmp_path / "step").exists, during=process)
-    run_scene.wait_until((tmp_path / "step").read_text, during=process)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.4)
-    process.send_signal(signal.SIGINT)
-
-    assert run_scene.ended(process).exit_code == 130
-    assert scene.alive() == []
-    assert not is_running(tmp_path / "step")
-
-
-class Broken(Exception):
-    """What nobody foresaw."""
-
-
-def test_a_task_whose_agent_breaks_the_run_is_given_back(tasked):
+@pytest.mark.parametrize("move", ["skip", "finish"])
+def test_tasks_that_are_left_when_their_phase_was_ended_are_said_to_a_person(tasked, move):
     here = tasked("One")
+    moves = {
+        "skip": lambda handle: handle.skip("IMPLEMENT", reason="by hand"),
+        "finish": lambda handle: handle.finish(phase="IMPLEMENT", summary="by hand"),
+    }
 
     def act(turn, stopping):
         if turn.task:
-            raise Broken
-        yield done()
-
-    with pytest.raises(Broken):
-        bounded(here, Cast(act))
-
-    assert here.session.claims == {}
-    assert here.handle.tasks.row("IMPL-1").status is TaskStatus.PENDING
-    assert bounded(here, cast := Cast()) is End.COMPLETED
-    assert cast.worked_on == ["IMPL-1", "REVIEW"]
-
-
-# Interruptions
-
-
-def test_a_run_that_is_interrupted_in_its_last_turn_and_completes_has_completed(scene):
-    here = scene('["a"]')
-
-    def act(turn, stopping):
-        runner.pause("interrupted")
-        assert until(stopping)
-        yield done()
-
-    runner = here.runner(Cast(act))
-
-    assert runner.run() is End.COMPLETED
-    assert here.session.status is SessionStatus.COMPLETED
-
-
-def test_a_runner_that_has_not_begun_can_be_killed(scene):
-    runner = scene().runner(Cast())
-
-    assert runner.kill() is None
-
-
-def test_killing_ends_what_is_started_meanwhile(tmp_path):
-    mark = f"DETENT_RUN={tmp_path.name}-{os.getpid()}"
-    # Each starts two more: one look at the processes sees only some of them.
-    relay = 'n=$1; [ "$n" -gt 0 ] && { sh "$0" $((n - 1)) & sh "$0" $((n - 1)) & }; sleep 20'
-    (tmp_path / "relay.sh").write_text(relay)
-    name, _, value = mark.partition("=")
-    command = ["sh", str(tmp_path / "relay.sh"), "5"]
-    first = subprocess.Popen(command, env={**os.environ, name: value}, start_new_session=True)
-
-    try:
-        kill_marked(mark)
-        first.wait(timeout=5)
-        time.sleep(0.2)
-        assert marked(mark) == []
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(first.pid, signal.SIGKILL)
-
-
-def test_what_a_person_left_out_meanwhile_is_told_as_it_is(scene):
-    here = scene('["a", "b"]')
-
-    def act(turn, stopping):
-        if turn.phase == "b":
+            here.beside(moves[move])
+            yield stopped_only(stopping)
+        else:
             yield done()
-            return
-        here.beside(lambda handle: handle.skip("a", reason="by hand"))
-        yield stopped_only(stopping)
 
-    assert bounded(here, Cast(act)) is End.COMPLETED
-    assert [(event.phase, event.status) for event in here.heard(PhaseEnded)] == [("a", "skipped"), ("b", "completed")]
+    cast = Cast(act)
 
-
-# The report
-
-
-def test_a_report_that_cannot_be_written_does_not_change_how_the_run_ended(play):
-    scene = play("true", '"a"')
-    with scene.project() as project:
-        project.start("trial", run_scene.TASK)
-    Path(scene.state, run_scene.SESSION, "REPORT.md").mkdir()
-
-    ran = scene.run()
-
-    assert ran.exit_code == 0, ran
-    assert "the report could not be written" in ran.output
-
-
-def test_the_report_counts_what_was_used_in_attempts_that_have_not_ended(scene):
-    here = scene('[{key = "a", gates = [{kind = "approval"}]}]')
-    used = Tokens(input=90, output=20)
-
-    assert bounded(here, Cast(lambda turn, stopping: (Used(tokens=used), done()))) is End.WAITING
-
-    head = report_text(here.session, here.handle.log()).partition("## ")[0]
-    assert tokens_text(used) in head
+    assert bounded(here, cast) is End.WAITING
+    assert cast.worked_on == ["PLAN", "IMPL-1", "REVIEW"]
+    assert here.session.claims == {}
+    [need] = here.needed
+    assert (need.need, "tasks are left" in need.text) == (Need.WORK, True)

@@ -128,8 +128,9 @@ def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHan
 
 
 def _has_open_tasks(session: Session) -> bool:
-    is_late = all(state.status.is_settled for state in session.phases.values())
-    return is_late and len(session.tasks) > 0 and not session.tasks.is_completed
+    if not len(session.tasks) or session.tasks.is_completed:
+        return False
+    return all(state.status.is_settled for state in session.phases.values())
 
 
 def _no_task_phase(session: Session, handle: "SessionHandle") -> PersonNeeded:

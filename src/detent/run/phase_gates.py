@@ -43,7 +43,11 @@ class PhaseGates:
         given = command if isinstance(gate, Tests) else None
         assert self._work.target is not None
         env = {**self._desk.marks, variables.GATE: str(self._work.target.token)}
-        receipt = self._handle.check_gate(name, phase=self._phase, command=given, env=env)
+        self._work.is_at_gate = True
+        try:
+            receipt = self._handle.check_gate(name, phase=self._phase, command=given, env=env)
+        finally:
+            self._work.is_at_gate = False
         if self._work.is_stopping():
             # What was cut short says nothing about the work; the attempt goes on with its gates in the next run.
             return Ended(Came.STOPPED)

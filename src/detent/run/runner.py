@@ -291,7 +291,7 @@ class Runner:
     def _end_gates(self) -> None:
         """A check that runs for a gate knows nothing of stopping."""
         for work in self._works:
-            if work.is_stopping() and work.target is not None:
+            if work.is_stopping() and work.is_at_gate and work.target is not None:
                 end_marked(f"{variables.RUN}={self._desk.run}", f"{variables.GATE}={work.target.token}")
 
     def _stop_what_ended(self) -> None:

@@ -44,6 +44,8 @@ class Work:
         self.target: Target | None = None
         #: Whether an agent was given a turn.
         self.had_turn = False
+        #: Whether a check runs for one of its gates.
+        self.is_at_gate = False
         self.why_stopped = ""
         self._stop = threading.Event()
 
