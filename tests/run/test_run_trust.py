@@ -212,6 +212,25 @@ def test_no_secret_of_the_answer_about_a_task_is_recorded(scene, tmp_path):
     assert TOKEN not in repr(here.told)
 
 
+OWN_ENDS = {
+    "finish": 'detent finish -m "$S for it" --context "$S" --deliverable "$S"',
+    "fail": 'detent fail -m "$S for it"',
+    "ask": 'detent ask "$S for it" --timeout 0',
+}
+
+
+@pytest.mark.parametrize("verb", OWN_ENDS)
+def test_no_secret_is_recorded_that_an_agent_says_to_detent_itself(play, tmp_path, verb):
+    scene = play(f"S=$(cat ../secret); {OWN_ENDS[verb]}; echo $? > ../code", '"a"', run="attempts = 1")
+    (tmp_path / "secret").write_text(TOKEN)
+
+    scene.run()
+
+    assert b"for it" in scene.journal.read_bytes()
+    files = [path for path in (tmp_path / "project").rglob("*") if path.is_file()]
+    assert [str(path) for path in files if TOKEN.encode() in path.read_bytes()] == []
+
+
 # Turns
 
 

@@ -105,11 +105,11 @@ class Gated(SessionPart):
 
     def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
         """Ask a person something; the id under which the answer is found."""
-        redacted, offered = self._checks.redacted(text), tuple(choices)
+        offered = tuple(choices)
 
         def numbered(session: Session) -> Ask:
             key = live_phase(session, phase)
-            return Ask(id=f"Q{session.version + 1}", phase=key, text=redacted, choices=offered)
+            return Ask(id=f"Q{session.version + 1}", phase=key, text=text, choices=offered)
 
         # Under the lock, so that two who ask at once get two numbers.
         outcome = self.carry_out_first(numbered)
@@ -128,7 +128,7 @@ class Gated(SessionPart):
 
     def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
         """Hold the session until a person decides."""
-        return self.carry_out(Escalate(kind=kind, phase=phase, detail=self._checks.redacted(detail)))
+        return self.carry_out(Escalate(kind=kind, phase=phase, detail=detail))
 
     def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
         """Decide what the open escalations ask, or only those of a phase: retry, skip or cancel."""

@@ -50,6 +50,7 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.gated import Gated
 from detent.engine.results import Begun, Outcome
 from detent.engine.returnable import Returnable
+from detent.engine.without_secrets import without_secrets
 
 if TYPE_CHECKING:
     from detent.engine.gates import Checks
@@ -183,7 +184,11 @@ class SessionHandle(Gated, Returnable):
         return Tasks(self._project, self)
 
     def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
-        commit, session = self._commit(choose(self.state), choose)
+
+        def chosen(session: Session) -> Command:
+            return without_secrets(choose(session))
+
+        commit, session = self._commit(chosen(self.state), chosen)
         return Outcome(session=session, events=commit.events)
 
     def foresee(self, command: Command) -> tuple[Event, ...]:
@@ -206,6 +211,7 @@ class SessionHandle(Gated, Returnable):
         choose: Callable[[Session], Command] | None = None,
         then: Callable[[], object] | None = None,
     ) -> "Committed":
+        command = without_secrets(command)
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
         facts, foreseen = self._with_tree(command, self._facts(command), choose)

@@ -207,7 +207,9 @@ class Tasks:
         own = canonical(task)
         if not summary.strip():
             return self._do(MoveTask(task=own, action=Action.DONE, fence=fence))
-        data = summary.strip().encode() + b"\n"
+        from detent.core.redact import redact  # noqa: PLC0415 - slow to load, and looking at tasks needs none of it
+
+        data = redact(summary.strip()).encode() + b"\n"
         if len(data) > MAX_SUMMARY_BYTES:
             raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
         name = f"{own}-summary.md"

@@ -133,21 +133,29 @@ def _has_open_tasks(session: Session) -> bool:
     return all(state.status.is_settled for state in session.phases.values())
 
 
-def _no_task_phase(session: Session, handle: "SessionHandle") -> PersonNeeded:
-    name, last = session.workflow.name, session.workflow.order[-1]
+def _left_over(session: Session, handle: "SessionHandle", phase: str | None) -> PersonNeeded:
+    """Every phase is done, and not every task."""
+    if phase is None:
+        text = f"no phase of {session.workflow.name} does tasks: set tasks = true for one in detent.toml"
+        way_out = "detent task list, or detent complete --force"
+    else:
+        text = f"{phase} is {session.phases[phase].status}"
+        way_out = f"detent redo {phase} --cascade, or detent complete --force"
     return PersonNeeded(
         at=handle.now(),
         need=Need.WORK,
-        phase=last,
-        text=f"tasks are left, and no phase of {name} does tasks: set tasks = true for one in detent.toml",
-        way_out="detent task list, or detent complete --force",
+        phase=phase or session.workflow.order[-1],
+        text=f"tasks are left, and {text}",
+        way_out=way_out,
     )
 
 
 def _task_needs(session: Session, handle: "SessionHandle") -> list[PersonNeeded]:
     phase = task_phase(session)
+    if _has_open_tasks(session):
+        return [_left_over(session, handle, phase)]
     if phase is None:
-        return [_no_task_phase(session, handle)] if _has_open_tasks(session) else []
+        return []
     ways_out = {TaskStatus.BLOCKED: "detent task show", TaskStatus.FAILED: "detent task retry"}
     return [
         PersonNeeded(
