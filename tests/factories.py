@@ -8,7 +8,7 @@ import msgspec
 
 from detent.core.commands import Start
 from detent.core.decide import decide_start
-from detent.core.events import Commit, Event, Options, PhaseRedone
+from detent.core.events import Commit, Event, Options, PhaseRedone, TaskWritten
 from detent.core.evolve import evolve, fingerprint
 from detent.core.graph import Phase, Workflow
 from detent.core.phase_state import PhaseState
@@ -134,3 +134,8 @@ def plain_project(directory):
     if not settings.exists():
         settings.write_text('gates = "off"\n')
     return init_project(directory)
+
+
+def written_tasks(outcome):
+    """The tasks that a command added or changed."""
+    return [event.task for event in outcome.events if isinstance(event, TaskWritten)]

@@ -16,10 +16,9 @@ from detent.core.evolve import fingerprint
 from detent.core.session import SessionStatus
 from detent.doctor import check
 from detent.engine.project import open_project
-from detent.engine.tasks import written_tasks
 from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
 from tests.crash.scenarios import Scenario, copy_of, prepare, reopen
-from tests.factories import NOON, TickingClock
+from tests.factories import NOON, TickingClock, written_tasks
 
 FLOW = "plan-implement-review"
 BY_HAND = "a person wrote this"

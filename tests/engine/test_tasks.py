@@ -10,8 +10,9 @@ from detent.core.task.row import TaskStatus
 from detent.core.task.split import ChildDraft
 from detent.engine import task_files
 from detent.engine.project import open_project
-from detent.engine.tasks import MAX_SUMMARY_BYTES, written_tasks
+from detent.engine.tasks import MAX_SUMMARY_BYTES
 from detent.errors import DetentError, Invalid, NotFound, Refused
+from tests.factories import written_tasks
 
 FLOW = "plan-implement-review"
 DEAD = 2**22 + 1

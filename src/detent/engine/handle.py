@@ -191,12 +191,6 @@ class SessionHandle(Gated, Returnable):
         commit, session = self._commit(chosen(self.state), chosen)
         return Outcome(session=session, events=commit.events)
 
-    def foresee(self, command: Command) -> tuple[Event, ...]:
-        """What the command would make happen now; refused as it would be."""
-        facts = self._facts(command)
-        with self.reading() as session:
-            return decide(session, command, facts)
-
     def reading(self) -> AbstractContextManager[Session]:
         """The session while nobody in this process changes it or writes its documents, for looking at its tasks."""
         return self._replica.reading()

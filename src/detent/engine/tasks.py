@@ -358,7 +358,3 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def written_tasks(outcome: Outcome) -> list[str]:
-    return [event.task for event in outcome.events if isinstance(event, TaskWritten)]

@@ -8,7 +8,6 @@ from detent.core.task.lifecycle import (
     Action,
     action_for,
     allowed,
-    check_restore,
     check_start,
     next_status,
     possibly_stale,
@@ -83,14 +82,6 @@ def test_a_container_without_parts_has_nothing_to_start():
     with pytest.raises(Refused, match="is a container") as error:
         check_start(Plan([row("IMPL-2", S.CONTAINER)]), "IMPL-2")
     assert error.value.way_out is None
-
-
-def test_a_container_is_whole_again_only_without_parts():
-    plan = Plan([row("IMPL-2", S.CONTAINER), row("IMPL-2.1")])
-
-    with pytest.raises(Refused, match=r"IMPL-2\.1"):
-        check_restore(plan, "IMPL-2")
-    check_restore(plan.without("IMPL-2.1"), "IMPL-2")
 
 
 def test_completed_work_that_built_on_a_task_may_be_stale():

@@ -83,11 +83,6 @@ def check_start(plan: Plan, id: str) -> None:  # noqa: A002
         raise Refused(f"{id} waits for {', '.join(waits)}", way_out="detent task next gives another one")
 
 
-def check_restore(plan: Plan, id: str) -> None:  # noqa: A002
-    if left := plan.children(id):
-        raise Refused(f"{id} still has the subtasks {', '.join(left)}")
-
-
 def possibly_stale(plan: Plan, id: str) -> tuple[str, ...]:  # noqa: A002
     """Completed tasks that built on `id` on some path; worth a look when it is reopened."""
     return tuple(other for other in plan.descendants(id) if plan[other].status is TaskStatus.COMPLETED)
