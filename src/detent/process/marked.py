@@ -12,13 +12,17 @@ from contextlib import suppress
 from detent.process import GRACE_S, run
 
 _TICK_S = 0.02
+#: How often is looked at a process that cannot be told yet.
+_LOOKS, _PAUSE_S = 5, 0.002
+#: The parents of what is no program: nobody, and the one of the system's own threads.
+_SYSTEM = (0, 2)
 
 
 def marked(*marks: str) -> list[int]:
     """The processes of this user, except this one, whose environment has every `NAME=value` of `marks`."""
     wanted = [mark.encode() for mark in marks]
     if os.path.isdir("/proc/self"):
-        return [pid for pid in _own_processes() if _carries(pid, wanted)]
+        return _carrying(_own_processes(), wanted)
     # Elsewhere only `ps` can tell, in one line for each process.
     shown = run(["ps", "-x", "-E", "-ww", "-o", "pid=,command="], cwd="/", timeout_s=10.0, tail_bytes=16 * 1024 * 1024)
     lines = (line.split(None, 1) for line in shown.output.splitlines())
@@ -55,6 +59,18 @@ def kill_marked(*marks: str) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def _carrying(pids: list[int], wanted: list[bytes]) -> list[int]:
+    found: list[int] = []
+    for _ in range(_LOOKS):
+        known = {pid: _environment(pid) for pid in pids}
+        found += [pid for pid, have in known.items() if have is not None and have.issuperset(wanted)]
+        pids = [pid for pid, have in known.items() if have is None]
+        if not pids:
+            break
+        time.sleep(_PAUSE_S)
+    return found
+
+
 def _own_processes() -> list[int]:
     own, me = os.getuid(), os.getpid()
     found = []
@@ -66,10 +82,16 @@ def _own_processes() -> list[int]:
     return found
 
 
-def _carries(pid: int, wanted: list[bytes]) -> bool:
+def _environment(pid: int) -> set[bytes] | None:
+    """What the process was started with; None while it takes on another program, when nobody can tell."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            have = set(file.read().split(b"\0"))
+            data = file.read()
+        if data:
+            return set(data.split(b"\0"))
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, parent = file.read().rpartition(b")")[2].split()[:2]
     except OSError:
-        return False
-    return all(mark in have for mark in wanted)
+        return set()
+    # One that has ended, or is part of the system, has none at all.
+    return set() if state == b"Z" or int(parent) in _SYSTEM else None

@@ -53,3 +53,10 @@ def test_equal_texts_are_kept_once():
 
     assert one.depends_on[0] is other.depends_on[0]
     assert one.agent is other.agent
+
+
+def test_a_task_that_was_blocked_and_goes_on_says_nothing_of_it():
+    document = new_document("IMPL-1", "One")
+    blocked = put_row(document, row_of(document | {"status": "blocked", "execution": {"waiting_on": "somebody"}}))
+
+    assert put_row(blocked, row_of(document)) == document

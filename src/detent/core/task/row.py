@@ -92,6 +92,9 @@ def put_row(document: dict[str, Any], row: Row) -> dict[str, Any]:
     changed = {**document, "status": row.status.value}
     if row.version != 1 or "version" in document:
         changed["version"] = row.version
-    if execution or "execution" in document:
+    if execution:
         changed["execution"] = execution
+    else:
+        # Whether there was something in it before is nothing that the document should tell.
+        changed.pop("execution", None)
     return changed
