@@ -26,6 +26,10 @@ MARKER = ".active-"
 LEAVING = b"paused"
 
 
+#: Folded sessions that are kept at hand.
+MOST_KEPT = 4
+
+
 class Keeper:
     """Nothing here decides or commits. Whatever writes wants the caller to hold PROJECT."""
 
@@ -39,9 +43,10 @@ class Keeper:
         self.notices: list[str] = []
 
     def replica(self, session: str) -> Replica:
-        if session not in self._replicas:
-            self._replicas[session] = Replica(self._store, session)
-        return self._replicas[session]
+        found = self._replicas.pop(session, None) or Replica(self._store, session)
+        # The last ones asked for: whoever works with another has a handle that keeps its own.
+        self._replicas = {**dict(list(self._replicas.items())[-MOST_KEPT + 1 :]), session: found}
+        return found
 
     def active(self) -> str | None:
         """The session that the marker names; of several, the one marked last."""
