@@ -2,6 +2,7 @@
 
 import shlex
 
+from detent.core.guard import WAY_ROUND
 from tests.clients import claude_code
 from tests.clients.scripts import do, say
 from tests.clients.workplace import DETENT, delegate, play, read, results, session_folder, set_up, settings_path, state
@@ -38,7 +39,7 @@ def test_detents_own_files_and_its_hooks_can_be_read_but_not_written(stage):
     assert '"session_started"' in told[0].text  # the journal was read
     for path, result in zip([*paths, *paths], told[-6:], strict=True):
         assert f"would write {stage.project}/{path}" in result.text
-        assert "use detent for that, or ask a person" in result.text
+        assert WAY_ROUND in result.text
     assert {path: (stage.project / path).read_bytes() for path in paths} == before
 
 
