@@ -19,7 +19,7 @@ demo: $(READY)
 	@$(BIN)/python examples/demo.py
 
 test: check
-	$(BIN)/python -m pytest -q -n 4
+	$(BIN)/python -m pytest -q -n 3
 
 check: $(READY)
 	$(BIN)/ruff format --check .
