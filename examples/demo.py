@@ -6,12 +6,11 @@ Everything it shows is the real command line on real files in a temporary direct
 is a script, agent.py, so that it needs no account and does the same each time.
 """
 
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from transcript import detent, run, say, shell, silently
 
 FILES = {
     "wallet/__init__.py": "class Wallet:\n    def __init__(self, balance):\n        self.balance = balance\n",
@@ -81,55 +80,7 @@ def prepare(project: Path) -> None:
     run(project, ["git", "init", "-q"])
     run(project, ["git", "add", "."])
     run(project, ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qm", "A wallet"])
-    run(project, [sys.executable, "-m", "detent", "init"])
-
-
-def say(text: str, *, gap: bool = True) -> None:
-    print(f"\n# {text}" if gap else f"# {text}", flush=True)
-
-
-def detent(project: Path, *words: str, expect: int = 0, last: int | None = None) -> None:
-    """Run it and show what it says as it says it; only the last lines if there is more of the same."""
-    print("\n$ detent " + " ".join(f'"{word}"' if " " in word else word for word in words), flush=True)
-    said = run(project, [sys.executable, "-m", "detent", *words], expect=expect, shows=last is None)
-    if last is not None:
-        print("…", *said[-last:], sep="\n", flush=True)
-
-
-def shell(project: Path, line: str) -> None:
-    print(f"\n$ {line}", flush=True)
-    run(project, ["bash", "-c", line], shows=True)
-
-
-def run(project: Path, command: list[str], *, expect: int = 0, shows: bool = False) -> list[str]:
-    """The lines that it says."""
-    ran = subprocess.Popen(
-        command,
-        cwd=project,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    said = []
-    for line in ran.stdout:
-        said.append(line.rstrip("\n"))
-        if shows:
-            print(said[-1], flush=True)
-    if ran.wait() != expect:
-        raise SystemExit("\n".join([f"{command}: exit {ran.returncode} and not {expect}", *said[-20:]]))
-    return said
-
-
-def environment() -> dict[str, str]:
-    """As at a terminal of 80 columns, with this Python first, and without what an agent's shell has."""
-    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DETENT_")}
-    for name in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI"):
-        kept.pop(name, None)
-    own = {"PATH": path, "COLUMNS": "80", "DETENT_ACTOR": "ada", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
-    return {**kept, **own}
+    silently(project, "init")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@
 Everything it shows is the real command line on real files in a temporary directory; nothing is left behind.
 """
 
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from transcript import detent, say, shell, silently
 
 SETTINGS = """\
 gates = "off"   # this story is about files; see the demo for gates
@@ -26,11 +25,11 @@ def tell(project: Path) -> None:
     (project / "billing").mkdir()
     (project / "billing/invoice.py").write_text("def total(lines):\n    return sum(line.price for line in lines)\n")
     (project / "billing/tax.py").write_text("RATE = 0.19\n")
-    detent(project, "init", quiet=True)
-    detent(project, "start", "plan-implement-review", "Add discounts to invoices", quiet=True)
+    silently(project, "init")
+    silently(project, "start", "plan-implement-review", "Add discounts to invoices")
     (project / "plan.md").write_text("1. discount per line\n2. never below zero\n")
-    detent(project, "finish", "-m", "planned in two steps", "--artifact", "plan.md", quiet=True)
-    detent(project, "begin", quiet=True)
+    silently(project, "finish", "-m", "planned in two steps", "--artifact", "plan.md")
+    silently(project, "begin")
 
     say("The agent implements. It rewrites what it should not, deletes a module, and reports success.")
     (project / "billing/invoice.py").write_text("def total(lines):\n    return 0  # TODO\n")
@@ -48,43 +47,6 @@ def tell(project: Path) -> None:
     say("and nothing is lost: what was replaced is in a checkpoint of its own.", gap=False)
     shell(project, "ls billing notes.txt && head -2 billing/invoice.py")
     detent(project, "undo", "--dry-run")
-
-
-def say(text: str, *, gap: bool = True) -> None:
-    print(f"\n# {text}" if gap else f"# {text}")
-
-
-def detent(project: Path, *words: str, quiet: bool = False, last: int | None = None) -> None:
-    """Run it and show what it says; only the last lines if there is more of the same."""
-    output = run(project, [sys.executable, "-m", "detent", *words])
-    if quiet:
-        return
-    lines = output.splitlines()
-    shown = lines if last is None else ["…", *lines[-last:]]
-    print("\n$ detent " + " ".join(f'"{word}"' if " " in word else word for word in words), *shown, sep="\n")
-
-
-def shell(project: Path, line: str) -> None:
-    print(f"\n$ {line}\n{run(project, ['bash', '-c', line])}")
-
-
-def run(project: Path, command: list[str]) -> str:
-    environment = {**os.environ, "COLUMNS": "80", "DETENT_ACTOR": "ada", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
-    for name in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "DETENT_PHASE", "DETENT_PROJECT"):
-        environment.pop(name, None)
-    ran = subprocess.run(
-        command,
-        cwd=project,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if ran.returncode:
-        raise SystemExit(f"{command}: exit {ran.returncode}\n{ran.stdout}")
-    return ran.stdout.rstrip()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What most tests need: a clock that always tells the same, and a project that must be clean when the test is over."""
 
+import os
 import signal
+import sys
 from contextlib import suppress
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from detent.doctor import check
 from detent.engine.project import open_project
 from tests.factories import TickingClock, plain_project
+from tests.run.repository import ENVIRONMENT
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):
@@ -28,3 +31,12 @@ def project(tmp_path, clock, monkeypatch):
         yield opened
         opened.flush()
         assert check(opened) == []
+
+
+@pytest.fixture
+def nobody(monkeypatch):
+    """No settings of the account, no identity but the one of the tests, and the `detent` that is tested."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("DETENT_PROJECT", raising=False)
+    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")

@@ -6,11 +6,10 @@ from detent.config.place import find
 from detent.core.evidence import Verdict
 from detent.run.rooms import opened_at
 from detent.run.worktree import ensure
-from tests.run.repository import ENVIRONMENT, commit, git, hook, nobody, opened, repository, session, status, write
+from tests.run.repository import ENVIRONMENT, commit, git, hook, opened, repository, session, status, write
 
 from .conftest import Tool
 
-__all__ = ["nobody"]
 pytestmark = pytest.mark.usefixtures("nobody")
 
 

@@ -3,12 +3,9 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from detent.core.graph import Workflow
 from detent.core.isolation import isolated
@@ -24,15 +21,6 @@ ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "Ada",
     "GIT_COMMITTER_EMAIL": "ada@example.com",
 }
-
-
-@pytest.fixture
-def nobody(monkeypatch):
-    """No settings of the account, no identity but the one of the tests, and the `detent` that is tested."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("DETENT_PROJECT", raising=False)
-    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
 
 
 def git(directory: Path | str, *arguments: str, check: bool = True) -> str:

@@ -12,7 +12,6 @@ from tests.run.repository import (
     ENVIRONMENT,
     commit,
     git,
-    nobody,
     opened,
     repository,
     status,
@@ -20,7 +19,6 @@ from tests.run.repository import (
     wait_until,
 )
 
-__all__ = ["nobody"]
 pytestmark = pytest.mark.usefixtures("nobody")
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 SETTINGS = """

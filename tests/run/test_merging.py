@@ -16,7 +16,6 @@ from tests.run.repository import (
     git,
     hook,
     log,
-    nobody,
     opened,
     repository,
     session,
@@ -26,7 +25,6 @@ from tests.run.repository import (
     write,
 )
 
-__all__ = ["nobody"]
 pytestmark = pytest.mark.usefixtures("nobody")
 SCRIPT = """
 import sys

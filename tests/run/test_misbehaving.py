@@ -14,7 +14,7 @@ import pytest
 from detent.core.run_event import PhaseEnded, Retrying
 from detent.core.session import SessionStatus
 from detent.core.status import Status
-from tests.crash.run_scene import DETENT, SESSION, TASK, Scene, ended
+from tests.crash.run_scene import DETENT, SESSION, TASK, ended
 
 MAX_RSS_KB = 150 * 1024
 #: A run that waits for something of its agent that never ends takes longer.
@@ -22,20 +22,6 @@ SOON_S = 20.0
 ONE = '{ key = "a" }'
 TWO = '{ key = "a" }, { key = "b", needs = ["a"] }'
 SHORT = "timeout_minutes = 0.01"
-
-
-@pytest.fixture
-def play(tmp_path):
-    """A scene in which the script is the agent."""
-    made = []
-
-    def make(script, phases=ONE, **settings):
-        made.append(Scene(tmp_path / "project", phases, script, **settings))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.clear()
 
 
 def run(scene, *arguments):

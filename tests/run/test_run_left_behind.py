@@ -28,19 +28,6 @@ def scene(tmp_path):
         yield make
 
 
-@pytest.fixture
-def play(tmp_path):
-    made = []
-
-    def make(script, phases, **settings):
-        made.append(run_scene.Scene(tmp_path / "project", phases, script, **settings))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.clear()
-
-
 def is_running(path):
     """Whether the process whose number the file has is there; one that nobody has waited for has no arguments."""
     arguments = Path("/proc", path.read_text().strip(), "cmdline")

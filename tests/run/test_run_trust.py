@@ -13,7 +13,6 @@ from detent.engine.actor import AGENT_SHELLS
 from detent.engine.project import init_project
 from detent.run.needs import carry_out, needs
 from tests.cli.conftest import DETENT, Tool
-from tests.crash import run_scene
 from tests.crash.run_scene import SESSION
 from tests.run.scenes import Cast, done, scenes
 from tests.run.terminal import Terminal
@@ -41,19 +40,6 @@ def scene(tmp_path, monkeypatch):
     (tmp_path / "project").mkdir()
     with scenes(tmp_path / "project") as make:
         yield make
-
-
-@pytest.fixture
-def play(tmp_path):
-    made = []
-
-    def make(script, phases, **settings):
-        made.append(run_scene.Scene(tmp_path / "project", phases, script, **settings))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.clear()
 
 
 def deciding(directory, said):

@@ -20,7 +20,6 @@ from tests.run.repository import (
     git,
     hook,
     log,
-    nobody,
     opened,
     repository,
     session,
@@ -30,7 +29,6 @@ from tests.run.repository import (
     write,
 )
 
-__all__ = ["nobody"]
 pytestmark = pytest.mark.usefixtures("nobody")
 
 

@@ -157,9 +157,6 @@ class Gated(SessionPart):
     def now(self) -> datetime:
         return self._project.clock()
 
-    def redacted(self, text: str) -> str:
-        return self._checks.redacted(text)
-
     def log(self) -> Iterator[Commit]:
         """Every commit, oldest first."""
         cursor, more = START, True

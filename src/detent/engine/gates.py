@@ -101,9 +101,6 @@ class Checks:
             return Receipt(result=Result.PASSED)
         return Receipt(result=Result.FAILED, error=said, signature=said)
 
-    def redacted(self, text: str) -> str:
-        return redact(text)
-
     def protected_digest(self, gates: Iterable[Gate]) -> str | None:
         """The digest of the protected tests as they are now; none if the gates protect nothing."""
         patterns = _protected_patterns(gates)

@@ -1,9 +1,11 @@
 """Markers, documents and history of a project, kept in step with its journals."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 from detent.config.place import Place
 from detent.core.manifest import Manifest
@@ -26,7 +28,7 @@ MARKER = ".active-"
 LEAVING = b"paused"
 
 
-#: Folded sessions that are kept at hand.
+#: Folded sessions that are kept at hand though nobody has them; a process may see many come and go.
 MOST_KEPT = 4
 
 
@@ -38,14 +40,18 @@ class Keeper:
         self._store = store
         self._place = place
         self._files = files
-        self._replicas: dict[str, Replica] = {}
+        #: One for each session as long as anybody has it, so that no two are folded from the same journal.
+        self._replicas: WeakValueDictionary[str, Replica] = WeakValueDictionary()
+        self._recent: deque[Replica] = deque(maxlen=MOST_KEPT)
         #: Things that a person should be told and that stopped nothing.
         self.notices: list[str] = []
 
     def replica(self, session: str) -> Replica:
-        found = self._replicas.pop(session, None) or Replica(self._store, session)
-        # The last ones asked for: whoever works with another has a handle that keeps its own.
-        self._replicas = {**dict(list(self._replicas.items())[-MOST_KEPT + 1 :]), session: found}
+        found = self._replicas.get(session)
+        if found is None:
+            found = self._replicas.setdefault(session, Replica(self._store, session))
+        if found not in self._recent:
+            self._recent.append(found)
         return found
 
     def active(self) -> str | None:
@@ -121,9 +127,6 @@ class Keeper:
             self.notices.extend(mirror(self._place, session))
         if ended or active != name:
             self._store.delete(MARKER + name)
-        if ended:
-            # Nobody asks for it often any more; a process may see many sessions come and go.
-            self._replicas.pop(name, None)
         if recorded and active not in (name, None):
             # The state document repeats the history.
             self.publish(str(active))

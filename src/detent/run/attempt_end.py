@@ -61,7 +61,7 @@ class AttemptEnd:
 
     def fail(self, came: "Delegated", end: Failed, agent_id: str) -> Ended:
         """The agent did not get to the end of its turn."""
-        reason = cut(self._handle.redacted(end.reason).strip() or "no reason was given", MAX_ERROR)
+        reason = cut(end.reason.strip() or "no reason was given", MAX_ERROR)
         used = came.report
         command = Fail(token=self._token, error=reason, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
         outcome = self._handle.carry_out(command)

@@ -94,9 +94,11 @@ def _once(
         tools.take(event)
     if end is None:
         end = Failed(failure=Failure.ERROR, reason="the agent ended without saying how")
-    if work.is_stopping() and isinstance(end, Failed):
-        end = Failed(failure=Failure.STOPPED, reason=work.why_stopped)
-    return end, used
+    if not isinstance(end, Failed):
+        return end, used
+    if work.is_stopping():
+        return Failed(failure=Failure.STOPPED, reason=work.why_stopped), used
+    return Failed(failure=end.failure, reason=redact(end.reason)), used
 
 
 def _pause(work: Work, end: Failed, again: int, name: str) -> None:
@@ -107,7 +109,7 @@ def _pause(work: Work, end: Failed, again: int, name: str) -> None:
             at=desk.clock(),
             phase=work.phase,
             task=work.task,
-            reason=redact(end.reason),
+            reason=end.reason,
             pause_s=pause_s,
             again=again,
             of=settings.retries,

@@ -111,7 +111,7 @@ class TaskRun:
                 # It is not taken again before a person has said so.
                 self._handle.escalate(BUDGET_EXCEEDED, self._work.phase, over)
             return self._give_back(claimed)
-        reason = cut(self._handle.redacted(end.reason), MAX_REASON)
+        reason = cut(end.reason, MAX_REASON)
         self._handle.tasks.fail(claimed.task, reason, fence=claimed.fence)
         self._tell_ended("failed", reason)
         return Ended(Came.FAILED, end.failure, reason)

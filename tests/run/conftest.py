@@ -1,0 +1,19 @@
+import pytest
+
+from tests.crash.run_scene import Scene
+
+ONE_PHASE = '{ key = "a" }'
+
+
+@pytest.fixture
+def play(tmp_path):
+    """A scene in which the script is the agent."""
+    made = []
+
+    def make(script, phases=ONE_PHASE, **settings):
+        made.append(Scene(tmp_path / "project", phases, script, **settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.clear()
