@@ -12,6 +12,7 @@ from detent.core.events import Commit, Event, Options, PhaseRedone, TaskWritten
 from detent.core.evolve import evolve, fingerprint
 from detent.core.graph import Phase, Workflow
 from detent.core.phase_state import PhaseState
+from detent.core.phases import Phases
 from detent.core.session import Discovery, Session
 from detent.core.status import Status
 from detent.engine.project import init_project
@@ -89,7 +90,7 @@ def session_at(
     """An active session whose phases stand as told; phases not named are pending. Begun phases are at attempt 1."""
     session = opened(graph)
     phases = {key: _phase_at((statuses or {}).get(key, Status.PENDING), key) for key in session.phases}
-    return msgspec.structs.replace(session, phases=phases, version=version)
+    return msgspec.structs.replace(session, phases=Phases(phases), version=version)
 
 
 def _phase_at(status: Status, key: str) -> PhaseState:

@@ -76,17 +76,6 @@ def test_descendants_are_exactly_the_phases_that_need_it_on_some_path(needs, dat
 
 
 @given(acyclic(), st.data())
-def test_ready_is_what_is_not_started_and_lacks_nothing(needs, data):
-    settled = set(data.draw(st.lists(st.sampled_from(list(needs)), unique=True)))
-    started = settled | set(data.draw(st.lists(st.sampled_from(list(needs)), unique=True)))
-
-    ready = workflow(needs).ready(settled, set(needs) - started)
-
-    assert list(ready) == [key for key in workflow(needs).order if key in ready]
-    assert set(ready) == {key for key in needs if key not in started and set(needs[key]) <= settled}
-
-
-@given(acyclic(), st.data())
 def test_removing_phases_keeps_who_comes_before_whom(needs, data):
     gone = set(data.draw(st.lists(st.sampled_from(list(needs)), unique=True)))
     kept = [key for key in needs if key not in gone]

@@ -18,7 +18,7 @@ def leaving(session, **artifacts):
         key: msgspec.structs.replace(state, artifacts=artifacts.get(key, ()), context=f"from {key}")
         for key, state in session.phases.items()
     }
-    return msgspec.structs.replace(session, phases=phases)
+    return msgspec.structs.replace(session, phases=session.phases.updated(phases))
 
 
 def test_a_phase_is_given_what_the_phases_before_it_left():

@@ -93,7 +93,7 @@ def test_counting_never_goes_back():
     past = session_at({"a": DONE})
     now = session_at({"a": FAILED}, version=20)
     spent = msgspec.structs.replace(now.phases["a"], attempt=5, fence=19, pre=5, post=4)
-    now = msgspec.structs.replace(now, phases={**now.phases, "a": spent})
+    now = msgspec.structs.replace(now, phases=now.phases.replaced("a", spent))
 
     [state] = rolled_back(now, past, "a", 21).values()
 
@@ -106,7 +106,7 @@ def test_only_what_siblings_declared_since_is_kept():
     past = session_at({"a": DONE}, graph=diamond())
     now = session_at({"a": DONE, "b": DONE, "c": DONE}, graph=diamond())
     declared = {key: msgspec.structs.replace(now.phases[key], artifacts=(f"{key}.md",)) for key in "abc"}
-    now = msgspec.structs.replace(now, phases={**now.phases, **declared})
+    now = msgspec.structs.replace(now, phases=now.phases.updated(declared))
 
     assert kept_paths(now, past, "b") == {"c.md"}
     assert kept_paths(now, now, "b") == frozenset()

@@ -146,7 +146,6 @@ def test_ready_and_active_order_follow_the_statuses():
 
     assert session.ready == ("c",)
     assert session.active_order == ("a", "c", "d")
-    assert session.ready == session.workflow.ready(settled={"a", "b"}, pending={"c", "d"})
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,9 @@ def compare_timeout(case: Case, _: Path) -> None:
     live = session_at({phase: Status.IN_PROGRESS}, graph=graph)
     begun = parse_stamp(doc["phases"][phase]["started_at"])
     state = msgspec.structs.replace(live.phases[phase], begun=begun)
-    found = overdue(msgspec.structs.replace(live, phases={phase: state}), NOW + timedelta(seconds=1))
+    found = overdue(
+        msgspec.structs.replace(live, phases=live.phases.replaced(phase, state)), NOW + timedelta(seconds=1)
+    )
 
     wanted = case.expect["output"]
     assert bool(found) is wanted["exceeded"]

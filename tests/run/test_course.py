@@ -140,7 +140,7 @@ def with_escalation(session, phase):
 def with_review(session, phase):
     reviewed = msgspec.structs.replace(session.phases[phase], review="pending")
     options = Options(supervised=Supervised())
-    return msgspec.structs.replace(session, phases={**session.phases, phase: reviewed}, options=options)
+    return msgspec.structs.replace(session, phases=session.phases.replaced(phase, reviewed), options=options)
 
 
 def subsets(keys):

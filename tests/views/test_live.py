@@ -200,6 +200,6 @@ def test_a_phase_that_failed_says_why():
 def test_what_was_used_is_that_of_the_whole_session():
     session = session_at({"a": Status.COMPLETED, "b": Status.IN_PROGRESS})
     spent = msgspec.structs.replace(session.phases["a"], tokens=run_story.FIRST_TURN)
-    session = msgspec.structs.replace(session, phases={**session.phases, "a": spent})
+    session = msgspec.structs.replace(session, phases=session.phases.replaced("a", spent))
 
     assert any("1 of 3 phases · 9.7k tokens, $0.20" in line for line in shown(session, [started()]))

@@ -72,7 +72,7 @@ def filled(session: Session, text: str) -> Session:
         key: msgspec.structs.replace(state, summary=state.summary and text, agent=text, error=text)
         for key, state in session.phases.items()
     }
-    return msgspec.structs.replace(session, task=text, branch=text, phases=phases)
+    return msgspec.structs.replace(session, task=text, branch=text, phases=session.phases.updated(phases))
 
 
 @given(st.text(), st.integers(LEAST_WIDTH, 200), st.sampled_from([story.half_way, story.in_parallel, story.failed]))

@@ -54,7 +54,7 @@ def prompt(session, phase, *, exists=(), **settings):
 def at_gate(session, phase, receipt, *, gate="tests"):
     stands = GateState(iterations=1, failures=1, receipt=receipt)
     state = msgspec.structs.replace(session.phases[phase], gates={gate: stands})
-    return msgspec.structs.replace(session, phases={**session.phases, phase: state})
+    return msgspec.structs.replace(session, phases=session.phases.replaced(phase, state))
 
 
 def architecture(**settings):

@@ -238,7 +238,7 @@ def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
 
 def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event, ...]:
     _check_tasks_done(session, command)
-    unfinished = session.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)
+    unfinished = session.unfinished
     merged = _commit_name(command.merged_commit)
     if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.with_status(Status.IN_PROGRESS):
         # The last phase looks at what the tasks made; saying that the session is complete is its end.
@@ -288,9 +288,7 @@ def settle(session: Session, events: tuple[Event, ...], merged_commit: str | Non
     finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
     seen = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
     to_see = {*session.awaiting_review, *filter(session.is_supervised, finished)} - seen - (settled - finished)
-    # From the end: what is still open is mostly there.
-    is_done = all(key in settled or session.phases[key].status.is_settled for key in reversed(session.workflow.order))
-    if is_done and not to_see and not _open_tasks(session):
+    if settled.issuperset(session.unfinished) and not to_see and not _open_tasks(session):
         return (*events, SessionCompleted(merged_commit=_commit_name(merged_commit)))
     if merged_commit is not None:
         raise Invalid("a merged commit belongs to the end of the session, and other phases are still open")

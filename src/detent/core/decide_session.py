@@ -52,7 +52,7 @@ def _reopen(session: Session, command: Reopen) -> tuple[Event, ...]:
     reason = check_optional("a reason", command.reason, MAX_REASON)
     opened: tuple[Event, ...] = (SessionReopened(reason=reason),)
     done = session.with_status(Status.COMPLETED)
-    if not done or session.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED):
+    if not done or session.unfinished:
         return opened
     last = done[-1]
     state = session.phases[last]

@@ -59,6 +59,7 @@ from detent.core.evolve_task import task_applied, with_statuses
 from detent.core.gate_state import gate_after
 from detent.core.limits import MAX_TOOLS
 from detent.core.phase_state import PhaseState, Report
+from detent.core.phases import Phases
 from detent.core.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
 from detent.core.status import Status
 from detent.core.task.complexity import Complexity, raised
@@ -88,15 +89,14 @@ def evolve(session: Session | None, commit: Commit) -> Session:
 
 
 def fingerprint(session: Session) -> str:
-    """A hash of everything that the journal says of the session: the workflow by its digest, each phase by its own.
+    """A hash of everything that the journal says of the session: the workflow by its digest, the phases by theirs.
 
     Earlier notes were hashed by the commits that made them.
     """
-    phases = b"".join(map(_digest, session.phases.values()))
     # What not every session has is hashed only where it is there: journals from before it was known keep their hash.
     rare = {name: found for name in _RARE if (found := getattr(session, name)) != _UNSET[name]}
     head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *([rare] if rare else ())))
-    return hashlib.sha256(head + phases).hexdigest()[:16]
+    return hashlib.sha256(head + session.phases.digest).hexdigest()[:16]
 
 
 _RARE = (
@@ -108,7 +108,6 @@ _HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "tasks", *_RARE)
 #: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
 _said = attrgetter(*(n for n in Session.__struct_fields__ if n not in _HASHED_OTHERWISE))
 _encoder = msgspec.json.Encoder()
-_digest = attrgetter("digest")
 
 
 def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:
@@ -198,7 +197,7 @@ def _rolled_back(session: Session, event: RolledBack, version: int) -> Session:
         session = with_statuses(session, event.tasks, version)
     return msgspec.structs.replace(
         session,
-        phases={**session.phases, **event.phases},
+        phases=session.phases.updated(event.phases),
         escalations=tuple(one for one in session.escalations if one.phase not in event.phases),
         questions=tuple(one for one in session.questions if one.phase not in event.phases),
         rollback=LastRollback(id=event.id, safety=event.safety, paths=event.paths, phase_only=event.phase_only),
@@ -228,21 +227,20 @@ def _started(event: SessionStarted, at: datetime) -> Session:
         started_at=at,
         base=event.base,
         options=event.options,
-        phases={key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order},
+        phases=Phases({key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order}),
         # Its own: plans of one line share what they look up, and two sessions must not.
         tasks=Plan(),
     )
 
 
 def _imported(session: Session, event: PhasesImported, version: int) -> Session:
-    phases = {
-        key: _imported_phase(session.phases[key], event.phases[key], version)
-        if key in event.phases
-        else session.phases[key]
-        for key in session.phases
-    }
+    found = {key: one for key, one in event.phases.items() if key in session.phases}
+    phases = {key: _imported_phase(session.phases[key], one, version) for key, one in found.items()}
     return msgspec.structs.replace(
-        session, phases=phases, started_at=event.started_at or session.started_at, carried=event.carried
+        session,
+        phases=session.phases.updated(phases),
+        started_at=event.started_at or session.started_at,
+        carried=event.carried,
     )
 
 
@@ -274,7 +272,7 @@ def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int)
     if session.questions:
         # Whoever asked has ended with the attempt, or will be asked again in the next one.
         session = _without_questions(session, lambda one: one.phase == event.phase)
-    return msgspec.structs.replace(session, phases={**session.phases, event.phase: after})
+    return msgspec.structs.replace(session, phases=session.phases.replaced(event.phase, after))
 
 
 def _without_questions(session: Session, is_gone: Callable[[Question], bool]) -> Session:
@@ -290,7 +288,7 @@ def with_state(session: Session, phase: str, **changes: Any) -> Session:
     if phase not in session.phases:
         raise Corrupt(f"an event names phase {phase}, which the workflow does not have")
     state = msgspec.structs.replace(session.phases[phase], **changes)
-    return msgspec.structs.replace(session, phases={**session.phases, phase: state})
+    return msgspec.structs.replace(session, phases=session.phases.replaced(phase, state))
 
 
 def _ended(session: Session, event: AgentEnded, at: datetime) -> tuple[Delegated, ...]:

@@ -4,7 +4,7 @@ Knows nothing of what has happened; a `Workflow` is a value that a session pins 
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import chain as joined
 from typing import Literal
@@ -16,6 +16,8 @@ from detent.core.once import once
 
 MAX_PHASES = 20_000
 MAX_KEY = 64
+#: How many phases are looked at together where a graph is large.
+STRETCH = 64
 _KEY_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -84,17 +86,15 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
                 waiting.extend(self.followers[follower])
         return tuple(k for k in self.order if k in found)
 
-    def ready(self, settled: frozenset[str] | set[str], pending: Collection[str]) -> tuple[str, ...]:
-        """Those of the pending phases whose needs are all settled, in graph order."""
-        # What has just been settled is followed by few, and a graph may have thousands.
-        near = {key for done in settled for key in self.followers[done]} | self.roots
-        found = [key for key in near if key in pending and settled.issuperset(self.by_key[key].needs)]
-        return tuple(sorted(found, key=self.rank.__getitem__))
-
     @once
-    def roots(self) -> frozenset[str]:
-        """Phases that need none."""
-        return frozenset(phase.key for phase in self.phases if not phase.needs)
+    def entries(self) -> tuple[tuple[str, ...], ...]:
+        """For each stretch of graph order the phases that need none of their own stretch."""
+        stretches = [self.order[at : at + STRETCH] for at in range(0, len(self.order), STRETCH)]
+        return tuple(
+            tuple(key for key in stretch if not inside.intersection(self.by_key[key].needs))
+            for stretch in stretches
+            for inside in (frozenset(stretch),)
+        )
 
     @once
     def rank(self) -> Mapping[str, int]:

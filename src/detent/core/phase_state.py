@@ -6,7 +6,6 @@ from datetime import datetime
 import msgspec
 
 from detent.core.evidence import Delegated, GateState
-from detent.core.once import once
 from detent.core.status import Status
 
 _encode = msgspec.json.Encoder().encode
@@ -24,6 +23,8 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost: float = 0.0
 
     def __add__(self, other: "Tokens") -> "Tokens":
+        if not (other.input or other.output or other.cost):
+            return self
         return Tokens(input=self.input + other.input, output=self.output + other.output, cost=self.cost + other.cost)
 
 
@@ -61,7 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What has become of one phase. Times are of the live or last attempt, but `started` is of the first."""
 
     status: Status = Status.PENDING
@@ -98,7 +99,6 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     pre: int = 0
     post: int = 0
 
-    @once
     def digest(self) -> bytes:
         return hashlib.sha256(_encode(self)).digest()
 

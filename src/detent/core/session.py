@@ -11,6 +11,7 @@ from detent.core.events import Claim, Discovery, Options
 from detent.core.graph import Workflow
 from detent.core.once import once
 from detent.core.phase_state import PhaseState
+from detent.core.phases import Phases
 from detent.core.status import Status
 from detent.core.task.complexity import Complexity
 from detent.core.task.plan import Plan
@@ -79,7 +80,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     cancel_reason: str | None = None
     merged_commit: str | None = None
     forced: bool = False
-    phases: dict[str, PhaseState]
+    phases: Phases
     notes: tuple[Note, ...] = ()
     options: Options = Options()
     escalations: tuple[Escalation, ...] = ()
@@ -104,6 +105,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @once
     def active_order(self) -> tuple[str, ...]:
         """The phases that are to be done, in graph order: all but the skipped ones."""
+        if not self.phases.with_status(Status.SKIPPED):
+            return self.workflow.order
         return tuple(k for k in self.workflow.order if self.phases[k].status is not Status.SKIPPED)
 
     @property
@@ -135,22 +138,28 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def with_status(self, *statuses: Status) -> tuple[str, ...]:
         """Keys of the phases that stand there, in graph order, which is the order of `phases`."""
-        return tuple([key for key, state in self.phases.items() if state.status in statuses])
+        return self.phases.with_status(*statuses)
 
-    @once
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Phases that are still to be done."""
+        return self.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)
+
+    @property
     def declared(self) -> tuple[str, ...]:
         """The artifacts of all phases, each once."""
-        named = [state.artifacts for state in self.phases.values() if state.artifacts]
-        return tuple(dict.fromkeys(path for paths in named for path in paths))
+        return self.phases.artifacts
+
+    def is_settled(self, phase: str) -> bool:
+        """Whether what follows need not wait for it: it is completed, or skipped with nothing open before it."""
+        return self.phases[phase].status is Status.COMPLETED or phase in self._passed_over
 
     @once
-    def settled(self) -> frozenset[str]:
-        """Phases that what follows need not wait for: completed, or skipped with nothing open before them."""
-        found = set(self.with_status(Status.COMPLETED))
-        if not self.with_status(Status.SKIPPED):
-            return frozenset(found)
-        for key in self.workflow.order:
-            if self.phases[key].status is Status.SKIPPED and found.issuperset(self.workflow.by_key[key].needs):
+    def _passed_over(self) -> frozenset[str]:
+        found: set[str] = set()
+        for key in self.with_status(Status.SKIPPED):
+            needs = self.workflow.by_key[key].needs
+            if all(need in found or self.phases[need].status is Status.COMPLETED for need in needs):
                 found.add(key)
         return frozenset(found)
 
@@ -160,7 +169,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         waiting = deque(self.workflow.by_key[phase].needs)
         while waiting:
             need = waiting.popleft()
-            if need in self.settled or need in seen:
+            if need in seen or self.is_settled(need):
                 continue
             seen[need] = None
             if self.phases[need].status is Status.SKIPPED:
@@ -170,8 +179,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @once
     def ready(self) -> tuple[str, ...]:
         """Phases that may begin now."""
-        pending = {key for key, state in self.phases.items() if state.status is Status.PENDING}
-        return self.workflow.ready(self.settled, pending)
+        found: list[str] = []
+        by_key, is_settled = self.workflow.by_key, self.is_settled
+        for stretch, entries in zip(self.phases.stretches, self.workflow.entries, strict=True):
+            pending = stretch.standing.get(Status.PENDING, ())
+            # Where all are pending, whatever needs one of them is not ready.
+            near = entries if len(pending) == len(stretch.keys) else pending
+            found += [key for key in near if all(map(is_settled, by_key[key].needs))]
+        return tuple(found)
 
     def token(self, phase: str) -> Token:
         """The token of the phase's live or last attempt."""
@@ -191,10 +206,14 @@ def decode_session(data: bytes | msgspec.Raw) -> Session:
 def _plain(value: object) -> object:
     if isinstance(value, Plan):
         return list(value)
+    if isinstance(value, Phases):
+        return dict(value.items())
     raise NotImplementedError(f"{type(value).__name__} is not stored")
 
 
 def _unplain(kind: type, value: object) -> object:
+    if kind is Phases:
+        return Phases(msgspec.convert(value, dict[str, PhaseState]))
     return Plan(msgspec.convert(value, list[Row])) if kind is Plan else value
 
 

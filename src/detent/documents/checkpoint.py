@@ -3,8 +3,9 @@
 Both only show what the journal and the manifests say; nothing is read back from them but where the index ended.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +26,8 @@ DIRECTORY = "checkpoints"
 INDEX = f"{DIRECTORY}/index.json"
 #: A checkpoint tells of so many agents; those of phases before that are in the checkpoints taken then.
 MAX_AGENT_STATES = 50
+#: And of so many phases and what they have declared.
+MAX_STATUSES = 200
 #: What a rollback is about to do; there only while one is made, or after one was interrupted.
 INTENT = f"{DIRECTORY}/rollback.json"
 
@@ -77,6 +80,7 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
     """The checkpoint with all it says; `session` is as its commit left it, `files` what its manifest holds."""
     event = position.event
     state = session.phases[event.phase]
+    statuses = told_statuses(session)
     return {
         "id": event.id,
         "phase": event.phase,
@@ -87,17 +91,18 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
         "orchestrator_state": {
             "run_id": session.id,
             "current_phase": current_phase(session),
-            "completed_phases": list(session.with_status(Status.COMPLETED)),
+            "completed_phases": [key for key, status in statuses.items() if status is Status.COMPLETED],
             "intake_summary": {
                 "task": session.task,
                 "workflow": session.workflow.name,
                 "folder": session.folder,
                 "started_at": stamp(session.started_at),
             },
-            "phase_status": {key: state.status for key, state in session.phases.items()},
+            "phase_status": statuses,
+            **_left_out(session, statuses),
         },
         "agent_states": agent_states(session),
-        "artifacts": _artifacts(session, files),
+        "artifacts": _artifacts(session, statuses, files),
         "governance_results": governance(session, event.phase),
         "parent_checkpoint_id": event.parent,
         "metadata": _metadata(session, state, position),
@@ -110,10 +115,25 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
     }
 
 
+def told_statuses(session: Session) -> dict[str, Status]:
+    """Of each phase; in a long session of those around the work, or all checkpoints together would be its square."""
+    order = session.workflow.order
+    current = current_phase(session)
+    at = session.workflow.rank[current] if current is not None else 0
+    first = max(0, min(at - MAX_STATUSES // 2, len(order) - MAX_STATUSES))
+    return {key: session.phases[key].status for key in order[first : first + MAX_STATUSES]}
+
+
+def _left_out(session: Session, told: Mapping[str, Status]) -> dict[str, int]:
+    if len(told) == len(session.phases):
+        return {}
+    return {"all_phases": len(session.phases), "all_completed": len(session.with_status(Status.COMPLETED))}
+
+
 def agent_states(session: Session) -> dict[str, dict[str, Any]]:
     """By agent and phase: what it was asked to do, what it used and what came of it; of the phases begun last."""
-    begun = sorted([(state.fence, key) for key, state in session.phases.items() if state.attempt])
-    latest = sorted([key for _, key in begun[-MAX_AGENT_STATES:]], key=session.workflow.rank.__getitem__)
+    begun = (key for key in session.phases.latest() if session.phases[key].attempt)
+    latest = sorted(islice(begun, MAX_AGENT_STATES), key=session.workflow.rank.__getitem__)
     return {
         f"{state.agent or 'agent'}@{key}": {
             "status": _AGENT_STATUS[state.status],
@@ -175,9 +195,9 @@ def _verdict(gate: Gate, at_gate: GateState, state: PhaseState) -> Verdict:
             return Verdict.PENDING
 
 
-def _artifacts(session: Session, files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:
-    """The files that phases have declared, as they were then."""
-    declared = session.declared
+def _artifacts(session: Session, phases: Iterable[str], files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:
+    """The files that these phases have declared, as they were then."""
+    declared = dict.fromkeys(path for key in phases for path in session.phases[key].artifacts)
     found = {path: files[path] for path in declared if path in files}
     return {
         to_text(path): {"path": to_text(path), "hash": entry.digest, "size_bytes": entry.size}

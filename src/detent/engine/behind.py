@@ -1,11 +1,18 @@
-"""Work done shortly after the commit instead of within it, and always before the process ends."""
+"""Work done shortly after the commit instead of within it, and always before the process ends.
+
+One thread does it for the whole process. Threads keep the memory that they have used to themselves, and in a long
+process one for each piece of work would never be done growing.
+"""
 
 import atexit
+import os
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
 
 from detent.errors import DetentError
 
@@ -21,27 +28,26 @@ class Behind:
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
-        self._due = False
-        self._timer: threading.Timer | None = None
+        self._due = self._hurries = False
+        #: The number of the bell that will ring for it, if one was set.
+        self._bell: int | None = None
         self._mutex = threading.Lock()
         self._working = threading.Lock()
         self._took_s = 0.0
         _alive.add(self)
 
-    def mark(self) -> None:
+    def mark(self, *, hurries: bool = False) -> None:
+        """`hurries` if so much waits to be written that it is to be written now."""
         with self._mutex:
             self._due = True
-            if self._timer is None:
-                self._timer = threading.Timer(max(DELAY_S, SHARE * self._took_s), self._quietly)
-                self._timer.daemon = True
-                self._timer.start()
+            if self._bell is None or (hurries and not self._hurries):
+                self._hurries = hurries
+                self._bell = _bells.set(self, 0 if hurries else max(DELAY_S, SHARE * self._took_s))
 
     def flush(self) -> None:
         with self._working:
             with self._mutex:
-                due, timer, self._due, self._timer = self._due, self._timer, False, None
-            if timer is not None:
-                timer.cancel()
+                due, self._due, self._hurries, self._bell = self._due, False, False, None
             if due:
                 since_s = time.monotonic()
                 try:
@@ -51,10 +57,56 @@ class Behind:
                     raise
                 self._took_s = time.monotonic() - since_s
 
-    def _quietly(self) -> None:
-        # The commit stands; the documents are brought up to date by the flush at the end or the next command.
-        with suppress(DetentError):
-            self.flush()
+    def ring(self, bell: int) -> None:
+        """Only the bell that was set last counts."""
+        if bell == self._bell:
+            # The commit stands; the documents are brought up to date by the flush at the end or the next command.
+            with suppress(DetentError):
+                self.flush()
+
+
+class _Bells:
+    def __init__(self) -> None:
+        self._set: list[tuple[float, int, Behind]] = []
+        self._numbers = count()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def set(self, behind: Behind, delay_s: float) -> int:
+        with self._changed:
+            number = next(self._numbers)
+            heappush(self._set, (time.monotonic() + delay_s, number, behind))
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._ring, name="detent-behind", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+            return number
+
+    def _ring(self) -> None:
+        while True:
+            number, behind = self._next()
+            behind.ring(number)
+            # Whoever has it no more is not kept until the next bell.
+            del behind
+
+    def _next(self) -> tuple[int, Behind]:
+        with self._changed:
+            while not self._set or (left_s := self._set[0][0] - time.monotonic()) > 0:
+                self._changed.wait(left_s if self._set else None)
+            _, number, behind = heappop(self._set)
+            return number, behind
+
+
+_bells = _Bells()
+
+
+def _anew() -> None:
+    """A process that was forked has no thread, and whatever it held stays held."""
+    global _bells  # noqa: PLW0603
+    _bells = _Bells()
+
+
+os.register_at_fork(after_in_child=_anew)
 
 
 @atexit.register

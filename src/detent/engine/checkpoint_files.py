@@ -3,6 +3,7 @@
 The index says how far it has come, so that only what was taken since is written; without it everything is.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ from detent.store.port import Store
 
 #: Of each run the index names the last ones; the others are found by their files, and by the journal.
 MAX_INDEXED = 1_000
+#: The whole index is written again with each checkpoint: of a run that was long, less is left when another one writes.
+MAX_OTHER_BYTES, MAX_OTHER_INDEXED = 64 * 1024, 100
 MAX_INDENTED = 256 * 1024
 
 Files = Callable[[str], Manifest]
@@ -45,9 +48,20 @@ class _Index(msgspec.Struct, kw_only=True):
         except UNREADABLE:
             return _Run()
 
+    def shortened(self, session: str) -> msgspec.Raw:
+        """The run with its last checkpoints only, if it is long."""
+        if len(bytes(self.runs[session])) <= MAX_OTHER_BYTES:
+            return self.runs[session]
+        run = self.of(session)
+        return _encoded(msgspec.structs.replace(run, checkpoints=run.checkpoints[-MAX_OTHER_INDEXED:]))
+
 
 _decode = msgspec.json.Decoder(_Index).decode
 _decode_run = msgspec.json.Decoder(_Run).decode
+
+
+def _encoded(run: _Run) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(run))
 
 
 def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
@@ -56,22 +70,20 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
     run = index.of(replica.id)
     taken = replica.taken_since(run.version)
     steps: Iterable[Step] = taken if taken is not None else _folded(store, replica.id, run.version)
-    found = [taken for before, commit in steps for taken in standing(before, commit)]
-    if not found:
-        return
-    for position, session in found:
+    version, count, lines = run.version, run.count, deque(run.checkpoints, maxlen=MAX_INDEXED)
+    # One at a time: there may be thousands, each with its session.
+    for position, session in (found for before, commit in steps for found in standing(before, commit)):
         store.put(file_name(replica.id, position.event.name), encode(_document(session, position, files)))
-    lines = [summary(replica.id, position) for position, _ in found]
-    run = _Run(
-        version=found[-1][0].version,
-        count=run.count + len(lines),
-        checkpoints=[*run.checkpoints, *lines][-MAX_INDEXED:],
-    )
-    index.runs[replica.id] = msgspec.Raw(msgspec.json.encode(run))
+        version, count = position.version, count + 1
+        lines.append(summary(replica.id, position))
+    if count == run.count:
+        return
+    run = _Run(version=version, count=count, checkpoints=list(lines))
+    index.runs = {name: index.shortened(name) for name in index.runs} | {replica.id: _encoded(run)}
     data = msgspec.json.encode(index)
     # One line is all that a program needs, and more than a person reads.
     store.put(INDEX, data if len(data) > MAX_INDENTED else msgspec.json.format(data, indent=2) + b"\n")
-    replica.forget_taken(found[-1][0].version)
+    replica.forget_taken(version)
 
 
 def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes]]:
@@ -86,8 +98,10 @@ def is_indexed(store: Store, name: str) -> bool:
     run = _read(store).of(name)
     positions = [position for commit in commits(store, name) for position in positions_of(commit)]
     lines = [summary(name, position) for position in positions]
-    wanted = (positions[-1].version if positions else 0, len(lines), lines[-MAX_INDEXED:])
-    return (run.version, run.count, run.checkpoints) == wanted
+    told = len(run.checkpoints)
+    if (run.version, run.count) != (positions[-1].version if positions else 0, len(lines)):
+        return False
+    return told >= min(len(lines), MAX_OTHER_INDEXED) and run.checkpoints == lines[len(lines) - told :]
 
 
 def _document(session: Session, position: Position, files: Files) -> dict[str, Any]:

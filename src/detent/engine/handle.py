@@ -251,7 +251,7 @@ class SessionHandle(Gated, Returnable):
             session = self._replica.known()
             phase = command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
-            key = live[0] if phase is None and live else phase
+            key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
                 return self._checks.facts(session, key, self._now())
         if isinstance(command, MoveTask):
@@ -270,7 +270,7 @@ class SessionHandle(Gated, Returnable):
 
     def _protect(self, phase: str | None) -> str | None:
         session = self._replica.known()
-        key = phase or next(iter(session.ready), None)
+        key = phase or next(iter(session.ready), "")
         if key not in session.phases or session.phases[key].protected is not None:
             return None
         gates = session.workflow.by_key[key].gates

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -13,20 +14,35 @@ from detent.errors import Corrupt
 from detent.store.port import Store
 
 NAME = "history.jsonl"
+#: Of sessions that have ended the state document repeats so many, and so much; the file has all.
+MAX_REPEATED, MAX_REPEATED_BYTES = 50, 256 * 1024
 
 
 def read_history(store: Store) -> list[dict[str, Any]]:
     """All entries, oldest first."""
-    entries = []
-    for number, line in enumerate((store.get(NAME) or b"").splitlines(), 1):
-        if line.strip():
-            try:
-                entries.append(msgspec.json.decode(line, type=dict[str, Any]))
-            except UNREADABLE as error:
-                raise Corrupt(
-                    f"line {number} of {NAME} cannot be read: {error}", way_out="detent doctor --fix rebuilds it"
-                ) from error
-    return entries
+    return [_entry(line, number) for number, line in _lines(store)]
+
+
+def recent_history(store: Store) -> list[dict[str, Any]]:
+    """The entries that the state document repeats: the last one, and those before it that are not too much to read."""
+    lines = _lines(store)[-MAX_REPEATED:]
+    sizes = accumulate(len(line) for _, line in reversed(lines))
+    count = max(1, sum(size <= MAX_REPEATED_BYTES for size in sizes))
+    return [_entry(line, number) for number, line in lines[-count:]]
+
+
+def _lines(store: Store) -> list[tuple[int, bytes]]:
+    numbered = enumerate((store.get(NAME) or b"").splitlines(), 1)
+    return [(number, line) for number, line in numbered if line.strip()]
+
+
+def _entry(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except UNREADABLE as error:
+        raise Corrupt(
+            f"line {number} of {NAME} cannot be read: {error}", way_out="detent doctor --fix rebuilds it"
+        ) from error
 
 
 def record(store: Store, session: Session) -> bool:

@@ -78,7 +78,7 @@ class Keeper:
         if idle is not None:
             contents[STATE_DOCUMENT] = idle
         if active is not None and active in sessions:
-            past = history.read_history(self._store)
+            past = history.recent_history(self._store)
             end = self.replica(active).end
             document = state_document.write(sessions[active], workflow_history=past, journal=(end.offset, end.sum))
             contents[STATE_DOCUMENT] = encode(document)
@@ -93,7 +93,7 @@ class Keeper:
         name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
         if name not in sessions or sessions[name].paused_at is None:
             return None
-        past = history.read_history(self._store)
+        past = history.recent_history(self._store)
         return encode(state_document.write(sessions[name], workflow_history=past, idle=True))
 
     def publish(self, name: str, *, overwrite: bool = False) -> None:

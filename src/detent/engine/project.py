@@ -340,7 +340,7 @@ class Project:
     def touched(self, session: str) -> None:
         """A commit was made: its documents are written shortly, and before the process ends."""
         self._touched.add(session)
-        self._behind.mark()
+        self._behind.mark(hurries=self.replica(session).is_crowded)
 
     def flush(self) -> None:
         """Write the documents now."""

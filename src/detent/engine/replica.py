@@ -24,10 +24,10 @@ from detent.store.port import START, Cursor, Store
 SNAPSHOT_EVERY = 500
 #: Or when so much of the journal would.
 SNAPSHOT_BYTES = 64 * 1024
-#: Commits with checkpoints that are remembered until their documents are written, and how many phases all of them
-#: together may have: each comes with the session that was before it.
+#: Commits with checkpoints that are remembered until their documents are written, each with the session before it.
 _REMEMBERED = 2 * SNAPSHOT_EVERY
-_REMEMBERED_PHASES = 1_000_000
+#: So many should be written soon: without them all commits would have to be read again.
+_CROWDED = _REMEMBERED // 4
 
 
 class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +108,11 @@ class Replica:
                 return None
             return [taking for taking in self._taken if taking.commit.version > version]
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether many checkpoints wait for their documents."""
+        return len(self._taken) >= _CROWDED
+
     def forget_taken(self, version: int) -> None:
         """The documents of all checkpoints up to there are written."""
         with self._mutex:
@@ -142,8 +147,7 @@ class Replica:
             self._last_taken = commit.version
             if not self._remembers:
                 return
-            most = min(_REMEMBERED, _REMEMBERED_PHASES // (len(before.phases) if before else 1))
-            while len(self._taken) > max(0, most):
+            while len(self._taken) > _REMEMBERED:
                 self._remembers_from = self._taken.popleft().commit.version
             self._taken.append(Taking(before, commit))
 

@@ -130,7 +130,7 @@ def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHan
 def _has_open_tasks(session: Session) -> bool:
     if not len(session.tasks) or session.tasks.is_completed:
         return False
-    return all(state.status.is_settled for state in session.phases.values())
+    return not session.unfinished
 
 
 def _left_over(session: Session, handle: "SessionHandle", phase: str | None) -> PersonNeeded:

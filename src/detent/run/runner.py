@@ -340,7 +340,7 @@ class Runner:
     def _is_settled(self, session: Session) -> bool:
         with self._handle.reading():
             open_tasks = len(session.tasks) > 0 and not session.tasks.is_completed
-        return not open_tasks and all(state.status.is_settled for state in session.phases.values())
+        return not open_tasks and not session.unfinished
 
     def _what_holds(self) -> str:
         found = self._handle.why()

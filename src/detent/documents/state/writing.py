@@ -57,11 +57,8 @@ def current_phase(session: Session) -> str | None:
     if live:
         return live[0]
     # Imported phases share one fence; of those the last one counts.
-    begun = [(session.phases[key].fence, at, key) for at, key in enumerate(session.with_status(*_BEGUN))]
-    return max(begun)[2] if begun else None
-
-
-_BEGUN = (Status.COMPLETED, Status.FAILED)
+    ended = (Status.COMPLETED, Status.FAILED)
+    return next((key for key in session.phases.latest() if session.phases[key].status in ended), None)
 
 
 def phase_index(session: Session) -> int:

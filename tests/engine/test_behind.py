@@ -1,0 +1,127 @@
+import os
+import threading
+import weakref
+
+import pytest
+
+from detent.engine import behind
+from detent.engine.behind import Behind
+from detent.errors import StoreFailed
+
+SOON_S = 20.0
+
+
+@pytest.fixture
+def works():
+    """Things to be done behind; each tells by which thread."""
+    by = []
+    done = threading.Semaphore(0)
+
+    def work():
+        by.append(threading.current_thread())
+        done.release()
+
+    work.by, work.done = by, done
+    return work
+
+
+@pytest.fixture
+def late(monkeypatch):
+    """Nothing is done by itself within the time of a test."""
+    monkeypatch.setattr(behind, "DELAY_S", 3600.0)
+
+
+def test_what_was_marked_several_times_is_done_once_and_by_itself(works):
+    one = Behind(works)
+    for _ in range(5):
+        one.mark()
+
+    assert works.done.acquire(timeout=SOON_S)
+    one.flush()
+    assert len(works.by) == 1
+
+
+def test_all_is_done_by_one_thread(works):
+    several = [Behind(works) for _ in range(5)]
+    for one in several:
+        one.mark(hurries=True)
+
+    assert all(works.done.acquire(timeout=SOON_S) for _ in several)
+    assert len(set(works.by)) == 1
+    assert works.by[0] is not threading.current_thread()
+
+
+@pytest.mark.usefixtures("late")
+def test_what_hurries_is_done_now_although_it_was_to_be_done_later(works):
+    one = Behind(works)
+    one.mark()
+    assert not works.done.acquire(timeout=0.1)
+
+    one.mark(hurries=True)
+
+    assert works.done.acquire(timeout=SOON_S)
+
+
+@pytest.mark.usefixtures("late")
+def test_a_flush_does_what_is_due_at_once_and_nothing_if_nothing_is(works):
+    one = Behind(works)
+    one.flush()
+    one.mark()
+    one.flush()
+    one.flush()
+
+    assert works.by == [threading.current_thread()]
+
+
+@pytest.mark.usefixtures("late")
+def test_what_failed_is_still_due():
+    tries = []
+
+    def work():
+        tries.append(len(tries))
+        if len(tries) == 1:
+            raise StoreFailed("the disk is full")
+
+    one = Behind(work)
+    one.mark()
+    with pytest.raises(StoreFailed):
+        one.flush()
+    one.flush()
+
+    assert tries == [0, 1]
+
+
+def test_a_failure_does_not_keep_others_from_being_done(works):
+    def fail():
+        raise StoreFailed("the disk is full")
+
+    kept = [Behind(fail), Behind(works)]
+    for one in kept:
+        one.mark(hurries=True)
+
+    assert works.done.acquire(timeout=SOON_S)
+
+
+def test_whoever_is_dropped_is_not_kept_once_its_work_is_done(works):
+    one = Behind(works)
+    one.mark(hurries=True)
+    assert works.done.acquire(timeout=SOON_S)
+    gone = threading.Event()
+    weakref.finalize(one, gone.set)
+
+    del one
+
+    assert gone.wait(SOON_S)
+
+
+def test_a_forked_process_has_its_own_thread(works):
+    Behind(works).mark(hurries=True)
+    assert works.done.acquire(timeout=SOON_S)
+
+    child = os.fork()
+    if child == 0:
+        one = Behind(works)
+        one.mark(hurries=True)
+        os._exit(0 if works.done.acquire(timeout=SOON_S) else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
