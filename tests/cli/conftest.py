@@ -3,9 +3,11 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -90,18 +92,40 @@ def detent(tmp_path) -> Tool:
     return Tool(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def once(tmp_path_factory) -> Callable[[Callable[[Tool], None], Tool], Tool]:
+    """What is typed first, for many tests, is typed once; each has a copy of what came of it."""
+    made: dict[Callable[[Tool], None], Path] = {}
+
+    def copy(make: Callable[[Tool], None], into: Tool) -> Tool:
+        if make not in made:
+            made[make] = tmp_path_factory.mktemp("once")
+            make(Tool(made[make]))
+        shutil.copytree(made[make], into.directory, symlinks=True, dirs_exist_ok=True)
+        return into
+
+    return copy
+
+
+def make_project(tool: Tool) -> None:
+    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+    tool("init").ok()
+
+
+def make_session(tool: Tool) -> None:
+    make_project(tool)
+    tool("start", "feature", "Add login with passkeys").ok()
+    tool("finish", "-m", "Wrote down 12 requirements").ok()
+    tool("begin").ok()
+
+
 @pytest.fixture
-def project(detent) -> Tool:
+def project(detent, once) -> Tool:
     """In a project without a session."""
-    (detent.directory / "detent.toml").write_text('gates = "off"\n')
-    detent("init").ok()
-    return detent
+    return once(make_project, detent)
 
 
 @pytest.fixture
-def session(project) -> Tool:
+def session(detent, once) -> Tool:
     """In a project with a feature in its second phase."""
-    project("start", "feature", "Add login with passkeys").ok()
-    project("finish", "-m", "Wrote down 12 requirements").ok()
-    project("begin").ok()
-    return project
+    return once(make_session, detent)

@@ -17,7 +17,7 @@ import pytest
 
 from detent.engine.project import open_project
 from detent.views.paper import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, normalised
+from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
 from tests.cli.test_bad_input import without_privilege
 from tests.cli.test_output import on_a_terminal
 from tests.cli.test_verbs import next_command
@@ -53,8 +53,13 @@ def without_ids(text: str) -> str:
 
 
 @pytest.fixture
-def work(project) -> Tool:
+def work(detent, once) -> Tool:
     """A feature in its second phase, with files that the first one changed, made and deleted."""
+    return once(make_work, detent)
+
+
+def make_work(project: Tool) -> None:
+    make_project(project)
     write(project, plan__md="one\ntwo\nthree\n", old__txt="goes\n")
     (project.directory / "src").mkdir()
     (project.directory / "src" / "m.py").write_text("def f():\n\treturn 1\n")
@@ -67,7 +72,6 @@ def work(project) -> Tool:
     project("begin").ok()
     (project.directory / "src" / "m.py").write_text("def f():\n\treturn 2\n")
     project("checkpoint", "create", "before the big refactoring").ok()
-    return project
 
 
 def unchanged(tool: Tool, *arguments: str, **environment: str) -> Ran:

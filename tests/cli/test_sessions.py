@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tool, normalised
+from tests.cli.conftest import Tool, make_project, normalised
 from tests.cli.test_task import document, refused
 from tests.cli.test_verbs import next_command
 from tests.views.golden_file import check_golden
@@ -16,8 +16,13 @@ LOGIN, SHOP, BUG = "WFS-add-login", "WFS-build-the-shop", "WFS-mend-the-door"
 
 
 @pytest.fixture
-def many(project) -> Tool:
+def many(detent, once) -> Tool:
     """Three sessions: one that ended, one paused with a task done, one active with a task in somebody's hands."""
+    return once(make_many, detent)
+
+
+def make_many(project: Tool) -> None:
+    make_project(project)
     project("start", "fix", "Mend the door").ok()
     project("cancel", "--reason", "no door").ok()
     project("start", "plan-implement-review", "Build the shop").ok()
@@ -28,7 +33,6 @@ def many(project) -> Tool:
     project("start", "plan-implement-review", "Add login").ok()
     project("task", "add", "Three").ok()
     project("task", "start", "--owner", "bob").ok()
-    return project
 
 
 def listed(tool: Tool, *arguments: str) -> list[tuple[int, str, str]]:

@@ -5,7 +5,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from detent.cli.task import task_verb
 from detent.core.task.lifecycle import TRANSITIONS
 from detent.core.task.row import TaskStatus
 from detent.views.paper import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, normalised
+from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
 from tests.cli.test_output import on_a_terminal
 from tests.cli.test_verbs import next_command
 from tests.views.golden_file import check_golden
@@ -28,20 +27,19 @@ SESSION = "WFS-add-login-with-passkeys"
 
 
 @pytest.fixture
-def empty(project) -> Tool:
+def empty(detent, once) -> Tool:
     """A session without tasks, whose phases follow them."""
-    project("start", "plan-implement-review", "Add login with passkeys").ok()
-    return project
+    return once(make_empty, detent)
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory) -> Path:
-    """Made once, by typing it."""
-    tool = Tool(tmp_path_factory.mktemp("template"))
-    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+def make_empty(tool: Tool) -> None:
+    make_project(tool)
+    tool("start", "plan-implement-review", "Add login with passkeys").ok()
+
+
+def make_tasks(tool: Tool) -> None:
+    make_empty(tool)
     for command in (
-        ["init"],
-        ["start", "plan-implement-review", "Add login with passkeys"],
         ["task", "add", "Design the schema", "--require", "One table", "--accept", "Reviewed", "--focus", "db/a.sql"],
         ["task", "add", "Implement login", "--after", "impl-001", "--require", "Works without a mouse"],
         ["task", "add", "Test login end to end", "--after", "IMPL-2"],
@@ -56,14 +54,12 @@ def template(tmp_path_factory) -> Path:
         ["task", "start", "IMPL-4", "--owner", "eve", "--lease", "600"],
     ):
         tool(*command).ok()
-    return tool.directory
 
 
 @pytest.fixture
-def work(template, tmp_path) -> Tool:
+def work(detent, once) -> Tool:
     """One task done, a container with one part failed, one blocked and one waiting, and a task that waits for it."""
-    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
-    return Tool(tmp_path)
+    return once(make_tasks, detent)
 
 
 def refused(tool: Tool, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> tuple[int, str, str]:

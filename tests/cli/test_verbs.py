@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from detent.cli.group import VERBS
-from tests.cli.conftest import normalised
+from tests.cli.conftest import make_project, normalised
 from tests.views.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -20,14 +20,18 @@ def next_command(text: str) -> list[str]:
 
 
 @pytest.fixture
-def parallel(project):
+def parallel(detent, once):
+    return once(make_parallel, detent)
+
+
+def make_parallel(project):
+    make_project(project)
     project("start", "canonical", "Make the page faster").ok()
     project("finish", "-m", "Understood", "--context", "mind the cache").ok()
     project("begin").ok()
     project("finish", "-m", "Planned", "--artifact", "plan.md").ok()
     project("begin", "data").ok()
     project("begin", "architecture").ok()
-    return project
 
 
 SHOWN = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,13 @@ class Place:
             self.write(".workflow/install/manifest.json", MANIFEST)
         if constitution:
             self.write("docs/constitution.md", "# Constitution\n\n## Article I\n\nTest first.\n")
+
+    def copied(self, root: Path) -> "Place":
+        """The same in another directory."""
+        shutil.copytree(self.root, root, symlinks=True, dirs_exist_ok=True)
+        place = object.__new__(Place)
+        place.root, place.disk = root, Disk(root / ".workflow")
+        return place
 
     def write(self, path: str, text: str) -> Path:
         full = self.root / path

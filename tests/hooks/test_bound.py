@@ -68,13 +68,18 @@ class Agent:
         return self.told("PostToolUse", tool_name="Bash", **fields)
 
 
-@pytest.fixture
-def place(tmp_path):
-    """Two phases in progress beside each other."""
-    made = Place(tmp_path, settings=PARALLEL)
+@pytest.fixture(scope="module")
+def two_phases(tmp_path_factory):
+    made = Place(tmp_path_factory.mktemp("two"), settings=PARALLEL)
     made.detent("start", "row", "Add search")
     made.detent("begin", "two")
     return made
+
+
+@pytest.fixture
+def place(two_phases, tmp_path):
+    """Two phases in progress beside each other."""
+    return two_phases.copied(tmp_path)
 
 
 def checked(place):
@@ -261,11 +266,16 @@ def test_being_bound_loads_nothing_slow(place, event, call):
 # Workflows that are driven by delegation
 
 
-@pytest.fixture
-def driven(tmp_path):
-    made = Place(tmp_path)
+@pytest.fixture(scope="module")
+def delegated(tmp_path_factory):
+    made = Place(tmp_path_factory.mktemp("delegated"))
     made.detent("start", "adhoc", "Add search", "--phase", "Write it:ada", "--phase", "Check it:bea")
     return made
+
+
+@pytest.fixture
+def driven(delegated, tmp_path):
+    return delegated.copied(tmp_path)
 
 
 DONE = {"last_assistant_message": "Summary: all done\nDeliverables: a.md"}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -294,11 +293,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=DAMAGES)
 def damaged(request, whole, tmp_path_factory):
-    root = tmp_path_factory.mktemp("damaged") / "project"
-    shutil.copytree(whole.root, root)
-    place = object.__new__(Place)
-    place.root, place.disk = root, type(whole.disk)(root / ".workflow")
-    return damage(place, request.param)
+    return damage(whole.copied(tmp_path_factory.mktemp("damaged")), request.param)
 
 
 @pytest.mark.parametrize(("tool", "inputs"), GUARDED)
@@ -324,9 +319,8 @@ def test_doctor_finds_what_is_wrong(damaged):
 
 
 @pytest.fixture
-def crashing(tmp_path, monkeypatch):
-    place = Place(tmp_path, settings=SETTINGS)
-    place.detent("start", "row", "Add search")
+def crashing(whole, tmp_path, monkeypatch):
+    place = whole.copied(tmp_path)
 
     def crash(*_arguments):
         raise RuntimeError("a bug\nin two lines")

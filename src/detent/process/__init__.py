@@ -139,23 +139,44 @@ def capture(
 def born(pid: int) -> str | None:
     """What tells a process from a later one with the same number; None if there is no such process."""
     if os.path.isdir("/proc/self"):
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return None
-        return fields[19].decode() if fields[0] != b"Z" else None
+        fields = _stat(str(pid))
+        return fields[19].decode() if fields else None
     return run(["ps", "-o", "lstart=", "-p", str(pid)], cwd="/", timeout_s=5.0).output.strip() or None
 
 
 def end_group(leader: int) -> None:
-    """End a process group that somebody else started, kindly and then firmly."""
+    """End a process group that somebody else started, kindly and then firmly: all of it, not only its leader."""
     for kind in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(leader, kind)
         until = time.monotonic() + GRACE_S
-        while born(leader) is not None and time.monotonic() < until:
+        while is_alive := _has_members(leader):
+            if time.monotonic() > until:
+                break
             time.sleep(0.02)
+        if not is_alive:
+            return
+
+
+def _has_members(group: int) -> bool:
+    if os.path.isdir("/proc/self"):
+        wanted = str(group).encode()
+        return any(name.isdigit() and _stat(name)[2:3] == [wanted] for name in os.listdir("/proc"))
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _stat(pid: str) -> list[bytes]:
+    """What the system says of a process, from its state on; nothing of one that has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+    return fields if fields[:1] != [b"Z"] else []
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
