@@ -81,6 +81,10 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+#: Waits for a line, and becomes the script; without one nobody wants it any more. By sh: bash may have a file to read.
+_WHEN_TOLD = 'read -r _ || exit; exec bash -c "$1" </dev/null'
+
+
 def capture(
     script: str,
     *,
@@ -93,16 +97,17 @@ def capture(
 ) -> Captured:
     """Run a bash script with exactly this environment; output and errors are kept apart.
 
-    `started` is told the number of its process group. `watch` is called ten times a second with the last line that
-    came. Whatever either raises ends the group first.
+    `started` is told the number of its process group, and the script does not begin before that has returned: whoever
+    dies in between leaves nothing running that nobody knows of. `watch` is called ten times a second with the last line
+    that came. Whatever either raises ends the group first.
     """
     since = time.monotonic()
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
-            ["bash", "-c", script],  # noqa: S607
+            ["sh", "-c", _WHEN_TOLD, "sh", script],  # noqa: S607
             cwd=cwd,
             env=dict(env),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -113,6 +118,7 @@ def capture(
     try:
         output, errors = _Head(child.stdout, max_bytes), _Head(child.stderr, max_bytes)
         started(child.pid)
+        _tell_to_begin(child)
         while child.poll() is None:
             watch(output.line or errors.line)
             left_s = since + timeout_s - time.monotonic()
@@ -134,6 +140,16 @@ def capture(
         duration_s=time.monotonic() - since,
         problem=problem,
     )
+
+
+def _tell_to_begin(child: subprocess.Popen[bytes]) -> None:
+    assert child.stdin is not None
+    # One that was ended meanwhile reads no more, and how it ended is what counts.
+    with suppress(BrokenPipeError):
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+    with suppress(BrokenPipeError):
+        child.stdin.close()
 
 
 def born(pid: int) -> str | None:
