@@ -87,7 +87,12 @@ class Request:
 
         if not os.path.isdir(self.directory):
             raise NotFound(f"{self.directory} is not a directory")
-        return open_project(self.directory, project=self.project)
+        project = open_project(self.directory, project=self.project)
+        if "DETENT_SESSION" in os.environ:
+            from detent.engine.bound import bound_session
+
+            project.works_for = bound_session(project, os.environ)
+        return project
 
     def _close(self, project: "Project") -> None:
         self.clear_progress()
@@ -104,10 +109,7 @@ def session_of(project: "Project", name: str | None) -> "SessionHandle":
 
     In the shell of an agent that a runner started it is the agent's own, whichever is active.
     """
-    from detent.engine.bound import bound_session
-
-    name = name or bound_session(project, os.environ)
-    if name is None and project.active() is None and project.store.sessions():
+    if name is None and project.works_for is None and project.active() is None and project.store.sessions():
         raise NotFound("no session is active", way_out="name one with --session; detent history lists those that ended")
     return project.session(name)
 

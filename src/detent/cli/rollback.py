@@ -9,7 +9,7 @@ import click
 from detent.cli.person import agrees, check_can_be_asked, check_person
 from detent.cli.request import Request, is_active, local_now, paper, session_of, write_text
 from detent.cli.verb import checkpoint_argument, checkpoint_or_now, session_option, verb
-from detent.errors import Invalid
+from detent.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,17 +38,17 @@ class _Wanted:
         self.verb = "undo" if to is None else "rollback"
         self._to = to
         self._paths = paths
-        self._phase_only = phase_only
+        self.phase_only = phase_only
 
     def plan(self, project: "Project", handle: "SessionHandle", here: str) -> "RollbackPlan":
         paths = [_inside(project.place.base, here, path) for path in self._paths]
-        return handle.plan_rollback(self._to, paths=paths, phase_only=self._phase_only)
+        return handle.plan_rollback(self._to, paths=paths, phase_only=self.phase_only)
 
     def carry_out(self, handle: "SessionHandle", plan: "RollbackPlan") -> "RolledBackTo":
         """Exactly what the plan says that was shown, or a Conflict."""
         if self._to is None:
             return handle.undo(expected=plan)
-        return handle.rollback(self._to, paths=plan.paths, phase_only=self._phase_only, expected=plan)
+        return handle.rollback(self._to, paths=plan.paths, phase_only=self.phase_only, expected=plan)
 
 
 @verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run")
@@ -146,6 +146,8 @@ def _go_back(request: Request, wanted: _Wanted, session: str | None, *, dry_run:
         check_can_be_asked(wanted.verb)
     with request.changing() as project:
         handle, now = session_of(project, session), local_now(project)
+        if not wanted.phase_only:
+            _check_files_are_free(project, handle.id)
         plan = wanted.plan(project, handle, here)
         if not yes and not _agreed(request, plan, now):
             write_text("nothing was changed")
@@ -154,6 +156,20 @@ def _go_back(request: Request, wanted: _Wanted, session: str | None, *, dry_run:
         active = is_active(project, handle)
     _answer(request, plan if yes else None, done, now=now, active=active)
     return 0
+
+
+def _check_files_are_free(project: "Project", session: str) -> None:
+    """Nobody may write what is being put back; agents with trees of their own do not."""
+    from detent.run.lease import being_run
+
+    if project.settings.run.isolation != "none":
+        return
+    for name, who in being_run(project).items():
+        is_own = name == session == project.active()
+        raise Conflict(
+            f"{name} is being run by {who}, and works on the same files",
+            way_out="detent pause" if is_own else "end that run first, with Ctrl-C where it was started",
+        )
 
 
 def _agreed(request: Request, plan: "RollbackPlan", now: "datetime") -> bool:

@@ -1,11 +1,13 @@
 """`detent status`. It does without click, so that it can be answered before click would be loaded."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from detent.cli.request import Request, is_active, local_now
 
 if TYPE_CHECKING:
     from detent.core.session import Session
+    from detent.engine.project import Project
+    from detent.run.lease import Holder
 
 
 def show_status(request: Request, session: str | None = None) -> None:
@@ -16,19 +18,36 @@ def show_status(request: Request, session: str | None = None) -> None:
     from detent.views.step import START
 
     with request.reading() as project:
-        if session is None and project.active() is None:
+        if session is None and project.works_for is None and project.active() is None:
             where = project.place.base
             record = {"session": None, "active": False, "next": [START]}
             request.answer(lambda paper: idle_text(where, paper=paper), record)
             return
         handle = project.session(session)
         state, active, now = handle.state, is_active(project, handle), local_now(project)
+        runner = _runner(project, handle.id)
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next one, or detent adopt, tidies up after it")
     request.answer(
-        lambda paper: status_text(state, now=now, paper=paper, active=active),
-        {**session_record(state, active=active), "tasks": _task_counts(state)},
+        lambda paper: status_text(state, now=now, paper=paper, active=active, runner=str(runner or "")),
+        {**session_record(state, active=active), "tasks": _task_counts(state), "runner": _runner_record(runner)},
     )
+
+
+def _runner(project: "Project", session: str) -> "Holder | None":
+    from detent.config.place import RUNNER
+
+    if project.store.get(f"{session}/{RUNNER}") is None:
+        return None
+    from detent.run.lease import holder
+
+    return holder(project.store, session, now=project.clock())
+
+
+def _runner_record(runner: "Holder | None") -> dict[str, Any] | None:
+    if runner is None:
+        return None
+    return {name: getattr(runner, name) for name in ("run", "owner", "host", "pid", "since")}
 
 
 def _task_counts(state: "Session") -> dict[str, int] | None:

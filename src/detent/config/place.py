@@ -10,6 +10,8 @@ CONFIG = "detent.toml"
 STATE = ".workflow"
 #: Below the state: other checkouts of the same project, for work that is kept apart.
 WORKTREES = "worktrees"
+#: In the directory of a session: who runs it.
+RUNNER = ".process/runner.json"
 
 
 class Place(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
-from detent.engine.agent_environment import PHASE, SESSION, TOKEN
+from detent.engine.agent_environment import PHASE, SESSION, STATE, TOKEN
 
 if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
@@ -31,9 +31,10 @@ def bound(project: "Project", environment: Mapping[str, str]) -> Bound | None:
 
 
 def bound_session(project: "Project", environment: Mapping[str, str]) -> str | None:
-    """The session that the environment names, if there is one of that name."""
+    """The session that the environment names, if it is one of this project."""
     name = environment.get(SESSION)
-    return name if name and name in project.store.sessions() else None
+    is_ours = environment.get(STATE, project.place.state) == project.place.state
+    return name if name and is_ours and name in project.store.sessions() else None
 
 
 def bound_phase(session: Session, environment: Mapping[str, str]) -> str | None:

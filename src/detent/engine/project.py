@@ -97,6 +97,8 @@ class Project:
         #: Gates that the session just started goes without, and why.
         self.left_out: tuple[str, ...] = ()
         self._keeper = Keeper(store, place, self._files_of)
+        #: The session whose runner started this process.
+        self.works_for: str | None = None
         self._touched: set[str] = set()
         self._behind = Behind(self._publish_touched)
 
@@ -149,16 +151,13 @@ class Project:
         return kept
 
     def session(self, name: str | None = None) -> SessionHandle:
-        """The named session, or the active one."""
-        if name is not None:
-            wanted = check_session_id(name)
-            if wanted not in self.store.sessions():
-                raise NotFound(f"there is no session {wanted}", way_out="detent history lists those that ended")
-            return SessionHandle(self, wanted)
-        active = self.active()
-        if active is None:
+        """The named session; or the one that this process works for, if it does for one; or the active one."""
+        wanted = check_session_id(name) if name is not None else self.works_for or self.active()
+        if wanted is None:
             raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
-        return SessionHandle(self, active)
+        if name is not None and wanted not in self.store.sessions():
+            raise NotFound(f"there is no session {wanted}", way_out="detent history lists those that ended")
+        return SessionHandle(self, wanted)
 
     def start(
         self,

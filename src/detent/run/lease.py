@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent import process
+from detent.config.place import RUNNER
 from detent.errors import Conflict, LockTimeout
 from detent.store.port import PROJECT, Store
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
 
-NAME = ".process/runner.json"
 BEAT_S = 15.0
 #: A beat is not worth waiting longer for.
 BEAT_WAIT_S = 1.0
@@ -44,6 +44,12 @@ def holder(store: Store, session: str, *, now: datetime) -> Holder | None:
     """Who runs the session, if whoever said so last is alive."""
     found = _read(store, session)
     return found if found is not None and _is_alive(found, now) else None
+
+
+def being_run(project: "Project") -> dict[str, Holder]:
+    """The sessions that somebody runs now."""
+    found = {name: holder(project.store, name, now=project.clock()) for name in project.store.sessions()}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def left_behind(project: "Project") -> "list[SessionHandle]":
@@ -97,18 +103,18 @@ class Lease:
     def give_back(self) -> None:
         with self._project.store.lock(PROJECT):
             if self._is_own():
-                self._project.store.delete(f"{self._session}/{NAME}")
+                self._project.store.delete(f"{self._session}/{RUNNER}")
 
     def _is_own(self) -> bool:
         found = _read(self._project.store, self._session)
         return found is not None and found.run == self._own.run
 
     def _write(self) -> None:
-        self._project.store.put(f"{self._session}/{NAME}", msgspec.json.encode(self._own))
+        self._project.store.put(f"{self._session}/{RUNNER}", msgspec.json.encode(self._own))
 
 
 def _read(store: Store, session: str) -> Holder | None:
-    data = store.get(f"{session}/{NAME}")
+    data = store.get(f"{session}/{RUNNER}")
     try:
         return msgspec.json.decode(data, type=Holder) if data else None
     except msgspec.DecodeError:

@@ -12,8 +12,8 @@ from detent.views.step import MOST_SHOWN, START, command_lines, upcoming
 _LABEL = 13
 
 
-def footer_lines(session: Session, now: datetime, paper: Paper, *, active: bool) -> Iterator[str]:
-    """What is in progress, what failed, what comes next, and what to type."""
+def footer_lines(session: Session, now: datetime, paper: Paper, *, active: bool, runner: str = "") -> Iterator[str]:
+    """What is in progress, what failed, what comes next, and what to type; `runner` does the work, if anybody does."""
     for key in session.with_status(Status.IN_PROGRESS)[:MOST_SHOWN]:
         state = session.phases[key]
         since = f" since {moment(state.begun, now)} ({elapsed(state.begun, now)})" if state.begun else ""
@@ -26,6 +26,10 @@ def footer_lines(session: Session, now: datetime, paper: Paper, *, active: bool)
     following = upcoming(session)
     if following and session.status is SessionStatus.ACTIVE:
         yield _labelled("next", ", ".join(following), paper)
+    if runner:
+        yield _labelled("run by", runner, paper)
+        yield _labelled("type", "detent watch", paper)
+        return
     first, *rest = command_lines(session, paper, " " * _LABEL, active=active)
     yield _label("type", paper) + first.replace(" " * _LABEL, "", 1)
     yield from rest

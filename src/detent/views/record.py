@@ -26,6 +26,9 @@ def session_record(session: Session, *, active: bool = True) -> dict[str, Any]:
         "in_progress": session.with_status(Status.IN_PROGRESS),
         "failed": session.with_status(Status.FAILED),
         "ready": session.ready,
+        "awaiting_review": session.awaiting_review,
+        "escalations": session.escalations,
+        "questions": session.questions,
         "phases": [_phase(session, key) for key in session.workflow.order],
         "next": next_commands(session, active=active),
     }

@@ -20,8 +20,8 @@ _TIME, _STATUS = 7, 11
 _ROOM_BESIDE = 40
 
 
-def status_text(session: Session, *, now: datetime, paper: Paper, active: bool = True) -> str:
-    """`active` tells whether the project's marker names this session."""
+def status_text(session: Session, *, now: datetime, paper: Paper, active: bool = True, runner: str = "") -> str:
+    """`active` tells whether the project's marker names this session, `runner` who runs it."""
     return "\n".join(
         [
             *header_lines(session, now, paper, active=active),
@@ -30,7 +30,7 @@ def status_text(session: Session, *, now: datetime, paper: Paper, active: bool =
             *_task_lines(session, now, paper, active=active),
             *_asked_lines(session, paper),
             "",
-            *footer_lines(session, now, paper, active=active),
+            *footer_lines(session, now, paper, active=active, runner=runner),
         ]
     )
 
