@@ -88,8 +88,8 @@ def test_replacing_some_is_seen_in_the_new_value_and_not_in_the_old_one(chance):
     assert (list(after), list(after.values()), len(after)) == (list(wanted), list(wanted.values()), len(wanted))
     assert after == wanted
     assert (after == phases) == (wanted == plain)
-    assert (after.digest == phases.digest) == (wanted == plain)
-    assert after.digest == Phases(wanted).digest
+    assert (after.digests == phases.digests) == (wanted == plain)
+    assert after.digests == Phases(wanted).digests == b"".join(state.digest() for state in wanted.values())
     assert after.artifacts == tuple(dict.fromkeys(path for state in wanted.values() for path in state.artifacts))
     moved = [
         (state.fence, place, key)

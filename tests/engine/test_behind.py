@@ -1,4 +1,5 @@
 import os
+import signal
 import threading
 import weakref
 
@@ -102,6 +103,23 @@ def test_a_failure_does_not_keep_others_from_being_done(works):
     assert works.done.acquire(timeout=SOON_S)
 
 
+def test_what_nobody_foresaw_is_told_and_does_not_keep_others_from_being_done(works, monkeypatch):
+    told = []
+    monkeypatch.setattr(threading, "excepthook", lambda what: told.append(what.exc_type))
+
+    def fail():
+        raise ZeroDivisionError
+
+    kept = [Behind(fail), Behind(works)]
+    for one in kept:
+        one.mark(hurries=True)
+    assert works.done.acquire(timeout=SOON_S)
+    kept[1].mark(hurries=True)
+
+    assert works.done.acquire(timeout=SOON_S)
+    assert told == [ZeroDivisionError]
+
+
 def test_whoever_is_dropped_is_not_kept_once_its_work_is_done(works):
     one = Behind(works)
     one.mark(hurries=True)
@@ -114,14 +132,56 @@ def test_whoever_is_dropped_is_not_kept_once_its_work_is_done(works):
     assert gone.wait(SOON_S)
 
 
+def in_a_fork(check) -> int:
+    """The exit status of a forked process: 0 if `check` is true there, 1 if not, and another if it hangs."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(SOON_S))
+        os._exit(0 if check() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 def test_a_forked_process_has_its_own_thread(works):
     Behind(works).mark(hurries=True)
     assert works.done.acquire(timeout=SOON_S)
 
-    child = os.fork()
-    if child == 0:
+    def is_done() -> bool:
         one = Behind(works)
         one.mark(hurries=True)
-        os._exit(0 if works.done.acquire(timeout=SOON_S) else 1)
+        return works.done.acquire(timeout=SOON_S / 2)
 
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert in_a_fork(is_done) == 0
+
+
+@pytest.mark.usefixtures("late")
+def test_what_was_due_before_a_fork_is_the_business_of_the_one_that_forked(works):
+    one = Behind(works)
+    one.mark()
+
+    def is_done_only_when_marked_again() -> bool:
+        one.flush()
+        one.mark(hurries=True)
+        return works.done.acquire(timeout=SOON_S / 2) and len(works.by) == 1
+
+    assert in_a_fork(is_done_only_when_marked_again) == 0
+    one.flush()
+    assert len(works.by) == 1
+
+
+def test_a_fork_in_the_middle_of_the_work_does_not_hang():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        go_on.wait(SOON_S)
+
+    one = Behind(work)
+    one.mark(hurries=True)
+    assert begun.wait(SOON_S)
+
+    def flushes() -> bool:
+        one.flush()
+        return True
+
+    assert in_a_fork(flushes) == 0
+    go_on.set()

@@ -9,7 +9,7 @@ from detent import doctor
 from detent.documents.checkpoint import MAX_AGENT_STATES, MAX_STATUSES
 from detent.engine import behind, checkpoint_files, history, replica
 from detent.engine.project import open_project
-from tests.factories import row
+from tests.factories import row, workflow
 
 KEYS = [f"p{number:03d}" for number in range(MAX_STATUSES + 60)]
 
@@ -53,6 +53,19 @@ def test_a_checkpoint_tells_of_the_phases_around_the_work_and_counts_the_others(
     assert list(told["artifacts"]) == [f"{key}.md" for key in KEYS[49:150]]
     assert len(told["agent_states"]) == MAX_AGENT_STATES
     assert list(told["agent_states"])[-1] == "p149-agent@p149"
+
+
+def test_a_checkpoint_tells_of_its_own_phase_wherever_others_work(project, tmp_path):
+    (tmp_path / "made.md").write_text("made")
+    handle = project.start(workflow(dict.fromkeys(KEYS, ())), "try it")
+    handle.begin(KEYS[-1])
+    handle.finish("done", phase=KEYS[-1], artifacts=("made.md",))
+    project.flush()
+
+    told = checkpoint(tmp_path, f"POST_{KEYS[-1]}_v1")
+
+    assert told["orchestrator_state"]["completed_phases"] == [KEYS[-1]]
+    assert list(told["artifacts"]) == ["made.md"]
 
 
 def test_the_ends_of_a_long_session_are_told_as_the_middle_is(long, project, tmp_path):

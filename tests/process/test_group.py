@@ -85,6 +85,28 @@ def test_a_script_does_not_begin_before_its_group_is_known(tmp_path):
     assert ran.exit_code == 0
 
 
+def test_the_time_until_a_script_is_known_is_not_its_own(tmp_path):
+    ran = process.capture(
+        "echo hi",
+        cwd=str(tmp_path),
+        env={"PATH": os.environ["PATH"]},
+        timeout_s=2.0,
+        max_bytes=100,
+        started=lambda _: time.sleep(2.2),
+        watch=lambda _: None,
+    )
+
+    assert (ran.exit_code, ran.output) == (0, b"hi\n")
+
+
+def test_functions_and_odd_names_of_the_environment_are_handed_on(tmp_path):
+    env = {"BASH_FUNC_greet%%": "() { echo hello; }", "my.var": "1"}
+
+    ran = captured("greet; env | grep ^my", env=env, tmp_path=tmp_path)
+
+    assert (ran.exit_code, ran.output) == (0, b"hello\nmy.var=1\n")
+
+
 def test_a_script_whose_runner_died_before_it_was_known_never_begins(tmp_path):
     child = os.fork()
     if child == 0:

@@ -89,14 +89,14 @@ def evolve(session: Session | None, commit: Commit) -> Session:
 
 
 def fingerprint(session: Session) -> str:
-    """A hash of everything that the journal says of the session: the workflow by its digest, the phases by theirs.
+    """A hash of everything that the journal says of the session: the workflow by its digest, each phase by its own.
 
     Earlier notes were hashed by the commits that made them.
     """
     # What not every session has is hashed only where it is there: journals from before it was known keep their hash.
     rare = {name: found for name in _RARE if (found := getattr(session, name)) != _UNSET[name]}
     head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *([rare] if rare else ())))
-    return hashlib.sha256(head + session.phases.digest).hexdigest()[:16]
+    return hashlib.sha256(head + session.phases.digests).hexdigest()[:16]
 
 
 _RARE = (

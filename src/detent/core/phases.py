@@ -4,7 +4,6 @@ A session may have thousands of phases, and each commit makes a new session. The
 is asked often is worked out once for each stretch, so that a commit costs no more than the stretch that it changes.
 """
 
-import hashlib
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from heapq import merge
 from itertools import chain
@@ -64,10 +63,6 @@ class Stretch:
             found[at * DIGEST : (at + 1) * DIGEST] = self.states[at].digest()
         return bytes(found)
 
-    @once
-    def digest(self) -> bytes:
-        return hashlib.sha256(self.digests).digest()
-
 
 class Phases(Mapping[str, PhaseState]):
     def __init__(self, states: Mapping[str, PhaseState]) -> None:
@@ -114,11 +109,9 @@ class Phases(Mapping[str, PhaseState]):
         return tuple(dict.fromkeys(chain.from_iterable(stretch.artifacts for stretch in self.stretches)))
 
     @property
-    def digest(self) -> bytes:
-        """The digests of the phases; where there are many, those of their stretches."""
-        if len(self.stretches) == 1:
-            return self.stretches[0].digests
-        return b"".join([stretch.digest for stretch in self.stretches])
+    def digests(self) -> bytes:
+        """Of the phases, one after the other."""
+        return b"".join([stretch.digests for stretch in self.stretches])
 
     def __getitem__(self, key: str) -> PhaseState:
         number, at = divmod(self._places[key], STRETCH)

@@ -80,7 +80,7 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
     """The checkpoint with all it says; `session` is as its commit left it, `files` what its manifest holds."""
     event = position.event
     state = session.phases[event.phase]
-    statuses = told_statuses(session)
+    statuses = told_statuses(session, event.phase)
     return {
         "id": event.id,
         "phase": event.phase,
@@ -115,12 +115,10 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
     }
 
 
-def told_statuses(session: Session) -> dict[str, Status]:
-    """Of each phase; in a long session of those around the work, or all checkpoints together would be its square."""
+def told_statuses(session: Session, phase: str) -> dict[str, Status]:
+    """Of each phase; in a long session of those around `phase`, or all checkpoints together would be its square."""
     order = session.workflow.order
-    current = current_phase(session)
-    at = session.workflow.rank[current] if current is not None else 0
-    first = max(0, min(at - MAX_STATUSES // 2, len(order) - MAX_STATUSES))
+    first = max(0, min(session.workflow.rank[phase] - MAX_STATUSES // 2, len(order) - MAX_STATUSES))
     return {key: session.phases[key].status for key in order[first : first + MAX_STATUSES]}
 
 

@@ -59,10 +59,17 @@ class Behind:
 
     def ring(self, bell: int) -> None:
         """Only the bell that was set last counts."""
-        if bell == self._bell:
+        with self._mutex:
+            counts = bell == self._bell
+        if counts:
             # The commit stands; the documents are brought up to date by the flush at the end or the next command.
             with suppress(DetentError):
                 self.flush()
+
+    def start_anew(self) -> None:
+        """In a process that was forked: what was due is the other's, and locks that others held stay held."""
+        self._mutex, self._working = threading.Lock(), threading.Lock()
+        self._due, self._hurries, self._bell = False, False, None
 
 
 class _Bells:
@@ -76,18 +83,27 @@ class _Bells:
         with self._changed:
             number = next(self._numbers)
             heappush(self._set, (time.monotonic() + delay_s, number, behind))
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._ring, name="detent-behind", daemon=True)
-                self._thread.start()
+            if self._thread is None:
+                self._start()
             self._changed.notify()
             return number
 
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._ring, name="detent-behind", daemon=True)
+        self._thread.start()
+
     def _ring(self) -> None:
-        while True:
-            number, behind = self._next()
-            behind.ring(number)
-            # Whoever has it no more is not kept until the next bell.
-            del behind
+        try:
+            while True:
+                number, behind = self._next()
+                behind.ring(number)
+                # Whoever has it no more is not kept until the next bell.
+                del behind
+        except BaseException:
+            # What nobody foresaw is told as any thread tells it; the others are served all the same.
+            with self._changed:
+                self._start()
+            raise
 
     def _next(self) -> tuple[int, Behind]:
         with self._changed:
@@ -101,9 +117,10 @@ _bells = _Bells()
 
 
 def _anew() -> None:
-    """A process that was forked has no thread, and whatever it held stays held."""
-    global _bells  # noqa: PLW0603
+    global _bells  # noqa: PLW0603 - a process that was forked has no thread
     _bells = _Bells()
+    for behind in list(_alive):
+        behind.start_anew()
 
 
 os.register_at_fork(after_in_child=_anew)

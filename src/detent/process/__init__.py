@@ -81,7 +81,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-#: Waits for a line, and becomes the script; without one nobody wants it any more. By sh: bash may have a file to read.
+#: Waits for a line, and becomes the script; without one nobody wants it any more. `-p` reads no start-up file.
 _WHEN_TOLD = 'read -r _ || exit; exec bash -c "$1" </dev/null'
 
 
@@ -104,7 +104,7 @@ def capture(
     since = time.monotonic()
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
-            ["sh", "-c", _WHEN_TOLD, "sh", script],  # noqa: S607
+            ["bash", "-p", "-c", _WHEN_TOLD, "bash", script],  # noqa: S607
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.PIPE,
@@ -119,6 +119,7 @@ def capture(
         output, errors = _Head(child.stdout, max_bytes), _Head(child.stderr, max_bytes)
         started(child.pid)
         _tell_to_begin(child)
+        since = time.monotonic()
         while child.poll() is None:
             watch(output.line or errors.line)
             left_s = since + timeout_s - time.monotonic()
@@ -130,6 +131,7 @@ def capture(
                 child.wait(timeout=min(_TICK_S, left_s))
     except BaseException:
         _end(child)
+        _close(child)
         raise
     kept, left_out = output.close()
     return Captured(
@@ -148,6 +150,11 @@ def _tell_to_begin(child: subprocess.Popen[bytes]) -> None:
     with suppress(BrokenPipeError):
         child.stdin.write(b"\n")
         child.stdin.flush()
+    _close(child)
+
+
+def _close(child: subprocess.Popen[bytes]) -> None:
+    assert child.stdin is not None
     with suppress(BrokenPipeError):
         child.stdin.close()
 
