@@ -132,6 +132,23 @@ def test_whoever_is_dropped_is_not_kept_once_its_work_is_done(works):
     assert gone.wait(SOON_S)
 
 
+@pytest.mark.usefixtures("late")
+@pytest.mark.parametrize("hurries", [False, True])
+def test_whoever_was_flushed_is_not_kept_until_it_would_have_been_its_time(works, hurries):
+    one = Behind(works)
+    one.mark()
+    if hurries:
+        one.mark(hurries=True)
+        assert works.done.acquire(timeout=SOON_S)
+    one.flush()
+    gone = threading.Event()
+    weakref.finalize(one, gone.set)
+
+    del one
+
+    assert gone.wait(SOON_S)
+
+
 def in_a_fork(check) -> int:
     """The exit status of a forked process: 0 if `check` is true there, 1 if not, and another if it hangs."""
     child = os.fork()

@@ -163,3 +163,20 @@ def test_a_session_of_many_phases_is_the_same_in_the_next_process(long, project,
 
     assert again == long.state
     assert again.ready == (KEYS[150],)
+
+
+def test_what_another_process_has_written_waits_no_longer(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(behind, "DELAY_S", 3600.0)
+    handle = project.start(row(*KEYS[:20]), "try it")
+    handle.checkpoint("now this process remembers what it takes")
+    project.flush()
+    with open_project(tmp_path, actor="other") as other:
+        work_through(other.session(), KEYS[:5])
+    monkeypatch.setattr(replica, "_CROWDED", 4)
+    assert handle.state.version > 5
+    assert project.replica(handle.id).is_crowded
+
+    project.touched(handle.id)
+    project.flush()
+
+    assert not project.replica(handle.id).is_crowded

@@ -41,13 +41,16 @@ class Behind:
         with self._mutex:
             self._due = True
             if self._bell is None or (hurries and not self._hurries):
+                _bells.take_back(self._bell)
                 self._hurries = hurries
                 self._bell = _bells.set(self, 0 if hurries else max(DELAY_S, SHARE * self._took_s))
 
     def flush(self) -> None:
         with self._working:
             with self._mutex:
-                due, self._due, self._hurries, self._bell = self._due, False, False, None
+                due, bell = self._due, self._bell
+                self._due, self._hurries, self._bell = False, False, None
+            _bells.take_back(bell)
             if due:
                 since_s = time.monotonic()
                 try:
@@ -74,7 +77,9 @@ class Behind:
 
 class _Bells:
     def __init__(self) -> None:
-        self._set: list[tuple[float, int, Behind]] = []
+        self._times: list[tuple[float, int]] = []
+        #: For whom each of them rings; one that was taken back rings for nobody.
+        self._for: dict[int | None, Behind] = {}
         self._numbers = count()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -82,11 +87,16 @@ class _Bells:
     def set(self, behind: Behind, delay_s: float) -> int:
         with self._changed:
             number = next(self._numbers)
-            heappush(self._set, (time.monotonic() + delay_s, number, behind))
+            heappush(self._times, (time.monotonic() + delay_s, number))
+            self._for[number] = behind
             if self._thread is None:
                 self._start()
             self._changed.notify()
             return number
+
+    def take_back(self, number: int | None) -> None:
+        with self._changed:
+            self._for.pop(number, None)
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._ring, name="detent-behind", daemon=True)
@@ -96,7 +106,8 @@ class _Bells:
         try:
             while True:
                 number, behind = self._next()
-                behind.ring(number)
+                if behind is not None:
+                    behind.ring(number)
                 # Whoever has it no more is not kept until the next bell.
                 del behind
         except BaseException:
@@ -105,12 +116,12 @@ class _Bells:
                 self._start()
             raise
 
-    def _next(self) -> tuple[int, Behind]:
+    def _next(self) -> tuple[int, Behind | None]:
         with self._changed:
-            while not self._set or (left_s := self._set[0][0] - time.monotonic()) > 0:
-                self._changed.wait(left_s if self._set else None)
-            _, number, behind = heappop(self._set)
-            return number, behind
+            while not self._times or (left_s := self._times[0][0] - time.monotonic()) > 0:
+                self._changed.wait(left_s if self._times else None)
+            _, number = heappop(self._times)
+            return number, self._for.pop(number, None)
 
 
 _bells = _Bells()

@@ -77,6 +77,8 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
         version, count = position.version, count + 1
         lines.append(summary(replica.id, position))
     if count == run.count:
+        # Another process may have written them.
+        replica.forget_taken(version)
         return
     run = _Run(version=version, count=count, checkpoints=list(lines))
     index.runs = {name: index.shortened(name) for name in index.runs} | {replica.id: _encoded(run)}

@@ -1,6 +1,7 @@
 """Markers, documents and history of a project, kept in step with its journals."""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -43,16 +44,19 @@ class Keeper:
         #: One for each session as long as anybody has it, so that no two are folded from the same journal.
         self._replicas: WeakValueDictionary[str, Replica] = WeakValueDictionary()
         self._recent: deque[Replica] = deque(maxlen=MOST_KEPT)
+        self._mutex = threading.Lock()
         #: Things that a person should be told and that stopped nothing.
         self.notices: list[str] = []
 
     def replica(self, session: str) -> Replica:
-        found = self._replicas.get(session)
-        if found is None:
-            found = self._replicas.setdefault(session, Replica(self._store, session))
-        if found not in self._recent:
+        with self._mutex:
+            found = self._replicas.get(session)
+            if found is None:
+                found = self._replicas[session] = Replica(self._store, session)
+            if found in self._recent:
+                self._recent.remove(found)
             self._recent.append(found)
-        return found
+            return found
 
     def active(self) -> str | None:
         """The session that the marker names; of several, the one marked last."""
