@@ -23,8 +23,6 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost: float = 0.0
 
     def __add__(self, other: "Tokens") -> "Tokens":
-        if not (other.input or other.output or other.cost):
-            return self
         return Tokens(input=self.input + other.input, output=self.output + other.output, cost=self.cost + other.cost)
 
 
