@@ -103,6 +103,26 @@ def test_a_failure_does_not_keep_others_from_being_done(works):
     assert works.done.acquire(timeout=SOON_S)
 
 
+@pytest.mark.usefixtures("late")
+def test_what_cannot_be_done_is_not_tried_again_at_once():
+    tries = threading.Semaphore(0)
+
+    def fail():
+        tries.release()
+        raise StoreFailed("the disk is full")
+
+    one = Behind(fail)
+    one.mark(hurries=True)
+    assert tries.acquire(timeout=SOON_S)
+    with pytest.raises(StoreFailed):
+        one.flush()
+    assert tries.acquire(timeout=SOON_S)
+
+    one.mark(hurries=True)
+
+    assert not tries.acquire(timeout=0.2)
+
+
 def test_what_nobody_foresaw_is_told_and_does_not_keep_others_from_being_done(works, monkeypatch):
     told = []
     monkeypatch.setattr(threading, "excepthook", lambda what: told.append(what.exc_type))

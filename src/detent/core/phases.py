@@ -13,8 +13,7 @@ from detent.core.once import once
 from detent.core.phase_state import PhaseState
 from detent.core.status import Status
 
-#: Bytes of one.
-DIGEST = 32
+_DIGEST_BYTES = 32
 
 
 class Stretch:
@@ -27,9 +26,10 @@ class Stretch:
 
     def replaced(self, at: int, state: PhaseState) -> "Stretch":
         after = Stretch(self.start, self.keys, (*self.states[:at], state, *self.states[at + 1 :]))
-        known = self.__dict__.get("digests")
-        after._earlier = known or self._earlier
-        after._changed = frozenset((at,)) if known else self._changed | {at}
+        if "digests" in self.__dict__:
+            after._earlier, after._changed = self.digests, frozenset((at,))
+        else:
+            after._earlier, after._changed = self._earlier, self._changed | {at}
         return after
 
     @once
@@ -58,9 +58,9 @@ class Stretch:
     @once
     def digests(self) -> bytes:
         """Of its phases, one after the other; only those are worked out that an earlier stretch did not have."""
-        found = bytearray(self._earlier or len(self.keys) * DIGEST)
+        found = bytearray(self._earlier or len(self.keys) * _DIGEST_BYTES)
         for at in self._changed:
-            found[at * DIGEST : (at + 1) * DIGEST] = self.states[at].digest()
+            found[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] = self.states[at].digest()
         return bytes(found)
 
 

@@ -24,7 +24,10 @@ _alive: "weakref.WeakSet[Behind]" = weakref.WeakSet()
 
 
 class Behind:
-    """Runs `work` once, a while after the first `mark()` since its last run; `flush()` runs it now if it is due."""
+    """Runs `work` once, a while after the first `mark()` since its last run, or at once after one that hurries.
+
+    `flush()` runs it now if it is due.
+    """
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -34,12 +37,15 @@ class Behind:
         self._mutex = threading.Lock()
         self._working = threading.Lock()
         self._took_s = 0.0
+        self._failed = False
         _alive.add(self)
 
     def mark(self, *, hurries: bool = False) -> None:
         """`hurries` if so much waits to be written that it is to be written now."""
         with self._mutex:
             self._due = True
+            # Where it cannot be done there is no hurry to try again.
+            hurries = hurries and not self._failed
             if self._bell is None or (hurries and not self._hurries):
                 _bells.take_back(self._bell)
                 self._hurries = hurries
@@ -56,9 +62,9 @@ class Behind:
                 try:
                     self._work()
                 except BaseException:
-                    self._due = True
+                    self._due = self._failed = True
                     raise
-                self._took_s = time.monotonic() - since_s
+                self._took_s, self._failed = time.monotonic() - since_s, False
 
     def ring(self, bell: int) -> None:
         """Only the bell that was set last counts."""

@@ -50,7 +50,7 @@ class _Index(msgspec.Struct, kw_only=True):
 
     def shortened(self, session: str) -> msgspec.Raw:
         """The run with its last checkpoints only, if it is long."""
-        if len(bytes(self.runs[session])) <= MAX_OTHER_BYTES:
+        if memoryview(self.runs[session]).nbytes <= MAX_OTHER_BYTES:
             return self.runs[session]
         run = self.of(session)
         return _encoded(msgspec.structs.replace(run, checkpoints=run.checkpoints[-MAX_OTHER_INDEXED:]))
@@ -72,10 +72,11 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
     steps: Iterable[Step] = taken if taken is not None else _folded(store, replica.id, run.version)
     version, count, lines = run.version, run.count, deque(run.checkpoints, maxlen=MAX_INDEXED)
     # One at a time: there may be thousands, each with its session.
-    for position, session in (found for before, commit in steps for found in standing(before, commit)):
-        store.put(file_name(replica.id, position.event.name), encode(_document(session, position, files)))
-        version, count = position.version, count + 1
-        lines.append(summary(replica.id, position))
+    for before, commit in steps:
+        for position, session in standing(before, commit):
+            store.put(file_name(replica.id, position.event.name), encode(_document(session, position, files)))
+            version, count = position.version, count + 1
+            lines.append(summary(replica.id, position))
     if count == run.count:
         # Another process may have written them.
         replica.forget_taken(version)

@@ -24,6 +24,9 @@ class OrchestratorState(_Record, frozen=True, kw_only=True):
     completed_phases: tuple[str, ...] = ()
     intake_summary: dict[str, Any] = {}
     phase_status: dict[str, str] = {}
+    #: How many there are, where a long session is told only around the checkpoint's phase.
+    all_phases: int | None = None
+    all_completed: int | None = None
 
 
 class TokenUsage(_Record, frozen=True, kw_only=True):

@@ -182,14 +182,15 @@ def end_group(leader: int) -> None:
 
 
 def _has_members(group: int) -> bool:
-    if os.path.isdir("/proc/self"):
-        wanted = str(group).encode()
-        return any(name.isdigit() and _stat(name)[2:3] == [wanted] for name in os.listdir("/proc"))
     try:
         os.killpg(group, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
         return False
-    return True
+    if not os.path.isdir("/proc/self"):
+        return True
+    # Those count too that have ended and that nobody has waited for.
+    wanted = str(group).encode()
+    return any(name.isdigit() and _stat(name)[2:3] == [wanted] for name in os.listdir("/proc"))
 
 
 def _stat(pid: str) -> list[bytes]:
