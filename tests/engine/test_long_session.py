@@ -1,5 +1,6 @@
 """What is written for a session of many phases, and in a project of many sessions, does not grow with all of them."""
 
+import asyncio
 import json
 import time
 
@@ -8,6 +9,7 @@ import pytest
 from detent import doctor
 from detent.documents.checkpoint import MAX_AGENT_STATES, MAX_STATUSES
 from detent.engine import behind, checkpoint_files, history, replica
+from detent.engine.checkpoint_service import CheckpointService, CheckpointType, GovernanceResults
 from detent.engine.project import open_project
 from tests.factories import row, workflow
 
@@ -66,6 +68,16 @@ def test_a_checkpoint_tells_of_its_own_phase_wherever_others_work(project, tmp_p
 
     assert told["orchestrator_state"]["completed_phases"] == [KEYS[-1]]
     assert list(told["artifacts"]) == ["made.md"]
+
+
+def test_the_service_loads_what_is_told_and_takes_it_back(long, project, tmp_path):
+    service = CheckpointService(project)
+    loaded = asyncio.run(service.load(long.checkpoints()[-1].event.id)).orchestrator_state
+    assert (loaded.all_phases, loaded.all_completed) == (len(KEYS), 150)
+
+    again = service.create("p149", CheckpointType.POST, loaded, {}, {}, GovernanceResults(passed=True))
+
+    assert asyncio.run(again).orchestrator_state.completed_phases == tuple(KEYS[49:150])
 
 
 def test_the_ends_of_a_long_session_are_told_as_the_middle_is(long, project, tmp_path):
