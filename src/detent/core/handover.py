@@ -92,4 +92,4 @@ def _sources(session: Session, phase: str) -> tuple[str, ...]:
                 found.add(key)
             case Status.SKIPPED:
                 waiting.extend(session.workflow.by_key[key].needs)
-    return tuple(key for key in session.workflow.order if key in found)
+    return tuple(sorted(found, key=session.workflow.rank.__getitem__))
