@@ -10,7 +10,7 @@ import msgspec
 from detent.core.commands import Begin, Command, Finish, Redo
 from detent.core.evolve import MAX_NOTES
 from detent.core.graph import Phase, Workflow, chain
-from detent.core.session import Session
+from detent.core.session import Session, encode_session
 from detent.core.status import Status
 from detent.engine.handle import SessionHandle
 from detent.engine.project import Project, init_project, open_project
@@ -100,7 +100,7 @@ def make_project(directory: str) -> Project:
 
 
 def state_bytes(session: Session) -> int:
-    return len(msgspec.json.encode(session))
+    return len(encode_session(session))
 
 
 def side_by_side(count: int) -> Workflow:

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from detent.config.place import STATE
+from detent.config.place import INTENT, STATE
 from detent.core.evolve import evolve, fingerprint
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 from detent.doctor_tasks import check_tasks, fix_markers, fix_tasks
 from detent.documents import session as session_document
-from detent.documents.checkpoint import INDEX, INTENT
+from detent.documents.checkpoint import INDEX
 from detent.documents.state import history_entry, mirror_violations
 from detent.engine import checkpoint_files, history
 from detent.engine.adopt import STATE_DOCUMENT

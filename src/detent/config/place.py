@@ -10,6 +10,9 @@ CONFIG = "detent.toml"
 STATE = ".workflow"
 #: Below the state: other checkouts of the same project, for work that is kept apart.
 WORKTREES = "worktrees"
+CHECKPOINTS = "checkpoints"
+#: What a rollback is about to do; there only while one is made, or after one was interrupted.
+INTENT = f"{CHECKPOINTS}/rollback.json"
 #: In the directory of a session: who runs it.
 RUNNER = ".process/runner.json"
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from detent.config.place import CHECKPOINTS
 from detent.core.checkpoint import Taken
 from detent.core.events import CheckpointTaken, RolledBack
 from detent.core.evidence import GateState, Result, Verdict
@@ -22,14 +23,11 @@ from detent.core.session import Session
 from detent.core.status import Status
 from detent.documents.state.writing import current_phase, stamp
 
-DIRECTORY = "checkpoints"
-INDEX = f"{DIRECTORY}/index.json"
+INDEX = f"{CHECKPOINTS}/index.json"
 #: A checkpoint tells of so many agents; those of phases before that are in the checkpoints taken then.
 MAX_AGENT_STATES = 50
 #: And of so many phases and what they have declared.
 MAX_STATUSES = 200
-#: What a rollback is about to do; there only while one is made, or after one was interrupted.
-INTENT = f"{DIRECTORY}/rollback.json"
 
 _AGENT_STATUS = {
     Status.PENDING: "pending",
@@ -52,7 +50,7 @@ class Position(NamedTuple):
 
 
 def file_name(session: str, name: str) -> str:
-    return f"{DIRECTORY}/run-{session}/{name}.json"
+    return f"{CHECKPOINTS}/run-{session}/{name}.json"
 
 
 def summary(session: str, position: Position) -> dict[str, Any]:

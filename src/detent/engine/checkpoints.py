@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from detent.config.place import Place, is_worktree
+from detent.config.place import CHECKPOINTS, INTENT, Place, is_worktree
 from detent.config.settings import CheckpointSettings
 from detent.core.checkpoint import Tree
 from detent.core.events import CheckpointTaken, Commit, RolledBack
@@ -13,7 +13,7 @@ from detent.core.guarded import CLIENT_FILES
 from detent.core.manifest import Manifest
 from detent.core.path_text import to_text
 from detent.core.session import Session
-from detent.documents.checkpoint import DIRECTORY, INTENT, Position
+from detent.documents.checkpoint import Position
 from detent.errors import Conflict, Invalid, NotFound, Refused
 from detent.objects.capture import Captured, Captures, Progress, Scope
 from detent.objects.pack import Objects
@@ -35,7 +35,7 @@ class Checkpoints:
     def __init__(self, store: Store, place: Place, settings: CheckpointSettings) -> None:
         self._store = store
         self.settings = settings
-        self.root = os.path.join(place.state, DIRECTORY)
+        self.root = os.path.join(place.state, CHECKPOINTS)
         self.base = place.base
         self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
         self.captures = Captures(self.root, self.objects, _scope(place, settings), cache=_cache_name(place))

@@ -6,14 +6,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from detent.config.place import Place
-from detent.core.manifest import Manifest
 from detent.core.session import Session, SessionStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
-from detent.documents.checkpoint import INDEX
 from detent.engine import history
 from detent.engine.adopt import STATE_DOCUMENT
 from detent.engine.aside import set_aside
@@ -23,6 +22,9 @@ from detent.engine.publish import publish as write_documents
 from detent.engine.replica import Replica
 from detent.errors import Corrupt
 from detent.store.port import Store
+
+if TYPE_CHECKING:
+    from detent.core.manifest import Manifest
 
 MARKER = ".active-"
 #: What a marker holds while its session is being put aside: it names no active session any more.
@@ -36,7 +38,7 @@ MOST_KEPT = 4
 class Keeper:
     """Nothing here decides or commits. Whatever writes wants the caller to hold PROJECT."""
 
-    def __init__(self, store: Store, place: Place, files: Callable[[str], Manifest]) -> None:
+    def __init__(self, store: Store, place: Place, files: "Callable[[str], Manifest]") -> None:
         """`files` reads the manifest of a checkpoint."""
         self._store = store
         self._place = place
@@ -165,6 +167,8 @@ class Keeper:
             set_aside(self._store, history.NAME)
         going_on = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
         history.rebuild(self._store, [session for session in sessions if session.id not in going_on], going_on)
+        from detent.documents.checkpoint import INDEX  # noqa: PLC0415 - looking needs none of it
+
         self._store.delete(INDEX)
         witness(self._store, history.NAME)
         for session in sessions:

@@ -12,7 +12,7 @@ import msgspec
 
 from detent.config import place as places
 from detent.config.catalogue import Catalogue
-from detent.config.place import Place
+from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
 from detent.core.checkpoint import checkpoint_id
 from detent.core.commands import Pause, Resume, Start
@@ -24,13 +24,11 @@ from detent.core.evolve import evolve, fingerprint
 from detent.core.gate import Tests
 from detent.core.graph import Workflow, problems
 from detent.core.limits import MAX_NAME, check_task, check_text
-from detent.core.manifest import Manifest
 from detent.core.session import Session, SessionStatus
 from detent.core.slug import check_session_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
-from detent.documents.checkpoint import INTENT
 from detent.engine import history
 from detent.engine.actor import acting
 from detent.engine.adopt import STATE_DOCUMENT, Adoption, adopt
@@ -46,6 +44,7 @@ from detent.store.files import FileStore
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
+    from detent.core.manifest import Manifest
     from detent.engine.checkpoints import Checkpoints
     from detent.engine.rollback import Rollbacks
     from detent.engine.switching import Switching
@@ -308,7 +307,7 @@ class Project:
 
         return Switching(self)
 
-    def _files_of(self, digest: str) -> Manifest:
+    def _files_of(self, digest: str) -> "Manifest":
         return self.checkpoints.files(digest)
 
     @property

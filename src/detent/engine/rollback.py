@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from detent.config.place import is_worktree
+from detent.config.place import INTENT, is_worktree
 from detent.core.checkpoint import Tree, checkpoint_id
 from detent.core.commands import Rollback
 from detent.core.decide import decide
@@ -22,7 +22,7 @@ from detent.core.evidence import Facts
 from detent.core.manifest import Entry
 from detent.core.path_text import from_text, to_text
 from detent.core.session import Session, SessionStatus
-from detent.documents.checkpoint import INTENT, Position
+from detent.documents.checkpoint import Position
 from detent.engine.checkpoints import Checkpoints
 from detent.engine.keeper import MARKER
 from detent.engine.results import Outcome
