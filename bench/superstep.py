@@ -12,6 +12,7 @@ from bench.peers import LANGGRAPH, Peer, Unavailable, environment, running
 from bench.table import Goal, Row, Section
 from bench.transition import BATCH
 from bench.workload import KB_20, Work, state_bytes
+from detent.core.session import encode_session
 from detent.engine.behind import DELAY_S
 
 _TIME_GOAL = Goal(0.25)
@@ -84,7 +85,7 @@ def _written(work: Work, count: int, *, at_once: int) -> float:
 @contextmanager
 def _langgraph(setting: Setting, work: Work) -> Iterator[Peer]:
     """LangGraph with the same state: the session as a dictionary, and the phase that moves as a channel of its own."""
-    session = msgspec.to_builtins(work.session.state, builtin_types=())
+    session = msgspec.json.decode(encode_session(work.session.state))
     phase = session["phases"].pop(work.session.state.workflow.order[-2])
     state_file = os.path.join(work.directory, "state.json")
     with open(state_file, "wb") as file:

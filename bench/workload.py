@@ -52,9 +52,9 @@ class Work:
         self._moves = islice(cycle(moves), _next_move(session.state), None)
 
     @classmethod
-    def start(cls, directory: str, fill: Fill = SMALL) -> Self:
+    def start(cls, directory: str, fill: Fill = SMALL, *, checkpoints: bool = False) -> Self:
         """A new project with a session that stands at its last phase but one and has a full set of notes."""
-        project = make_project(directory)
+        project = make_project(directory, checkpoints=checkpoints)
         session = project.start(chain("bench", [(step, f"{step}-agent") for step in _STEPS]), "Measure it")
         _touch(directory, _ARTIFACT)
         for step in _STEPS[:-2]:
@@ -93,8 +93,11 @@ def next_command(session: Session) -> Command:
     return commands[_next_move(session)]
 
 
-def make_project(directory: str) -> Project:
+def make_project(directory: str, *, checkpoints: bool = True) -> Project:
     os.makedirs(directory)
+    if not checkpoints:
+        with open(os.path.join(directory, "detent.toml"), "w", encoding="utf-8") as file:
+            file.write('[checkpoint]\ncapture = "off"\n')
     init_project(directory)
     return open_project(directory, actor=ACTOR)
 

@@ -44,7 +44,7 @@ def writers(setting: Setting) -> Section:
 
 def _throughput(directory: str, count: int, each: int) -> float:
     """Transitions a second of `count` processes that make `each` of them."""
-    with make_project(directory) as project:
+    with make_project(directory, checkpoints=False) as project:
         session = project.start(side_by_side(WRITERS), "Measure writers")
         for key in session.state.ready:
             session.begin(key)
