@@ -7,11 +7,13 @@ import msgspec
 from detent.core.commands import Command
 
 #: What people and agents say in their own words, whatever the command.
-_SAID = ("summary", "context", "error", "reason", "note", "text", "answer", "detail")
+_SAID = frozenset(
+    ("summary", "context", "error", "reason", "note", "text", "answer", "detail", "deliverables", "report")
+)
 
 
 def without_secrets(command: Command) -> Command:
-    said = {name: getattr(command, name, None) for name in (*_SAID, "deliverables", "report")}
+    said = {name: getattr(command, name) for name in command.__struct_fields__ if name in _SAID}
     changes = {name: _cleaned(value) for name, value in said.items() if value}
     return msgspec.structs.replace(command, **changes) if changes else command
 
