@@ -223,7 +223,7 @@ class SessionHandle(Gated, Returnable):
             return events
 
         committed = self._replica.commit(decided, by=self._project.actor, now=facts.now)
-        self._project.touched(self.id)
+        self._project.touched(self.id, hurries=self._replica.is_crowded)
         return committed
 
     def _takes_checkpoint(self, command: Command) -> bool:

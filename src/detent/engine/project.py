@@ -335,10 +335,10 @@ class Project:
         active = self.active()
         return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"]) if active else []
 
-    def touched(self, session: str) -> None:
+    def touched(self, session: str, *, hurries: bool = False) -> None:
         """A commit was made: its documents are written shortly, and before the process ends."""
         self._touched.add(session)
-        self._behind.mark(hurries=self.replica(session).is_crowded)
+        self._behind.mark(hurries=hurries)
 
     def flush(self) -> None:
         """Write the documents now."""
