@@ -33,20 +33,13 @@ def test_there_are_some():
     assert {path.stem for path in JOURNALS} >= {"mixed", "wide"}
 
 
-def test_every_commit_leads_to_the_state_that_it_recorded(journal):
+@pytest.mark.parametrize("kept", [lambda session: session, lambda session: decode_session(encode_session(session))])
+def test_every_commit_leads_to_the_state_that_it_recorded_also_from_a_snapshot(journal, kept):
     project, name = journal
     session = None
     for commit in commits(project.store, name):
         session = evolve(session, commit)
         assert (commit.version, fingerprint(session)) == (commit.version, commit.state)
+        session = kept(session)
 
     assert session.version == project.store.read(name, START)[1].version
-
-
-def test_a_snapshot_of_it_leads_on_to_the_same_states(journal):
-    project, name = journal
-    session = None
-    for commit in commits(project.store, name):
-        session = evolve(session, commit)
-        assert (commit.version, fingerprint(session)) == (commit.version, commit.state)
-        session = decode_session(encode_session(session))
