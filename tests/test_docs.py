@@ -16,6 +16,7 @@ from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
 from detent.core.agent_event import Said, Started, ToolUsed, Used
 from detent.core.run_event import End, Need, RunEvent
+from detent.engine import runner_note
 from detent.process import GRACE_S
 from detent.process.conversation import MAX_LINE_BYTES
 from detent.run import course, delegate, feed, lease
@@ -178,7 +179,7 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
         ("how long an ended process has before it is killed", [int(GRACE_S)]),
         ("how long `detent ask` waits", [int(TIMEOUT_S)]),
         ("the file of the events, `.process/run.jsonl` of the session", [feed.MAX_BYTES // 1024**2]),
-        ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(lease.LEASE_S)]),
+        ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(runner_note.LEASE_S)]),
     ],
 )
 def test_the_limits_that_are_documented_are_those_of_the_code(what, values):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from detent.engine.project import open_project
+from detent.errors import Conflict
 from detent.run.lease import Lease
 
 SESSION, OTHER = "WFS-add-login-with-passkeys", "WFS-mend-the-door"
@@ -66,6 +67,14 @@ def test_files_are_not_put_back_while_agents_write_them(session, run, command):
     assert session.digest() == before
     run.give_back()
     session("rollback", FIRST, "--yes").ok()
+
+
+@pytest.mark.usefixtures("run")
+def test_from_python_it_is_refused_as_well(session):
+    with open_project(session.directory, actor="ada") as project:
+        with pytest.raises(Conflict, match="is being run by ada"):
+            project.session().rollback(FIRST)
+        project.session().rollback(FIRST, phase_only=True)
 
 
 def test_the_files_of_another_session_are_the_same_files(session, run):

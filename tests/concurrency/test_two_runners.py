@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from detent.core.session import SessionStatus
-from detent.run.lease import LEASE_S, Holder
+from detent.engine.runner_note import LEASE_S, Holder
 from tests.crash.run_scene import TASK, Scene, ended, kill, lines_of, wait_until
 
 ROUNDS = 10

@@ -20,10 +20,10 @@ from detent.core.session import Session
 from detent.doctor import check
 from detent.engine.agent_environment import AGENT, STATE
 from detent.engine.project import Project, init_project, open_project
+from detent.engine.runner_note import Holder, holder
 from detent.finding import Finding
 from detent.process.marked import marked
 from detent.run.feed import feed_path
-from detent.run.lease import Holder, holder
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "try it"

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from detent import process
-from detent.config.place import RUNNER
+from detent.engine.runner_note import LEASE_S, NAME, Holder, holder
 from detent.errors import Conflict
-from detent.run.lease import BEAT_S, LEASE_S, Holder, Lease, holder
+from detent.run.lease import BEAT_S, Lease
 from tests.factories import NOON
 
 ELSEWHERE = "a-machine-far-away"
@@ -23,10 +23,10 @@ def session(project):
 def noted(project, session, **changed):
     """What another runner would have noted; by default one in this very process."""
     lease = Lease(project, session)
-    found = msgspec.json.decode(project.store.get(f"{session}/{RUNNER}"), type=Holder)
+    found = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=Holder)
     lease.give_back()
     other = msgspec.structs.replace(found, **changed)
-    project.store.put(f"{session}/{RUNNER}", msgspec.json.encode(other))
+    project.store.put(f"{session}/{NAME}", msgspec.json.encode(other))
     return other
 
 
@@ -88,7 +88,7 @@ def test_who_runs_on_another_machine_is_believed_for_as_long_as_it_is_heard_of(p
 
 @pytest.mark.parametrize("content", [b"{", b'{"run": 7}', b"[]", b"\xff\xfe", b""])
 def test_a_note_that_cannot_be_read_is_of_nobody(project, session, content):
-    project.store.put(f"{session}/{RUNNER}", content)
+    project.store.put(f"{session}/{NAME}", content)
 
     assert holder(project.store, session, now=NOON) is None
     Lease(project, session).give_back()
@@ -97,13 +97,13 @@ def test_a_note_that_cannot_be_read_is_of_nobody(project, session, content):
 def test_a_beat_is_told_now_and_then_and_not_each_time(project, session, clock):
     lease = Lease(project, session)
     clock.step = timedelta(seconds=1)
-    first = project.store.get(f"{session}/{RUNNER}")
+    first = project.store.get(f"{session}/{NAME}")
 
     assert lease.keep()
-    assert project.store.get(f"{session}/{RUNNER}") == first
+    assert project.store.get(f"{session}/{NAME}") == first
     clock.now += timedelta(seconds=BEAT_S)
     assert lease.keep()
-    later = msgspec.json.decode(project.store.get(f"{session}/{RUNNER}"), type=Holder)
+    later = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=Holder)
 
     assert later.beat - later.since >= timedelta(seconds=BEAT_S)
     lease.give_back()
@@ -111,15 +111,15 @@ def test_a_beat_is_told_now_and_then_and_not_each_time(project, session, clock):
 
 def test_who_lost_the_session_notices_and_takes_nothing_from_the_other(project, session, clock):
     lease = Lease(project, session)
-    found = msgspec.json.decode(project.store.get(f"{session}/{RUNNER}"), type=Holder)
-    project.store.put(f"{session}/{RUNNER}", msgspec.json.encode(msgspec.structs.replace(found, run="run-other")))
+    found = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=Holder)
+    project.store.put(f"{session}/{NAME}", msgspec.json.encode(msgspec.structs.replace(found, run="run-other")))
     clock.now += timedelta(seconds=BEAT_S)
 
     assert not lease.keep()
     lease.give_back()
 
     assert holder(project.store, session, now=NOON).run == "run-other"
-    project.store.delete(f"{session}/{RUNNER}")
+    project.store.delete(f"{session}/{NAME}")
 
 
 def test_two_beats_may_be_missed_before_a_holder_counts_as_dead():

@@ -9,14 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from detent.config.place import RUNNER
 from detent.core.agent_event import Failure, Said, ToolUsed, Used
 from detent.core.phase_state import Tokens
 from detent.core.run_event import AgentDid, End
 from detent.engine.project import open_project
+from detent.engine.runner_note import NAME, holder
 from detent.errors import Conflict
 from detent.run.delegate import SAID_BURST
-from detent.run.lease import holder
 from detent.store.port import PROJECT
 from tests.factories import TickingClock
 from tests.run.scenes import GATED, Cast, broken, done, scenes, stopped_only, until
@@ -272,12 +271,12 @@ def test_a_run_whose_session_was_taken_over_stops_and_says_so(scene):
 
     def act(turn, stopping):
         with open_project(here.root) as other, other.store.lock(PROJECT):
-            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{RUNNER}"))
-            other.store.put(f"{here.handle.id}/{RUNNER}", msgspec.json.encode({**found, "run": "run-other"}))
+            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{NAME}"))
+            other.store.put(f"{here.handle.id}/{NAME}", msgspec.json.encode({**found, "run": "run-other"}))
         yield stopped_only(stopping)
 
     assert here.run(Cast(act)) is End.LOST
-    here.project.store.delete(f"{here.handle.id}/{RUNNER}")
+    here.project.store.delete(f"{here.handle.id}/{NAME}")
 
 
 def test_what_agents_do_is_told_but_not_without_end(scene):

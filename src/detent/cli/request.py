@@ -83,15 +83,13 @@ class Request:
         self.notices = []
 
     def _opened(self) -> "Project":
+        from detent.engine.bound import bound_session
         from detent.engine.project import open_project
 
         if not os.path.isdir(self.directory):
             raise NotFound(f"{self.directory} is not a directory")
         project = open_project(self.directory, project=self.project)
-        if "DETENT_SESSION" in os.environ:
-            from detent.engine.bound import bound_session
-
-            project.works_for = bound_session(project, os.environ)
+        project.works_for = bound_session(project, os.environ)
         return project
 
     def _close(self, project: "Project") -> None:

@@ -9,7 +9,7 @@ import click
 from detent.cli.person import agrees, check_can_be_asked, check_person
 from detent.cli.request import Request, is_active, local_now, paper, session_of, write_text
 from detent.cli.verb import checkpoint_argument, checkpoint_or_now, session_option, verb
-from detent.errors import Conflict, Invalid
+from detent.errors import Invalid
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -147,7 +147,7 @@ def _go_back(request: Request, wanted: _Wanted, session: str | None, *, dry_run:
     with request.changing() as project:
         handle, now = session_of(project, session), local_now(project)
         if not wanted.phase_only:
-            _check_files_are_free(project, handle.id)
+            project.rollbacks.check_nobody_writes(handle.id)
         plan = wanted.plan(project, handle, here)
         if not yes and not _agreed(request, plan, now):
             write_text("nothing was changed")
@@ -156,20 +156,6 @@ def _go_back(request: Request, wanted: _Wanted, session: str | None, *, dry_run:
         active = is_active(project, handle)
     _answer(request, plan if yes else None, done, now=now, active=active)
     return 0
-
-
-def _check_files_are_free(project: "Project", session: str) -> None:
-    """Nobody may write what is being put back; agents with trees of their own do not."""
-    from detent.run.lease import being_run
-
-    if project.settings.run.isolation != "none":
-        return
-    for name, who in being_run(project).items():
-        is_own = name == session == project.active()
-        raise Conflict(
-            f"{name} is being run by {who}, and works on the same files",
-            way_out="detent pause" if is_own else "end that run first, with Ctrl-C where it was started",
-        )
 
 
 def _agreed(request: Request, plan: "RollbackPlan", now: "datetime") -> bool:

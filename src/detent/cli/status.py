@@ -6,12 +6,12 @@ from detent.cli.request import Request, is_active, local_now
 
 if TYPE_CHECKING:
     from detent.core.session import Session
-    from detent.engine.project import Project
-    from detent.run.lease import Holder
+    from detent.engine.runner_note import Holder
 
 
 def show_status(request: Request, session: str | None = None) -> None:
     from detent.core.session import SessionStatus
+    from detent.engine.runner_note import holder
     from detent.views.footer import idle_text
     from detent.views.record import session_record
     from detent.views.status import status_text
@@ -25,23 +25,13 @@ def show_status(request: Request, session: str | None = None) -> None:
             return
         handle = project.session(session)
         state, active, now = handle.state, is_active(project, handle), local_now(project)
-        runner = _runner(project, handle.id)
+        runner = holder(project.store, handle.id, now=project.clock())
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next one, or detent adopt, tidies up after it")
     request.answer(
         lambda paper: status_text(state, now=now, paper=paper, active=active, runner=str(runner or "")),
         {**session_record(state, active=active), "tasks": _task_counts(state), "runner": _runner_record(runner)},
     )
-
-
-def _runner(project: "Project", session: str) -> "Holder | None":
-    from detent.config.place import RUNNER
-
-    if project.store.get(f"{session}/{RUNNER}") is None:
-        return None
-    from detent.run.lease import holder
-
-    return holder(project.store, session, now=project.clock())
 
 
 def _runner_record(runner: "Holder | None") -> dict[str, Any] | None:

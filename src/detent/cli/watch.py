@@ -28,7 +28,7 @@ def watch_verb(request: Request, session: str | None) -> None:
 
 
 def watch(request: Request, session: str | None) -> None:
-    from detent.run.lease import holder
+    from detent.engine.runner_note import holder
 
     with request.reading() as project:
         handle = session_of(project, session)
@@ -73,7 +73,7 @@ class _Life:
         self._looked_s = self._seen_s = time.monotonic()
 
     def is_over(self) -> bool:
-        from detent.run.lease import holder
+        from detent.engine.runner_note import holder
 
         now_s = time.monotonic()
         if now_s - self._looked_s >= _LOOK_S:

@@ -13,8 +13,6 @@ WORKTREES = "worktrees"
 CHECKPOINTS = "checkpoints"
 #: What a rollback is about to do; there only while one is made, or after one was interrupted.
 INTENT = f"{CHECKPOINTS}/rollback.json"
-#: In the directory of a session: who runs it.
-RUNNER = ".process/runner.json"
 
 
 class Place(NamedTuple):

@@ -195,7 +195,7 @@ def _differences(given: _Given, session: Session, key: str) -> Iterator[str]:
     if state.current_phase != current_phase(session):
         yield f"current_phase is {current_phase(session)}, not {state.current_phase}"
     completed = session.with_status(Status.COMPLETED)
-    told = {key for key, status in told_statuses(session, key).items() if status is Status.COMPLETED}
+    told = {phase for phase, status in told_statuses(session, key).items() if status is Status.COMPLETED}
     if set(state.completed_phases) not in (set(completed), told):
         yield f"completed_phases is [{', '.join(completed)}], not [{', '.join(state.completed_phases)}]"
     intake = {"task": session.task, "workflow": session.workflow.name, "folder": session.folder}

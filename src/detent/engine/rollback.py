@@ -27,6 +27,7 @@ from detent.engine.checkpoints import Checkpoints
 from detent.engine.keeper import MARKER
 from detent.engine.results import Outcome
 from detent.engine.rollback_plan import Planner, RollbackPlan
+from detent.engine.runner_note import being_run
 from detent.errors import Conflict, DetentError, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
@@ -94,6 +95,8 @@ class Rollbacks:
             raise Refused("a rollback is made in the project's own tree", way_out=f"cd {self._project.place.root}")
         with self._project.store.lock(PROJECT):
             self._check_free()
+            if not phase_only:
+                self.check_nobody_writes(name)
             plan, captured, past = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
             if expected is not None and plan != expected:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
@@ -234,6 +237,20 @@ class Rollbacks:
     def _check_free(self) -> None:
         if self._pending() is not None:
             raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+
+    def check_nobody_writes(self, session: str) -> None:
+        """`Conflict` while a run works on the files that would be put back; agents with trees of their own do not."""
+        project = self._project
+        found = next(iter(being_run(project.store, now=project.clock()).items()), None)
+        if found is None or project.settings.run.isolation != "none":
+            return
+        name, who = found
+        raise Conflict(
+            f"{name} is being run by {who}, and works on the same files",
+            way_out="detent pause"
+            if name == session == project.active()
+            else "end that run first, with Ctrl-C where it was started",
+        )
 
     def pending(self) -> str | None:
         """The session of a rollback that was interrupted."""

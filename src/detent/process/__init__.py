@@ -162,7 +162,7 @@ def _close(child: subprocess.Popen[bytes]) -> None:
 def born(pid: int) -> str | None:
     """What tells a process from a later one with the same number; None if there is no such process."""
     if os.path.isdir("/proc/self"):
-        fields = _stat(str(pid))
+        fields = stat(pid)
         return fields[19].decode() if fields else None
     return run(["ps", "-o", "lstart=", "-p", str(pid)], cwd="/", timeout_s=5.0).output.strip() or None
 
@@ -190,11 +190,11 @@ def _has_members(group: int) -> bool:
         return True
     # Those count too that have ended and that nobody has waited for.
     wanted = str(group).encode()
-    return any(name.isdigit() and _stat(name)[2:3] == [wanted] for name in os.listdir("/proc"))
+    return any(stat(int(name))[2:3] == [wanted] for name in os.listdir("/proc") if name.isdigit())
 
 
-def _stat(pid: str) -> list[bytes]:
-    """What the system says of a process, from its state on; nothing of one that has ended."""
+def stat(pid: int) -> list[bytes]:
+    """What /proc says of a process, from its state on; nothing of one that has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

@@ -9,7 +9,7 @@ import signal
 import time
 from contextlib import suppress
 
-from detent.process import GRACE_S, run
+from detent.process import GRACE_S, run, stat
 
 _TICK_S = 0.02
 #: How often is looked at a process that cannot be told yet.
@@ -87,11 +87,10 @@ def _environment(pid: int) -> set[bytes] | None:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             data = file.read()
-        if data:
-            return set(data.split(b"\0"))
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            state, parent = file.read().rpartition(b")")[2].split()[:2]
     except OSError:
         return set()
+    if data:
+        return set(data.split(b"\0"))
     # One that has ended, or is part of the system, has none at all.
-    return set() if state == b"Z" or int(parent) in _SYSTEM else None
+    fields = stat(pid)
+    return set() if not fields or int(fields[1]) in _SYSTEM else None
