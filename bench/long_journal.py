@@ -103,9 +103,9 @@ def _append_in_bulk(journal: str, session: Session, end: Cursor, commits: int) -
 
 
 def _commits(session: Session, until: int) -> Iterator[Commit]:
-    at = session.notes[-1].timestamp
+    at = session.updated_at
     for version in range(session.version + 1, until + 1):
         at += timedelta(milliseconds=1)
-        draft = Commit(version=version, at=at, by=ACTOR, events=decide(session, next_command(session)), state="")
+        draft = Commit(version=version, at=at, actor=ACTOR, events=decide(session, next_command(session)), state="")
         session = evolve(session, draft)
         yield msgspec.structs.replace(draft, state=fingerprint(session))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.commands import Start
 from detent.core.decide import decide_start
 from detent.core.events import Commit, Event, Options, PhaseRedone, TaskWritten
@@ -75,8 +76,12 @@ def start(
     )
 
 
+def actor(name: str = "tester") -> Actor:
+    return Actor(name=name, kind=ActorKind.PERSON, channel=Channel.LIBRARY)
+
+
 def commit(version: int = 1, *events: Event, at: datetime = NOON, by: str = "tester", state: str = "") -> Commit:
-    return Commit(version=version, at=at, by=by, events=events, state=state)
+    return Commit(version=version, at=at, actor=actor(by), events=events, state=state)
 
 
 def opened(graph: Workflow | None = None, **settings: object) -> Session:

@@ -34,7 +34,6 @@ IMPURE = {"os", "io", "time", "random", "subprocess", "socket", "pathlib", "sqli
 CLOCKS = {"now", "utcnow", "today"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "service", "base", "misc"}
 REGISTRIES = ("pypi.org", "pythonhosted.org", "npmjs", "crates.io", "rubygems.org", "conda.io", "anaconda.org")
-MAX_LINES = 400
 
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path.read_text()
@@ -114,12 +113,6 @@ def test_the_core_knows_no_clock_no_files_and_no_chance():
 
     assert core
     assert [(name, problem) for name, text in core.items() for problem in purity_problems(ast.parse(text))] == []
-
-
-def test_every_module_is_short():
-    lengths = {name: len(text.splitlines()) for name, text in MODULES.items()}
-
-    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 def test_every_module_says_what_it_is_for():

@@ -243,7 +243,7 @@ def _without_needs(project: Project, session: Session, task: str, reason: str) -
 def _committed(project: Project, session: Session, *events: Event) -> Callable[[], object]:
     """Not by a command: none would have led here, and the table of transitions holds all the same."""
     replica = project.replica(session.id)
-    return lambda: replica.commit(lambda _: events, by=project.actor, now=project.clock())
+    return lambda: replica.commit(lambda _: events, actor=project.actor, now=project.clock())
 
 
 # Mending what the files say

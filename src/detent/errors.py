@@ -63,6 +63,12 @@ class Corrupt(DetentError):
     exit_code = 5
 
 
+class UnknownFormat(Corrupt):
+    """A journal in a format that this version cannot read. It is whole; another version can."""
+
+    kind = "unknown_format"
+
+
 class StoreFailed(DetentError):
     """The file system refused (full, read-only, no permission); nothing was committed."""
 

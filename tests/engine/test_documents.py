@@ -75,6 +75,7 @@ def test_a_document_of_the_active_session_that_is_gone_comes_back(project, busy,
     (tmp_path / ".workflow" / lost).unlink()
 
     project.settle()
+    project.flush()
 
     assert {name: text for name, text in documents(tmp_path).items() if ".documents" not in name} == {
         name: text for name, text in before.items() if ".documents" not in name
@@ -110,6 +111,7 @@ def test_documents_that_are_behind_are_brought_up_to_date(project, tmp_path):
         (tmp_path / name).write_bytes(text)
 
     project.settle()
+    project.flush()
 
     assert {name: text for name, text in documents(tmp_path).items() if ".documents" not in name} == {
         name: text for name, text in new.items() if ".documents" not in name

@@ -275,7 +275,7 @@ def test_what_the_document_held_besides_is_given_back(project, tmp_path):
     assert document["their_setting"] is True
     assert document["active_workflow"]["their_own"] == {"deep": [1, 2]}
     assert document["state_version"] == 13
-    assert document["active_workflow"].pop("journal")["offset"] > 0
+    assert document["active_workflow"].pop("journal")["version"] > 0
     assert document == json.loads(json.dumps(running(handle.state) | {"workflow_history": []}))
 
 

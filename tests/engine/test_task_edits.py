@@ -179,6 +179,7 @@ def test_a_new_file_is_a_new_task(project, handle, files):
 
     assert handle.tasks.row("IMPL-7").depends_on == ("IMPL-1",)
     assert handle.tasks.add("The next one").events[0].task == "IMPL-8"
+    project.flush()
     with open(f"{files.folder}/../TODO_LIST.md", encoding="utf-8") as view:
         assert "By hand" in view.read()
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from detent.cli.attempt import dropped
-from detent.cli.request import Request, adoption_line, is_active
+from detent.cli.request import Request, is_active
 from detent.cli.verb import TEXT, phases_argument, session_option, verb
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def adopt_verb(request: Request) -> None:
     """
     with request.changing(settled=False) as project:
         adoptions = project.settle(every=True)
-    said = "\n".join(map(adoption_line, adoptions)) or "nothing was edited by hand"
+    said = "\n".join(adoption.describe() for adoption in adoptions) or "nothing was edited by hand"
     request.answer(lambda _: said, {"adoptions": adoptions})
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.flow_progress import Watch
-from detent.cli.person import WAITING, check_person
+from detent.cli.person import WAITING
 from detent.cli.request import Request
 from detent.cli.task_argument import claim_option, known, task_argument
 from detent.cli.verb import TEXT, Usage, Verb, session_option
@@ -70,8 +70,6 @@ def run_flow(
     with request.changing() as project, _stoppable(request, task) as watch:
         handle = project.session(session)
         flow, task = Flow(project, handle), known(handle, task)
-        if rerun_from is not None and flow.waits(task):
-            check_person("running a step again that waits for a person")
         outcome = flow.run(task, rerun_from=rerun_from, claim=claim, observer=watch)
         _write_context(request, outcome, context)
     _answer_ended(request, outcome)
@@ -99,8 +97,6 @@ def resume_flow(request: Request, /, task: str, *, context: str | None, session:
     with request.changing() as project, _stoppable(request, task) as watch:
         handle = project.session(session)
         flow, task = Flow(project, handle), known(handle, task)
-        if (decision is not None or options["rerun_from"] is not None) and flow.waits(task):
-            check_person("what becomes of a step that waits for a person")
         outcome = flow.resume(task, decision=decision, observer=watch, **options)
         _write_context(request, outcome, context)
     _answer_ended(request, outcome)

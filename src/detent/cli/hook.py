@@ -36,7 +36,9 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
     The files are then as they were before.
     """
     from detent import install
+    from detent.engine.policy import Decision
 
+    request.authorize(Decision.UNINSTALL)
     with request.reading() as project:
         root = project.place.root
     plan = install.plan_removal(root, agents or CLIENTS)

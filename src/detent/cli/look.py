@@ -43,14 +43,14 @@ def why_verb(request: Request, phase: str | None, session: str | None) -> None:
 @click.pass_obj
 def log_verb(request: Request, count: int, session: str | None) -> None:
     """Show who did what in the session, when."""
-    from detent.views.log import log_text
+    from detent.views.log import commit_record, log_text
 
     with request.reading() as project:
         commits, left_out = last(project.session(session).log(), count)
         now = local_now(project)
     request.answer(
         lambda paper: log_text(commits, left_out=left_out, now=now, paper=paper),
-        {"commits": commits, "left_out": left_out},
+        {"commits": [commit_record(commit) for commit in commits], "left_out": left_out},
     )
 
 

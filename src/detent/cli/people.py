@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.person import check_person
 from detent.cli.request import Request
 from detent.cli.verb import TEXT, phase_argument, session_option, verb
 
@@ -43,7 +42,6 @@ def approve_verb(
     session: str | None,
 ) -> None:
     """Vote at a gate, or open one by hand."""
-    check_person("approve")
     with request.changing() as project:
         handle = project.session(session)
         outcome = handle.approve(reason, gate=gate, phase=phase, who=who, approve=not reject)
@@ -60,7 +58,6 @@ def resolve_verb(request: Request, action: str, *, reason: str, session: str | N
 
     retry lets the work go on and counts anew, skip leaves the held phases out, cancel ends the session.
     """
-    check_person("resolve")
     with request.changing() as project:
         outcome = project.session(session).resolve(action, reason)
     _answer(request, outcome)
@@ -74,7 +71,6 @@ def resolve_verb(request: Request, action: str, *, reason: str, session: str | N
 @click.pass_obj
 def review_verb(request: Request, decision: str, phase: str | None, *, note: str, session: str | None) -> None:
     """Decide about a finished phase that waits for you."""
-    check_person("review")
     with request.changing() as project:
         outcome = project.session(session).review(decision, phase=phase, note=note)
     _answer(request, outcome)
@@ -91,7 +87,6 @@ def release_verb(request: Request, phase: str | None, *, reason: str, session: s
     And resolve what waits for a decision. The one verb that always gets the work going again; the reason is kept in the
     journal.
     """
-    check_person("release")
     with request.changing() as project:
         outcome = project.session(session).release(reason, phase=phase)
     _answer(request, outcome)

@@ -1,25 +1,11 @@
-"""What only a person decides: asked for at a terminal, and refused in the shell of an agent."""
+"""Asks the person at the terminal."""
 
-import os
 import sys
 from collections.abc import Sequence
-
-from detent.errors import Refused
 
 #: The exit code of what cannot go on without a person.
 WAITING = 6
 _YES = (b"y", b"yes")
-
-
-def check_person(verb_name: str) -> None:
-    from detent.engine.actor import agent_shell
-
-    shell = agent_shell(os.environ)
-    if shell is not None:
-        raise Refused(
-            f"{verb_name} is a person's decision, and this is an agent's shell ({shell} is set)",
-            way_out="type it in a terminal of your own",
-        )
 
 
 def check_can_be_asked(verb_name: str) -> None:

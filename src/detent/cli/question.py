@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.person import WAITING, check_person, chosen
+from detent.cli.person import WAITING, chosen
 from detent.cli.request import Request, complain, session_of
 from detent.cli.verb import TEXT, Usage, session_option, verb
 from detent.errors import NotFound, Refused
@@ -82,7 +82,6 @@ def reply_verb(request: Request, words: tuple[str, ...], session: str | None) ->
     if not words:
         _list(request, session)
         return
-    check_person("reply")
     if len(words) > 2:
         raise Usage(f"{len(words)} words were given; put the answer in quotes", way_out='detent reply ID "ANSWER"')
     with request.changing() as project:
@@ -107,7 +106,7 @@ def _asked(handle: "SessionHandle", text: str, choices: tuple[str, ...], phase: 
 def _own_phase(session: "Session") -> str | None:
     """The phase that the agent whose shell this is was started for; refused if its attempt is over."""
     from detent.engine.agent_environment import PHASE, SESSION, TOKEN
-    from detent.engine.bound import bound_phase
+    from detent.engine.binding import bound_phase
 
     phase, token = os.environ.get(PHASE), os.environ.get(TOKEN)
     if not phase or os.environ.get(SESSION) not in (None, "", session.id):

@@ -5,15 +5,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from detent.errors import DetentError, NotFound
+from detent.errors import NotFound
 
 if TYPE_CHECKING:
     from detent.cli.progress import Progress
-    from detent.engine.adopt import Adoption
+    from detent.core.actor import Actor
     from detent.engine.handle import SessionHandle
+    from detent.engine.policy import Decision
     from detent.engine.project import Project
+    from detent.engine.workspace import Workspace
     from detent.views.paper import Paper
 
 _WIDTH, _WIDEST = 80, 200
@@ -24,18 +27,20 @@ class Request:
         self.directory = "."
         self.project: str | None = None
         self.json = False
-        #: What a person should know beside the answer.
+        #: For the person, beside the answer.
         self.notices: list[str] = []
         self._progress: Progress | None = None
 
+    @cached_property
+    def workspace(self) -> "Workspace":
+        from detent.engine.workspace import Workspace
+
+        return Workspace(self.directory, project=self.project, notices=self.notices)
+
     @contextmanager
     def reading(self) -> Iterator["Project"]:
-        """The project for looking at: nothing is written, so it works where nothing can be."""
-        with self._opened() as project:
-            self.notices += [
-                f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
-                for name in project.pending_edits()
-            ]
+        """The project to look at: nothing is written, so it works where nothing can be."""
+        with self.workspace.read(self._actor()) as project:
             try:
                 yield project
             finally:
@@ -43,15 +48,23 @@ class Request:
 
     @contextmanager
     def changing(self, *, settled: bool = True) -> Iterator["Project"]:
-        """The project for a change: edits made by hand come first, and documents are up to date afterwards."""
-        project = self._opened()
-        self.watch(project)
-        try:
-            if settled:
-                self.notices += map(adoption_line, project.settle())
-            yield project
-        finally:
-            self._close(project)
+        """The project to change."""
+        with self.workspace.change(self._actor(), adopt=settled, inspect=self.watch) as project:
+            try:
+                yield project
+            finally:
+                self.clear_progress()
+
+    def authorize(self, decision: "Decision") -> None:
+        """For a decision that leaves no event in a journal."""
+        from detent.engine.policy import authorize
+
+        authorize(self._actor(), decision)
+
+    def _actor(self) -> "Actor":
+        from detent.core.actor import Channel
+
+        return self.workspace.actor(Channel.TERMINAL)
 
     def watch(self, project: "Project") -> None:
         """Tell how far it is when files are captured and that takes a while."""
@@ -80,26 +93,7 @@ class Request:
     def say_notices(self) -> None:
         for notice in self.notices:
             complain(notice)
-        self.notices = []
-
-    def _opened(self) -> "Project":
-        from detent.engine.bound import bound_session
-        from detent.engine.project import open_project
-
-        if not os.path.isdir(self.directory):
-            raise NotFound(f"{self.directory} is not a directory")
-        project = open_project(self.directory, project=self.project)
-        project.works_for = bound_session(project, os.environ)
-        return project
-
-    def _close(self, project: "Project") -> None:
-        self.clear_progress()
-        try:
-            project.close()
-        except DetentError as error:
-            # Whatever was committed stands: failing now would make people repeat it.
-            self.notices.append(f"documents are behind and will be written by the next command: {error.message}")
-        self.notices += project.notices
+        self.notices.clear()
 
 
 def session_of(project: "Project", name: str | None) -> "SessionHandle":
@@ -107,7 +101,7 @@ def session_of(project: "Project", name: str | None) -> "SessionHandle":
 
     In the shell of an agent that a runner started it is the agent's own, whichever is active.
     """
-    if name is None and project.works_for is None and project.active() is None and project.store.sessions():
+    if name is None and project.binding is None and project.active() is None and project.store.sessions():
         raise NotFound("no session is active", way_out="name one with --session; detent history lists those that ended")
     return project.session(name)
 
@@ -118,15 +112,6 @@ def is_active(project: "Project", handle: "SessionHandle") -> bool:
 
 def local_now(project: "Project") -> datetime:
     return project.clock().astimezone()
-
-
-def adoption_line(adoption: "Adoption") -> str:
-    if adoption.adopted:
-        return f"adopted the edit of {adoption.document}"
-    if adoption.kept is None:
-        return f"{adoption.document}: {'; '.join(adoption.reasons)}"
-    reasons = "".join(f"\n  - {reason}" for reason in adoption.reasons)
-    return f"the edit of {adoption.document} was not adopted and is kept as {adoption.kept}:{reasons}"
 
 
 def paper() -> "Paper":

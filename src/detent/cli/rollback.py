@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.person import agrees, check_can_be_asked, check_person
+from detent.cli.person import agrees, check_can_be_asked
 from detent.cli.request import Request, is_active, local_now, paper, session_of, write_text
 from detent.cli.verb import checkpoint_argument, checkpoint_or_now, session_option, verb
+from detent.engine.policy import Decision
 from detent.errors import Invalid
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _go_back(request: Request, wanted: _Wanted, session: str | None, *, dry_run:
             plan, now = wanted.plan(project, session_of(project, session), here), local_now(project)
         _answer(request, plan, None, now=now, active=True)
         return 0
-    check_person(wanted.verb)
+    request.authorize(Decision.ROLLBACK)
     if not yes:
         if request.json:
             raise click.UsageError(f"{wanted.verb} --json cannot ask; add --yes, or --dry-run to see what it would do")

@@ -93,8 +93,8 @@ def _run(
 ) -> "End":
     from detent.cli.run_person import Terminal
     from detent.core.estimate import usual_minutes
-    from detent.engine.actor import agent_shell
     from detent.engine.applicable import is_observed
+    from detent.engine.policy import may_decide
     from detent.run.desk import RunOptions
     from detent.run.feed import Feed, feed_path
     from detent.run.runner import Runner
@@ -116,7 +116,7 @@ def _run(
             screen.tick()
 
     # An agent may have a terminal too, and nothing that it says there is a person's word.
-    asks = waits and style is Style.LIVE and sys.stdin.isatty() and agent_shell(os.environ) is None
+    asks = waits and style is Style.LIVE and sys.stdin.isatty() and may_decide(project.actor)
     person = Terminal(screen) if asks else None
     runner = Runner(
         project,

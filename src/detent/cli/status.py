@@ -18,7 +18,7 @@ def show_status(request: Request, session: str | None = None) -> None:
     from detent.views.step import START
 
     with request.reading() as project:
-        if session is None and project.works_for is None and project.active() is None:
+        if session is None and project.binding is None and project.active() is None:
             where = project.place.base
             record = {"session": None, "active": False, "next": [START]}
             request.answer(lambda paper: idle_text(where, paper=paper), record)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.request import Request, adoption_line
+from detent.cli.request import Request
 from detent.cli.task_argument import answer_moved, known, task_argument
 from detent.cli.verb import Usage, session_option, verb
 from detent.errors import Invalid, NotFound, Refused
@@ -49,7 +49,7 @@ def edit_task(request: Request, task: str, *, settings: tuple[str, ...], session
             answer_moved(request, project, handle, outcome, wrote="changed")
             return 0
         adoption = _edited(project, handle, own)
-    said = adoption_line(adoption) if adoption else f"{own} was not changed"
+    said = adoption.describe() if adoption else f"{own} was not changed"
     request.answer(lambda _: said, {"session": handle.id, "task": own, "adoption": adoption})
     return 1 if adoption is not None and not adoption.adopted else 0
 

@@ -69,7 +69,7 @@ def _follow(request: Request, project: "Project", handle: "SessionHandle") -> No
         _say(msgspec.json.encode({"session": state.id, "counts": tally(state.tasks)}).decode())
     else:
         _say(counts_text(state.tasks))
-    size = end.offset
+    size = 0
     while True:
         if (now := _size(project, handle)) != size:
             size, more = now, True
@@ -86,7 +86,9 @@ def _tell(request: Request, commit: "Commit") -> None:
     if request.json:
         import msgspec
 
-        _say(msgspec.json.encode(commit).decode())
+        from detent.views.log import commit_record
+
+        _say(msgspec.json.encode(commit_record(commit)).decode())
         return
     sheet = paper()
     for line in told(commit.events):

@@ -7,17 +7,12 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from detent.cli.person import check_person
 from detent.cli.request import Request
 from detent.errors import DetentError, Invalid
 
 MAX_STDIN = 16 * 1024 * 1024
 #: The agents that Detent can be installed in.
 CLIENTS = ("claude-code", "codex", "gemini")
-
-
-#: Verbs that are a person's decision whatever they are about, or only with an option; some check it themselves.
-PERSONAL = {"skip": "", "cancel": "", "import": "", "uninstall": "", "gate answer": "", "complete": "force"}
 
 
 class Usage(DetentError):
@@ -32,12 +27,6 @@ class Verb(click.Command):
 
     def __init__(self, name: str, *, params: list[click.Parameter] | None = None, **settings: Any) -> None:
         super().__init__(name, params=[*(params or []), *common_options()], **settings)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        name = " ".join(ctx.command_path.split()[1:])
-        if name in PERSONAL and ctx.params.get(PERSONAL[name], True):
-            check_person(name)
-        return super().invoke(ctx)
 
 
 def verb(name: str, *, example: str) -> Callable[[Callable[..., Any]], Verb]:

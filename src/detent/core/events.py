@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from detent.core.actor import Actor
 from detent.core.checkpoint import Kind, Taken, Tree
 from detent.core.evidence import Receipt
 from detent.core.graph import Workflow
@@ -374,11 +375,16 @@ Event = (
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the journal: everything that one command did, all or nothing."""
+    """The unit of the journal: every event of one command, all or nothing."""
 
     version: int
     at: datetime
-    by: str
+    actor: Actor
     events: tuple[Event, ...]
-    #: Hash of the session after this commit, so that replaying with other code is noticed.
+    #: Hash of the session after this commit. A replay that gives another hash is an error.
     state: str
+
+    @property
+    def by(self) -> str:
+        """The author's name."""
+        return self.actor.name

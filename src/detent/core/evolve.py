@@ -83,30 +83,24 @@ def evolve(session: Session | None, commit: Commit) -> Session:
     return msgspec.structs.replace(
         session,
         version=commit.version,
+        updated_at=commit.at,
         notes=(*session.notes[1 - MAX_NOTES :], note),
         adopted={event.document: event.digest for event in commit.events if isinstance(event, DocumentAdopted)},
     )
 
 
 def fingerprint(session: Session) -> str:
-    """A hash of everything that the journal says of the session: the workflow by its digest, each phase by its own.
+    """A hash of the session's facts. The workflow counts by its digest, each phase and the tasks by their own.
 
-    Earlier notes were hashed by the commits that made them.
+    Prose (`notes`) is not hashed, so a sentence can be improved without changing any journal's hash.
     """
-    # What not every session has is hashed only where it is there: journals from before it was known keep their hash.
-    rare = {name: found for name in _RARE if (found := getattr(session, name)) != _UNSET[name]}
-    head = _encoder.encode((session.workflow.digest, _said(session), session.notes[-1:], *([rare] if rare else ())))
+    head = _encoder.encode((session.workflow.digest, _hashed_fields(session)))
     return hashlib.sha256(head + session.phases.digests).hexdigest()[:16]
 
 
-_RARE = (
-    *("checkpoint", "rollback", "tasks_sum", "retired", "claims", "complexity", "paused_at", "archived"),
-    *("questions",),
-)
-_UNSET = dict(zip(reversed(Session.__struct_fields__), reversed(Session.__struct_defaults__), strict=False))
-_HASHED_OTHERWISE = ("workflow", "phases", "notes", "adopted", "tasks", *_RARE)
-#: All but what is hashed otherwise, and what was adopted: that is known to be old as soon as it is published.
-_said = attrgetter(*(n for n in Session.__struct_fields__ if n not in _HASHED_OTHERWISE))
+#: `tasks` counts through `tasks_sum`; `adopted` is only needed until the documents are written.
+_NOT_HASHED = ("workflow", "phases", "notes", "adopted", "tasks")
+_hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name not in _NOT_HASHED))
 _encoder = msgspec.json.Encoder()
 
 
@@ -225,6 +219,7 @@ def _started(event: SessionStarted, at: datetime) -> Session:
         branch=event.branch,
         discovery=event.discovery,
         started_at=at,
+        updated_at=at,
         base=event.base,
         options=event.options,
         phases=Phases({key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order}),

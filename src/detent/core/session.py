@@ -73,6 +73,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     branch: str | None
     discovery: Discovery | None
     started_at: datetime
+    #: Time of the last commit.
+    updated_at: datetime
     base: int = 0
     version: int = 0
     status: SessionStatus = SessionStatus.ACTIVE

@@ -28,7 +28,7 @@ def write(session: Session, *, active: bool) -> dict[str, Any]:
         "workflow": session.workflow.name,
         "version": session.version,
         "created_at": stamp(session.started_at),
-        "updated_at": stamp(session.notes[-1].timestamp) if session.notes else None,
+        "updated_at": stamp(session.updated_at),
         "paused_at": stamp(session.paused_at),
         "completed_at": stamp(session.ended_at),
         "completion_type": _completion(session),

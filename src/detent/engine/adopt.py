@@ -2,6 +2,7 @@
 
 import msgspec
 
+from detent.core.actor import Actor
 from detent.core.events import DocumentAdopted, Event
 from detent.core.evidence import Facts
 from detent.core.session import Session, SessionStatus
@@ -24,8 +25,16 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: Where the edited text was kept, if it was not adopted.
     kept: str | None = None
 
+    def describe(self) -> str:
+        if self.adopted:
+            return f"adopted the edit of {self.document}"
+        if self.kept is None:
+            return f"{self.document}: {'; '.join(self.reasons)}"
+        reasons = "".join(f"\n  - {reason}" for reason in self.reasons)
+        return f"the edit of {self.document} was not adopted and is kept as {self.kept}:{reasons}"
 
-def adopt(store: Store, replica: Replica, name: str, *, by: str, facts: Facts) -> Adoption:
+
+def adopt(store: Store, replica: Replica, name: str, *, actor: Actor, facts: Facts) -> Adoption:
     """The caller holds PROJECT and publishes afterwards, over the edit."""
     text = store.get(name) or b""
     reasons: list[str] = []
@@ -38,7 +47,7 @@ def adopt(store: Store, replica: Replica, name: str, *, by: str, facts: Facts) -
         return (DocumentAdopted(document=name, digest=digest(text)), *events)
 
     try:
-        replica.commit(decide_edit, by=by, now=facts.now)
+        replica.commit(decide_edit, actor=actor, now=facts.now)
     except Refused:
         if not reasons:
             return Adoption(document=name, adopted=True)

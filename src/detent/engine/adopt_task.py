@@ -137,7 +137,7 @@ class TaskAdoption:
             return (DocumentAdopted(document=name, digest=digest(data)), *events)
 
         try:
-            self._replica.commit(decided, by=self._project.actor, now=facts.now)
+            self._replica.commit(decided, actor=self._project.actor, now=facts.now)
         except DetentError as error:
             return [] if error.message == _NOTHING else error.message.split("\n  - ")
         self._project.touched(self._session)
@@ -148,7 +148,7 @@ class TaskAdoption:
             return task in session.tasks
 
     def _claim(self) -> Claim:
-        return Claim(owner=self._project.actor, fence=0, since=self._project.clock())
+        return Claim(owner=self._project.actor.name, fence=0, since=self._project.clock())
 
 
 _NOTHING = "the edit changes nothing"

@@ -29,7 +29,8 @@ from detent.engine.publish import digest as digest_of
 from detent.errors import Conflict, Corrupt, Refused
 from detent.store import disk
 from detent.store.files import JOURNAL, FileStore
-from detent.store.port import PROJECT, START, Cursor
+from detent.store.line import encode_line
+from detent.store.port import PROJECT, START, Cursor, Store
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -76,7 +77,7 @@ def export_session(
         raise _taken(target)
     end, wanted = _named(project, session)
     directory = os.path.join(store.root, session)
-    journal = _file_source(os.path.join(directory, JOURNAL), JOURNAL, end.offset)
+    journal = _journal_source(store, session, end)
     objects = [_object_source(project.checkpoints.objects, digest) for digest in sorted(wanted)]
     files, left_out = _session_files(directory, read_ledger(store, f"{session}/{LEDGER}"))
     sources = [journal, *objects, *files]
@@ -159,6 +160,32 @@ def _named(project: "Project", session: str) -> tuple[Cursor, set[str]]:
     for manifest in manifests:
         found.update(project.checkpoints.captures.manifests.named(manifest))
     return cursor, found
+
+
+def _journal_source(store: Store, session: str, end: Cursor) -> _Source:
+    """The journal up to `end`, as the lines that a file has."""
+    digest, length = hashlib.sha256(), 0
+    for line in _journal_lines(store, session, end):
+        digest.update(line)
+        length += len(line)
+
+    def copy(fd: int) -> None:
+        for line in _journal_lines(store, session, end):
+            disk.write_all(fd, line)
+
+    return _Source(Part(JOURNAL, length, digest.hexdigest()), copy)
+
+
+def _journal_lines(store: Store, session: str, end: Cursor) -> Iterator[bytes]:
+    cursor, total = START, START.sum
+    while cursor.version < end.version:
+        tail = store.read(session, cursor, limit=min(5_000, end.version - cursor.version))
+        cursor = tail.end
+        for commit in tail.commits:
+            line, total = encode_line(commit, total)
+            yield line
+    if total != end.sum:
+        raise Conflict(f"the journal of {session} was changed while it was exported", way_out="repeat the command")
 
 
 def _object_source(objects: "Objects", digest: str) -> _Source:

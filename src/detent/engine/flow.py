@@ -22,6 +22,7 @@ from detent.core.flow.step import DEFAULT_TIMEOUT_S, Step, steps_of
 from detent.core.limits import cut
 from detent.core.task.id import canonical
 from detent.core.task.row import TaskStatus
+from detent.engine import policy
 from detent.engine.flow_course import MAX_REASON, SUMMARIES, Course, Observer
 from detent.engine.flow_file import Ended, FlowFiles, Kept, Mask, this_process
 from detent.engine.flow_step import Given, checked, ready
@@ -138,6 +139,8 @@ class Flow:
         kept = files.load()
         if kept is None:
             raise Refused(f"no step of {given.task} has run", way_out=f"detent flow run {given.task}")
+        if (decision is not None or rerun_from is not None) and self.waits(task):
+            policy.authorize(self._project.actor, policy.Decision.STEP)
         run = progress.resume(kept.run, given.document, rerun_from)
         masked = tuple(name for name in kept.masked if name in {each.step for each in run.steps if each.is_finished})
         going = Kept(run=run, masked=masked)

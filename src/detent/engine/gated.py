@@ -88,7 +88,7 @@ class Gated(SessionPart):
         approve: bool = True,
     ) -> Outcome:
         """Vote at a gate that asks for votes, or open another one by hand."""
-        voter = who or self._project.actor
+        voter = who or self._actor.name
         key = live_phase(self.state, phase)
         return self.carry_out(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from detent.core.actor import Actor
 from detent.core.budget import budget_warnings
 from detent.core.checkpoint import Tree
 from detent.core.commands import (
@@ -60,9 +61,11 @@ if TYPE_CHECKING:
 
 
 class SessionHandle(Gated, Returnable):
-    def __init__(self, project: "Project", session: str) -> None:
+    def __init__(self, project: "Project", session: str, actor: Actor | None = None) -> None:
+        """`actor` is the author of what is done through this handle; by default the one who opened the project."""
         self.id = session
         self._project = project
+        self._actor = actor or project.actor
         self._replica = project.replica(session)
 
     @cached_property
@@ -222,7 +225,7 @@ class SessionHandle(Gated, Returnable):
                 then()
             return events
 
-        committed = self._replica.commit(decided, by=self._project.actor, now=facts.now)
+        committed = self._replica.commit(decided, actor=self._actor, now=facts.now)
         self._project.touched(self.id, hurries=self._replica.is_crowded)
         return committed
 

@@ -86,7 +86,7 @@ class Keeper:
         if active is not None and active in sessions:
             past = history.recent_history(self._store)
             end = self.replica(active).end
-            document = state_document.write(sessions[active], workflow_history=past, journal=(end.offset, end.sum))
+            document = state_document.write(sessions[active], workflow_history=past, journal=end._asdict())
             contents[STATE_DOCUMENT] = encode(document)
         return contents
 
@@ -179,7 +179,7 @@ class Keeper:
         count = self._store.get(MARKER + name) or b""
         number = int(count) if count.isdigit() else 0
         touched = self._made_ns(name) if not count.isdigit() else 0
-        last = self.replica(name).session().notes[-1].timestamp
+        last = self.replica(name).session().updated_at
         return number, touched, last, name
 
     def _made_ns(self, name: str) -> int:

@@ -14,6 +14,7 @@ from detent.config import place as places
 from detent.config.catalogue import Catalogue
 from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
+from detent.core.actor import Actor, Channel
 from detent.core.checkpoint import checkpoint_id
 from detent.core.commands import Pause, Resume, Start
 from detent.core.decide import decide, decide_import, decide_start
@@ -23,20 +24,22 @@ from detent.core.evidence import Facts
 from detent.core.evolve import evolve, fingerprint
 from detent.core.gate import Tests
 from detent.core.graph import Workflow, problems
-from detent.core.limits import MAX_NAME, check_task, check_text
+from detent.core.limits import check_task
 from detent.core.session import Session, SessionStatus
 from detent.core.slug import check_session_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.documents import session as session_document
 from detent.documents import state as state_document
 from detent.engine import history
-from detent.engine.actor import acting
+from detent.engine.actor import identify
 from detent.engine.adopt import STATE_DOCUMENT, Adoption, adopt
 from detent.engine.applicable import applicable
 from detent.engine.behind import Behind
+from detent.engine.binding import AgentBinding
 from detent.engine.handle import SessionHandle
 from detent.engine.keeper import MARKER, Keeper
 from detent.engine.opening import new_id, next_number, state_version
+from detent.engine.policy import Decision, authorize
 from detent.engine.publish import decoded, edited_documents
 from detent.engine.replica import Replica
 from detent.errors import Invalid, NotFound, StoreFailed
@@ -60,14 +63,21 @@ def utc_now() -> datetime:
 
 
 def open_project(
-    path: str | os.PathLike[str] = ".", *, project: str | None = None, actor: str | None = None, clock: Clock = utc_now
+    path: str | os.PathLike[str] = ".",
+    *,
+    project: str | None = None,
+    actor: str | Actor | None = None,
+    clock: Clock = utc_now,
 ) -> "Project":
-    """The project around `path`; in a monorepo `project` chooses the package."""
+    """The project around `path`; in a monorepo `project` chooses the package.
+
+    `actor` is the name that commits show. Whether a person or an agent asks is read from the process, not from a name.
+    """
     place, settings = places.find(
         os.fspath(path), project=project, environment_project=os.environ.get("DETENT_PROJECT")
     )
-    who = actor or acting(os.environ)
-    return Project(FileStore(place.state), place, settings, actor=check_text("an actor", who, MAX_NAME), clock=clock)
+    who = actor if isinstance(actor, Actor) else identify(os.environ, Channel.LIBRARY, name=actor)
+    return Project(FileStore(place.state), place, settings, actor=who, clock=clock)
 
 
 def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
@@ -87,7 +97,7 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
 class Project:
     """Close it, or use it as a context manager, so that documents are up to date when you are done."""
 
-    def __init__(self, store: Store, place: Place, settings: Settings, *, actor: str, clock: Clock = utc_now) -> None:
+    def __init__(self, store: Store, place: Place, settings: Settings, *, actor: Actor, clock: Clock = utc_now) -> None:
         self.store = store
         self.place = place
         self.settings = settings
@@ -96,8 +106,8 @@ class Project:
         #: Gates that the session just started goes without, and why.
         self.left_out: tuple[str, ...] = ()
         self._keeper = Keeper(store, place, self._files_of)
-        #: The session whose runner started this process.
-        self.works_for: str | None = None
+        #: Set where a runner started this process.
+        self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
         self._behind = Behind(self._publish_touched)
 
@@ -149,14 +159,18 @@ class Project:
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
-    def session(self, name: str | None = None) -> SessionHandle:
-        """The named session; or the one that this process works for, if it does for one; or the active one."""
-        wanted = check_session_id(name) if name is not None else self.works_for or self.active()
+    def session(self, name: str | None = None, *, actor: Actor | None = None) -> SessionHandle:
+        """The named session; else the one that this process works for; else the active one.
+
+        `actor` is the author of what is done through the handle, where that is not the one who opened the project.
+        """
+        own = self.binding.session if self.binding is not None else None
+        wanted = check_session_id(name) if name is not None else own or self.active()
         if wanted is None:
             raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
         if name is not None and wanted not in self.store.sessions():
             raise NotFound(f"there is no session {wanted}", way_out="detent history lists those that ended")
-        return SessionHandle(self, wanted)
+        return SessionHandle(self, wanted, actor)
 
     def start(
         self,
@@ -223,6 +237,7 @@ class Project:
 
     def import_state(self, document: object, *, source: str) -> SessionHandle:
         """Make a session that stands where a state document says, and make it the active one."""
+        authorize(self.actor, Decision.IMPORT)
         with self.store.lock(PROJECT):
             taken = tuple(self.store.sessions())
             command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
@@ -267,10 +282,15 @@ class Project:
             self._settle_pause(replica)
             tasks = self._settle_tasks(active, every=every)
             adoptions = [
-                adopt(self.store, replica, name, by=self.actor, facts=self._edit_facts(active))
+                adopt(self.store, replica, name, actor=self.actor, facts=self._edit_facts(active))
                 for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
             ]
-            self._publish_if_possible(active, overwrite=bool(adoptions))
+            if adoptions:
+                # Now, over the edits: a kill after the next commit would leave them standing as new ones.
+                self._publish_if_possible(active, overwrite=True)
+            else:
+                # With whatever the change itself publishes.
+                self.touched(active)
         return [*tasks, *adoptions]
 
     def _settle_pause(self, replica: Replica) -> None:
@@ -278,7 +298,7 @@ class Project:
         session = replica.session()
         if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
             facts = Facts(now=self.clock())
-            replica.commit(lambda found: decide(found, Resume(), facts), by=self.actor, now=facts.now)
+            replica.commit(lambda found: decide(found, Resume(), facts), actor=self.actor, now=facts.now)
 
     def _settle_switch(self, active: str | None) -> None:
         """A marker that was moved by hand: the session that the state document is still about is put aside."""
@@ -365,7 +385,7 @@ class Project:
             self.touched(name)
 
     def _open(self, session: str, events: Iterable[Event], *, at: datetime) -> None:
-        commit = Commit(version=1, at=at, by=self.actor, events=tuple(events), state="")
+        commit = Commit(version=1, at=at, actor=self.actor, events=tuple(events), state="")
         after = evolve(None, commit)
         # A marker without its session counts for nothing, and of two the higher one counts: creating is the commit.
         active = self.active()
@@ -387,7 +407,7 @@ class Project:
             is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))
         if is_open:
             command, facts = Pause(reason=f"{for_session} took its place"), Facts(now=self.clock())
-            replica.commit(lambda session: decide(session, command, facts), by=self.actor, now=facts.now)
+            replica.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
 
 
 def _checked(workflow: Workflow) -> Workflow:

@@ -11,21 +11,23 @@ from typing import NamedTuple
 import msgspec
 
 from detent import __version__
+from detent.core.actor import Actor
 from detent.core.events import CheckpointTaken, Commit, Event, TailDropped
 from detent.core.evolve import evolve, fingerprint
 from detent.core.session import NO_TASKS, Session, decode_session, encode_session
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
+from detent.engine.policy import authorize_events
 from detent.engine.publish import UNREADABLE
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
 
-#: A snapshot is worth its writing when this many commits would otherwise be read again.
-SNAPSHOT_EVERY = 500
-#: Or when so much of the journal would.
-SNAPSHOT_BYTES = 64 * 1024
+#: A snapshot is written when this many events would otherwise be read again.
+SNAPSHOT_EVERY = 250
+#: Estimated size of an event in the journal, to weigh reading events against writing a snapshot.
+_EVENT_BYTES = 256
 #: Commits with checkpoints that are remembered until their documents are written, each with the session before it.
-_REMEMBERED = 2 * SNAPSHOT_EVERY
+_REMEMBERED = 1_000
 #: So many should be written soon: without them all commits would have to be read again.
 _CROWDED = _REMEMBERED // 4
 
@@ -70,7 +72,7 @@ class Replica:
         self._session: Session | None = None
         self._cursor: Cursor = START
         self._torn = 0
-        self._snapshot_version = self._snapshot_offset = self._snapshot_bytes = 0
+        self._unsaved_events = self._snapshot_bytes = 0
         self._taken: deque[Taking] = deque()
         #: All commits with checkpoints behind this version are in `_taken`. Only who commits also writes documents.
         self._remembers_from = self._last_taken = 0
@@ -125,20 +127,22 @@ class Replica:
         """Where the journal ended when the session was last looked at."""
         return self._cursor
 
-    def commit(self, decide: Callable[[Session], tuple[Event, ...]], *, by: str, now: datetime) -> Committed:
+    def commit(self, decide: Callable[[Session], tuple[Event, ...]], *, actor: Actor, now: datetime) -> Committed:
         """Decide under the session's lock and make what was decided durable; a refusal changes nothing."""
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
             before = self._catch_up()
             if not self._remembers:
                 self._remembers, self._remembers_from = True, self._last_taken
             events = decide(before)
+            authorize_events(actor, events)
             if self._torn:
                 events = (TailDropped(bytes=self._torn), *events)
-            draft = Commit(version=before.version + 1, at=now, by=by, events=events, state="")
+            draft = Commit(version=before.version + 1, at=now, actor=actor, events=events, state="")
             after = evolve(before, draft)
             commit = msgspec.structs.replace(draft, state=fingerprint(after))
             self._cursor = self._store.append(self.id, self._cursor, commit)
             self._session, self._torn = after, 0
+            self._unsaved_events += len(events)
             self._remember(before, commit)
             return Committed(commit, after)
 
@@ -168,15 +172,11 @@ class Replica:
             )
             data = _encode(snapshot)
             self._store.put(self._snapshot_name, data)
-            self._snapshot_version, self._snapshot_offset = self._cursor.version, self._cursor.offset
-            self._snapshot_bytes = len(data)
+            self._unsaved_events, self._snapshot_bytes = 0, len(data)
 
     def _is_snapshot_due(self) -> bool:
-        """Many commits, or a few large ones; but not so often that writing snapshots costs more than reading."""
-        grown = self._cursor.offset - self._snapshot_offset
-        if grown > max(SNAPSHOT_BYTES, self._snapshot_bytes // 2):
-            return True
-        return self._cursor.version - self._snapshot_version >= SNAPSHOT_EVERY and grown > self._snapshot_bytes // 16
+        """Whether reading the events again would cost more than writing the snapshot."""
+        return self._unsaved_events >= max(SNAPSHOT_EVERY, self._snapshot_bytes // 16 // _EVENT_BYTES)
 
     @property
     def _snapshot_name(self) -> str:
@@ -192,6 +192,7 @@ class Replica:
             for commit in commits:
                 self._remember(session, commit)
                 session = evolve(session, commit)
+                self._unsaved_events += len(commit.events)
             # Only now: a commit that cannot be followed must stop every further reading at the same place.
             self._session, self._cursor, self._torn = session, cursor, torn
         if session is None:
@@ -213,8 +214,7 @@ class Replica:
             self._store.read(self.id, snapshot.cursor, limit=0)
         except (*UNREADABLE, Corrupt):
             return None
-        self._cursor, self._snapshot_version = snapshot.cursor, snapshot.cursor.version
-        self._snapshot_offset, self._snapshot_bytes = snapshot.cursor.offset, len(data)
+        self._cursor, self._snapshot_bytes = snapshot.cursor, len(data)
         self._remembers_from = self._last_taken = snapshot.taken
         return session
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent.config.place import INTENT, is_worktree
+from detent.core.actor import Actor
 from detent.core.checkpoint import Tree, checkpoint_id
 from detent.core.commands import Rollback
 from detent.core.decide import decide
@@ -25,6 +26,7 @@ from detent.core.session import Session, SessionStatus
 from detent.documents.checkpoint import Position
 from detent.engine.checkpoints import Checkpoints
 from detent.engine.keeper import MARKER
+from detent.engine.policy import Decision, authorize
 from detent.engine.results import Outcome
 from detent.engine.rollback_plan import Planner, RollbackPlan
 from detent.engine.runner_note import being_run
@@ -56,7 +58,7 @@ class _Intent(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     to: str
     at: datetime
-    by: str
+    actor: Actor
     before: Tree
     after: Tree
     archive: str | None
@@ -91,6 +93,7 @@ class Rollbacks:
         expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
         """`expected` is the plan that somebody agreed to; `Conflict` if it is not what would happen any more."""
+        authorize(self._project.actor, Decision.ROLLBACK)
         if is_worktree(self._project.place):
             raise Refused("a rollback is made in the project's own tree", way_out=f"cd {self._project.place.root}")
         with self._project.store.lock(PROJECT):
@@ -173,7 +176,7 @@ class Rollbacks:
             version=plan.version,
             to=plan.to.event.id,
             at=self._project.clock(),
-            by=self._project.actor,
+            actor=self._project.actor,
             before=captured.tree,
             after=after,
             archive=archive,
@@ -198,7 +201,7 @@ class Rollbacks:
         )
         facts = Facts(now=intent.at)
         commit, session = self._project.replica(intent.session).commit(
-            lambda found: decide(found, command, facts), by=intent.by, now=intent.at
+            lambda found: decide(found, command, facts), actor=intent.actor, now=intent.at
         )
         return Outcome(session=session, events=commit.events)
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from detent.core.actor import Actor
 from detent.core.commands import Command
 from detent.core.session import Session
 from detent.engine.results import Outcome
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 class SessionPart(ABC):
     id: str
     _project: "Project"
+    _actor: Actor
 
     @property
     @abstractmethod

@@ -136,7 +136,7 @@ class Switching:
         facts = Facts(now=self._project.clock())
         return (
             self._project.replica(name)
-            .commit(lambda session: decide(session, command, facts), by=self._project.actor, now=facts.now)
+            .commit(lambda session: decide(session, command, facts), actor=self._project.actor, now=facts.now)
             .session
         )
 

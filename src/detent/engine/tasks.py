@@ -186,7 +186,7 @@ class Tasks:
         if not 0 < lease_s < math.inf:
             raise Invalid(f"a lease of {lease_s} seconds is none")
         claim = Claim(
-            owner=owner or self._project.actor,
+            owner=owner or self._project.actor.name,
             fence=0,
             since=self._project.clock(),
             host=os.uname().nodename,
@@ -231,7 +231,7 @@ class Tasks:
     def resume(self, task: str, *, owner: str | None = None) -> Claimed:
         """Go on with a task at the point where a person was asked."""
         self._check_active()
-        claim = Claim(owner=owner or self._project.actor, fence=0, since=self._project.clock())
+        claim = Claim(owner=owner or self._project.actor.name, fence=0, since=self._project.clock())
         return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
 
     def retry(self, task: str) -> Outcome:

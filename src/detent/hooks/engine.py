@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.evidence import Verdict
 from detent.core.intent import agent_name, target_phase
 from detent.core.result_block import result_block
@@ -14,10 +15,10 @@ from detent.core.shell import simple_commands
 from detent.core.status import Status
 from detent.documents import state as state_document
 from detent.documents import workflow as workflow_document
-from detent.engine.bound import bound
 from detent.engine.handle import SessionHandle
-from detent.engine.project import Project, open_project
+from detent.engine.project import Project
 from detent.engine.publish import UNREADABLE
+from detent.engine.workspace import Workspace
 from detent.errors import DetentError
 from detent.hooks import drift, reply
 from detent.hooks.outcome import agent_report, named_files, shell_result, todo_entries
@@ -69,21 +70,40 @@ def handle(client: str, payload: dict[str, Any]) -> str:
     return reply.tell(name, text) if text else ""
 
 
+class _Doubtful(Exception):
+    """The record itself was changed behind Detent's back, so nothing is written over it."""
+
+
 def _handled(client: str, payload: dict[str, Any]) -> tuple[list[str], str]:
-    """What is to be told besides, and what the event itself is answered with."""
-    with open_project(text_of(payload.get("cwd")) or os.getcwd(), actor=client) as project:
-        seen = drift.look(project)
-        if seen.is_grave:
-            doubt = f"{'; '.join(seen.problems)}. A person should run: detent doctor"
-            return [], reply.deny(client, doubt) if event_kind(payload) == "pre_tool" else f"Detent: {doubt}"
-        problems = drift.only_new(project, text_of(payload.get("session_id")), seen.problems)
-        told = [f"Detent: {problem}. A person should run: detent doctor" for problem in problems]
-        if project.active() is None:
-            return told, ""
-        told += [_adoption_text(adoption) for adoption in project.settle()]
-        mine = bound(project, os.environ)
-        event = Event(client, payload, project, *mine) if mine else Event(client, payload, project, project.session())
-        return told, _EVENTS.get(event_kind(payload), _nothing)(event)
+    """Notices for the agent, and the answer to the event itself."""
+    workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd())
+    actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
+    told: list[str] = []
+
+    def inspect(project: Project) -> None:
+        drifted = drift.look(project)
+        if drifted.is_grave:
+            raise _Doubtful(f"{'; '.join(drifted.problems)}. A person should run: detent doctor")
+        problems = drift.only_new(project, text_of(payload.get("session_id")), drifted.problems)
+        told.extend(f"Detent: {problem}. A person should run: detent doctor" for problem in problems)
+
+    try:
+        with workspace.change(actor, inspect=inspect) as project:
+            told += [f"Detent: {notice}" for notice in workspace.notices]
+            if project.active() is None:
+                return told, ""
+            event = Event(client, payload, project, *_bound(project))
+            return told, _EVENTS.get(event_kind(payload), _nothing)(event)
+    except _Doubtful as doubt:
+        return [], reply.deny(client, str(doubt)) if event_kind(payload) == "pre_tool" else f"Detent: {doubt}"
+
+
+def _bound(project: Project) -> tuple[SessionHandle, str | None]:
+    """The session of the agent's attempt and its phase; the active session for any other client."""
+    binding = project.binding
+    if binding is None or binding.phase is None:
+        return project.session(project.active()), None
+    return project.session(binding.session), binding.phase
 
 
 def judge_write(content: str, state: str) -> tuple[str | None, str]:
@@ -345,12 +365,6 @@ def _count_stop(event: Event) -> int:
 
 def _nothing(_event: Event) -> str:
     return ""
-
-
-def _adoption_text(adoption: Any) -> str:
-    if adoption.adopted:
-        return f"Detent adopted the edit of {adoption.document}."
-    return f"Detent set the edit of {adoption.document} aside as {adoption.kept}: {'; '.join(adoption.reasons)}"
 
 
 _EVENTS = {

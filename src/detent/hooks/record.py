@@ -3,6 +3,7 @@
 import posix
 
 from detent.hooks.files import digest, exists, parse, read_file
+from detent.store.journal_tail import holds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,18 +70,7 @@ def has_prefix(document: "Any", state: str, whole: bool = False) -> bool:
     """Whether the journal still holds what the document was made from, and nothing behind it if `whole`."""
     flow = document.get("active_workflow") or {} if isinstance(document, dict) else {}
     head = flow.get("journal")
-    offset, total = (head.get("offset"), head.get("sum")) if isinstance(head, dict) else (None, None)
-    if not isinstance(offset, int) or not isinstance(total, str):
+    total, hint = (head.get("sum"), head.get("hint")) if isinstance(head, dict) else (None, None)
+    if not isinstance(hint, int) or not isinstance(total, str):
         return False
-    end = (total + '"}\n').encode()
-    try:
-        fd = posix.open(f"{state}/{flow.get('session_id')}/journal.jsonl", posix.O_RDONLY)
-    except (OSError, ValueError):
-        return False
-    try:
-        size = posix.fstat(fd).st_size
-        return (size == offset if whole else size >= offset) and posix.pread(fd, len(end), offset - len(end)) == end
-    except OSError:
-        return False
-    finally:
-        posix.close(fd)
+    return holds(f"{state}/{flow.get('session_id')}/journal.jsonl", total, hint, last=whole)

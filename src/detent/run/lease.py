@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent import process
+from detent.core.actor import as_runner
 from detent.engine.runner_note import NAME, Holder, holder, noted
 from detent.errors import Conflict, LockTimeout
 from detent.store.port import PROJECT
@@ -25,7 +26,7 @@ def left_behind(project: "Project") -> "list[SessionHandle]":
     """The sessions whose runner died without giving them back."""
     found = [name for name in project.store.sessions() if noted(project.store, name) is not None]
     dead = [name for name in found if holder(project.store, name, now=project.clock()) is None]
-    return [project.session(name) for name in dead]
+    return [project.session(name, actor=as_runner(project.actor)) for name in dead]
 
 
 class Lease:
@@ -36,7 +37,7 @@ class Lease:
         now = project.clock()
         self._own = Holder(
             run=f"run-{secrets.token_hex(4)}",
-            owner=project.actor,
+            owner=project.actor.name,
             host=os.uname().nodename,
             pid=os.getpid(),
             born=process.born(os.getpid()) or "",

@@ -6,6 +6,7 @@ A project object is made for one thread. Several on the same state keep out of e
 import threading
 from typing import TYPE_CHECKING
 
+from detent.core.actor import as_runner
 from detent.engine.project import Project
 from detent.store.files import FileStore
 
@@ -49,4 +50,4 @@ class Rooms:
 
 def opened_at(project: Project, place: "Place") -> Project:
     """The same project with the files of another place: a second object on the same state."""
-    return Project(FileStore(place.state), place, project.settings, actor=project.actor, clock=project.clock)
+    return Project(FileStore(place.state), place, project.settings, actor=as_runner(project.actor), clock=project.clock)

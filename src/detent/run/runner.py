@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from detent.core.actor import as_runner
 from detent.core.agent_event import Failure
 from detent.core.budget import budget_escalation
 from detent.core.phase_state import PhaseState
@@ -49,7 +50,9 @@ class Runner:
         person: Person | None = None,
         idle: Callable[[], None] = lambda: None,
     ) -> None:
-        self._project, self._handle = project, project.session(session)
+        self._project, self._handle = project, project.session(session, actor=as_runner(project.actor))
+        #: What the person at the terminal says is done in that person's name.
+        self._person_handle = project.session(session)
         self._agents, self._options, self._tell, self._person = agents, options, tell, person
         self._idle = idle
         self._inbox: queue.SimpleQueue[RunEvent | tuple[Work, Future[Ended]]] = queue.SimpleQueue()
@@ -329,7 +332,7 @@ class Runner:
             return False
         need, text = said
         try:
-            carry_out(self._handle, need, text)
+            carry_out(self._person_handle, need, text)
         except DetentError as error:
             assert self._person is not None
             self._person.told(f"{error.message}" + (f" (try: {error.way_out})" if error.way_out else ""))

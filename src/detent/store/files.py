@@ -65,7 +65,7 @@ class FileStore:
                 with suppress(OSError):
                     os.rename(path, unfinished)
                 raise
-        return Cursor(first.version, len(line), total)
+        return Cursor(first.version, total, len(line))
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
         if after.version:
@@ -74,7 +74,7 @@ class FileStore:
                 self._reread(session, after)
         fd = self._journal(session).fd
         commits: list[Commit] = []
-        version, offset, total = after
+        version, total, offset = after
         # The end of the line before is read along: its sum shows that the cursor is a position of this journal.
         overlap = SUM_TAIL if version else 0
         chunk = os.pread(fd, _CHUNK, offset - overlap)
@@ -83,7 +83,7 @@ class FileStore:
         chunk, pending = chunk[overlap:], b""
         while len(commits) < limit:
             if not chunk:
-                return Tail(commits, Cursor(version, offset, total), len(pending), more=False)
+                return Tail(commits, Cursor(version, total, offset), len(pending), more=False)
             *lines, pending = (pending + chunk).split(b"\n")
             for index, line in enumerate(lines):
                 if len(commits) == limit:
@@ -93,14 +93,14 @@ class FileStore:
                 commits.append(commit)
                 version, offset = version + 1, offset + len(line) + 1
             chunk = os.pread(fd, _CHUNK, offset + len(pending))
-        return Tail(commits, Cursor(version, offset, total), 0, more=True)
+        return Tail(commits, Cursor(version, total, offset), 0, more=True)
 
     def append(self, session: str, after: Cursor, commit: Commit) -> Cursor:
         journal = self._journal(session)
         fd = journal.fd
         line, total = encode_line(commit, after.sum)
         with disk.failing_as("append to", journal.path):
-            if os.fstat(fd).st_size != after.offset:
+            if os.fstat(fd).st_size != after.hint:
                 self._cut_torn_tail(session, fd, after)
             try:
                 disk.write_all(fd, line)
@@ -108,9 +108,9 @@ class FileStore:
             except OSError:
                 # What reached the disk is unknown; without the cut a retry would stand behind garbage.
                 with suppress(OSError):
-                    os.ftruncate(fd, after.offset)
+                    os.ftruncate(fd, after.hint)
                 raise
-        return Cursor(commit.version, after.offset + len(line), total)
+        return Cursor(commit.version, total, after.hint + len(line))
 
     def lock(
         self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
@@ -214,7 +214,7 @@ class FileStore:
                 f"{session} is at version {tail.end.version} or later, not at {after.version}",
                 way_out="look at it again with detent status, then repeat the command",
             )
-        os.ftruncate(fd, after.offset)
+        os.ftruncate(fd, after.hint)
 
     def _write_first(self, path: str, line: bytes) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

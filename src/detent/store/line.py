@@ -1,6 +1,7 @@
-"""The form of a journal line: one commit as JSON, ending in a sum over the line and the sum before it.
+"""The encoding of a journal: one commit a line, as JSON that ends in a sum over the line and the sum before it.
 
-The sum is checksum and chain in one: changing, removing or reordering a line breaks every line after it.
+The sum is checksum and chain in one: changing, removing or reordering a line breaks every line after it. The first line
+also states the number of the format, which is checked before anything else of it is decoded.
 """
 
 import hashlib
@@ -8,31 +9,45 @@ import hashlib
 import msgspec
 
 from detent.core.events import Commit
-from detent.errors import Corrupt
+from detent.errors import Corrupt, UnknownFormat
 
+#: Raise it with every change that another Detent could not read, and replace the fixture journal of the tests.
+FORMAT = 1
 GENESIS = "0" * 32
+_FORMAT_KEY = b'{"format":%d,' % FORMAT
 _SUM_KEY = b',"sum":"'
 _END = b'"}\n'
 _TAIL = len(_SUM_KEY) + len(GENESIS) + len(_END)
+
+
+class _Head(msgspec.Struct):
+    format: int = 0
+
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Commit).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
 
 
 def encode_line(commit: Commit, previous: str) -> tuple[bytes, str]:
     """The line with its newline, and its sum."""
     body = _encode(commit)[:-1]
+    if previous == GENESIS:
+        body = _FORMAT_KEY + body[1:]
     total = _sum(previous, body)
     return b"".join((body, _SUM_KEY, total.encode(), _END)), total
 
 
 def decode_line(line: bytes, previous: str, number: int, session: str) -> tuple[Commit, str]:
-    """The commit and its sum; number and session are for the error. `line` includes its newline."""
+    """The commit and its sum. `line` includes its newline; `number` and `session` are for errors."""
     body, total = line[:-_TAIL], sum_at_end(line)
     if total != _sum(previous, body):
         raise Corrupt(
             f"line {number} of the journal of {session} is damaged: its checksum does not fit it or what precedes it",
             way_out="restore journal.jsonl from a backup; detent doctor shows how far it can be read",
         )
+    if number == 1:
+        _check_format(body, session)
     try:
         commit = _decode(body + b"}")
     except msgspec.DecodeError as error:
@@ -53,6 +68,18 @@ def sum_at_end(data: bytes) -> str:
 
 
 SUM_TAIL = _TAIL
+
+
+def _check_format(body: bytes, session: str) -> None:
+    try:
+        number = _decode_head(body + b"}").format
+    except msgspec.DecodeError:
+        number = 0
+    if number != FORMAT:
+        raise UnknownFormat(
+            f"the journal of {session} has format {number or 'none'}, and this Detent reads format {FORMAT}",
+            way_out="open it with the version of Detent that wrote it; nothing in it was changed",
+        )
 
 
 def _sum(previous: str, body: bytes) -> str:

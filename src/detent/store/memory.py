@@ -26,19 +26,19 @@ class MemoryStore:
             raise Conflict(f"there is already a session {session}", way_out="choose another --name")
         line, total = encode_line(first, START.sum)
         self._journals[session] = [line]
-        return Cursor(first.version, len(line), total)
+        return Cursor(first.version, total)
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
         lines = self._lines(session)
-        version, offset, total = after
+        version, total, _ = after
         if version and (version > len(lines) or sum_at_end(lines[version - 1]) != total):
             raise displaced(session, after)
         commits = []
         for line in lines[version : version + limit]:
             commit, total = decode_line(line, total, version + 1, session)
             commits.append(commit)
-            version, offset = version + 1, offset + len(line)
-        return Tail(commits, Cursor(version, offset, total), 0, more=version < len(lines))
+            version += 1
+        return Tail(commits, Cursor(version, total), 0, more=version < len(lines))
 
     def append(self, session: str, after: Cursor, commit: Commit) -> Cursor:
         lines = self._lines(session)
@@ -49,7 +49,7 @@ class MemoryStore:
             )
         line, total = encode_line(commit, after.sum)
         lines.append(line)
-        return Cursor(commit.version, after.offset + len(line), total)
+        return Cursor(commit.version, total)
 
     @contextmanager
     def lock(

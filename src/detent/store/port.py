@@ -13,14 +13,15 @@ PROJECT = ""
 
 
 class Cursor(NamedTuple):
-    """A position in a journal: behind commit `version`, which ends at `offset` and has sum `sum`."""
+    """A position in a journal: behind commit `version`, whose sum is `sum`."""
 
     version: int
-    offset: int
     sum: str
+    #: Where the store finds the position again. It means something only to the store that made the cursor.
+    hint: int = 0
 
 
-START = Cursor(0, 0, GENESIS)
+START = Cursor(0, GENESIS)
 
 
 class Tail(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from detent.core.describe import told
 from detent.core.events import Commit
@@ -22,3 +23,15 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, paper: 
         for index, line in enumerate(told(commit.events)):
             lines.append((margin if index else head) + paper.cut(line, paper.width - len(margin)))
     return "\n".join(lines)
+
+
+def commit_record(commit: Commit) -> dict[str, Any]:
+    """The commit for programs."""
+    return {
+        "version": commit.version,
+        "at": commit.at,
+        "by": commit.by,
+        "actor": commit.actor,
+        "events": commit.events,
+        "state": commit.state,
+    }

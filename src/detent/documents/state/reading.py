@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.agents import PHASE_AGENTS
 from detent.core.commands import Import, Start
 from detent.core.decide import decide_import
@@ -47,11 +48,15 @@ _OWN_WORKFLOW = frozenset(
 )
 
 
+#: A document does not say who wrote it.
+_READER = Actor(name="", kind=ActorKind.AGENT, channel=Channel.LIBRARY)
+
+
 def read(doc: object) -> Session:
     """The session that the document describes, at the version that it states; `Invalid` with every reason."""
     command = imported(doc, source="the state document")
     at = command.found.started_at or datetime.fromtimestamp(0, UTC)
-    session = evolve(None, Commit(version=1, at=at, by="", events=decide_import(command), state=""))
+    session = evolve(None, Commit(version=1, at=at, actor=_READER, events=decide_import(command), state=""))
     # The import is a commit of its own; the document itself stood one version earlier.
     return msgspec.structs.replace(session, base=command.start.base - session.version)
 

@@ -17,16 +17,16 @@ def write(
     session: Session,
     *,
     workflow_history: Iterable[Document] = (),
-    journal: tuple[int, str] | None = None,
+    journal: Document | None = None,
     idle: bool = False,
 ) -> Document:
     """The document as it stands on disk; a session that ended or was put aside leaves no active workflow behind.
 
-    `journal` is where the session's journal ends, by offset and sum, so that a change behind Detent's back shows.
+    `journal` is the position that the document was made from, so that a change behind Detent's back shows.
     """
     doc = running(session) if session.status is SessionStatus.ACTIVE and not idle else _ended(session)
     if journal is not None and doc["active_workflow"] is not None:
-        doc["active_workflow"]["journal"] = {"offset": journal[0], "sum": journal[1]}
+        doc["active_workflow"]["journal"] = journal
     return prune_workflow_history({**doc, "workflow_history": list(workflow_history)})
 
 

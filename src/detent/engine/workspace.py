@@ -1,0 +1,86 @@
+"""The door: every surface opens a project here, says who asks, and reads or changes it.
+
+`change` does what each change needs, once and in this order: open, bind to the agent's session, finish what an
+interrupted command left, adopt edits made by hand, let the caller work, publish the documents, collect notices.
+`read` takes no lock and writes nothing.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from detent.core.actor import Actor, Channel
+from detent.engine.actor import identify
+from detent.engine.binding import read_binding
+from detent.engine.project import Clock, Project, open_project, utc_now
+from detent.errors import DetentError, NotFound
+
+
+class Workspace:
+    def __init__(
+        self,
+        directory: str = ".",
+        *,
+        project: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        clock: Clock = utc_now,
+        notices: list[str] | None = None,
+    ) -> None:
+        self.directory = directory
+        self._project = project
+        self._environment = os.environ if environment is None else environment
+        self._clock = clock
+        #: For the person or agent who asked; none of them stopped anything.
+        self.notices: list[str] = [] if notices is None else notices
+
+    def actor(self, channel: Channel, *, name: str | None = None) -> Actor:
+        """The actor behind the environment of this workspace."""
+        return identify(self._environment, channel, name=name)
+
+    @contextmanager
+    def read(self, actor: Actor) -> Iterator[Project]:
+        """The project to look at."""
+        with self._open(actor) as project:
+            self.notices += [
+                f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
+                for name in project.pending_edits()
+            ]
+            yield project
+
+    @contextmanager
+    def change(
+        self,
+        actor: Actor,
+        *,
+        adopt: bool = True,
+        inspect: Callable[[Project], object] | None = None,
+    ) -> Iterator[Project]:
+        """The project to change.
+
+        `adopt=False` leaves edits and interrupted work as they are, for looking at damage. `inspect` sees the project
+        before anything is written; an exception from it leaves everything as it is.
+        """
+        project = self._open(actor)
+        try:
+            if inspect is not None:
+                inspect(project)
+            if adopt:
+                self.notices += [adoption.describe() for adoption in project.settle()]
+            yield project
+        finally:
+            self._close(project)
+
+    def _open(self, actor: Actor) -> Project:
+        if not os.path.isdir(self.directory):
+            raise NotFound(f"{self.directory} is not a directory")
+        project = open_project(self.directory, project=self._project, actor=actor, clock=self._clock)
+        project.binding = read_binding(project, self._environment)
+        return project
+
+    def _close(self, project: Project) -> None:
+        try:
+            project.close()
+        except DetentError as error:
+            # The commit stands. Failing now would make people repeat it.
+            self.notices.append(f"documents are behind and will be written by the next command: {error.message}")
+        self.notices += project.notices

@@ -1,0 +1,133 @@
+"""Who may decide: every decision x every actor x every channel, asked of the engine and not of a surface."""
+
+from itertools import product
+
+import msgspec
+import pytest
+
+from detent.core.actor import Actor, ActorKind, Channel
+from detent.core.events import Supervised
+from detent.core.gate import Approval, Command, Elicitation
+from detent.core.graph import Phase, Workflow
+from detent.engine.policy import ASSURANCE, DECISIONS, MAY_DECIDE, Decision, authorize
+from detent.engine.project import open_project
+from detent.errors import Refused
+from tests.factories import plain_project
+
+ACTORS = [Actor(name=f"{kind}-{channel}", kind=kind, channel=channel) for kind, channel in product(ActorKind, Channel)]
+ALLOWED = {
+    (ActorKind.PERSON, Channel.TERMINAL),
+    (ActorKind.PERSON, Channel.PAGE),
+    (ActorKind.PERSON, Channel.LIBRARY),
+}
+WORKFLOW = Workflow(
+    name="held",
+    phases=(
+        Phase(key="plan"),
+        Phase(key="build", needs=("plan",), gates=(Approval(), Elicitation(), Command(command="false"))),
+        Phase(key="end", needs=("build",)),
+    ),
+)
+
+
+@pytest.fixture
+def place(tmp_path):
+    plain_project(tmp_path)
+    # Elicitation gates apply only where a client is installed.
+    (tmp_path / ".workflow" / "install").mkdir(parents=True)
+    (tmp_path / ".workflow" / "install" / "manifest.json").write_text("{}")
+    return tmp_path
+
+
+def _held(project):
+    """A session in which something of every kind waits for a person."""
+    session = project.start(WORKFLOW, "try it")
+    session.finish("planned")
+    session.begin("build")
+    session.ask("left or right?")
+    session.escalate("stuck", "build", "it does not get on")
+    return session
+
+
+#: How a surface would ask for the decision.
+ASK = {
+    "release": lambda session: session.release("open up"),
+    Decision.APPROVE: lambda session: session.approve("fine", gate="approval"),
+    Decision.RESOLVE: lambda session: session.resolve("retry", "again"),
+    Decision.REPLY: lambda session: session.reply("left"),
+    Decision.ANSWER: lambda session: session.answer(choice="save"),
+    Decision.SKIP: lambda session: session.skip("end", reason="no"),
+    Decision.CANCEL: lambda session: session.cancel("no"),
+    Decision.FORCE: lambda session: session.complete(force=True),
+    Decision.ROLLBACK: lambda session: session.rollback("PRE_plan_v1"),
+}
+
+
+def test_the_table_is_complete():
+    assert set(DECISIONS.values()) | {Decision.FORCE, Decision.STEP, Decision.UNINSTALL} == set(Decision)
+    assert set(ASSURANCE) == set(Decision)
+    assert MAY_DECIDE == ALLOWED
+
+
+@pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.name)
+@pytest.mark.parametrize("decision", Decision, ids=lambda decision: decision.name)
+def test_only_a_person_decides_and_not_through_a_client(decision, actor):
+    if (actor.kind, actor.channel) in ALLOWED:
+        authorize(actor, decision)
+    else:
+        with pytest.raises(Refused, match="is a person's decision"):
+            authorize(actor, decision)
+
+
+@pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.name)
+@pytest.mark.parametrize("decision", ASK)
+def test_the_engine_refuses_whatever_the_surface_is(place, clock, decision, actor):
+    ada = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL)
+    with open_project(place, actor=ada, clock=clock) as project:
+        version = _held(project).state.version
+    with open_project(place, actor=actor, clock=clock) as project:
+        session = project.session()
+        if (actor.kind, actor.channel) in ALLOWED:
+            ASK[decision](session)
+            assert session.state.version > version
+            assert list(session.log())[-1].actor == actor
+        else:
+            with pytest.raises(Refused, match="is a person's decision"):
+                ASK[decision](session)
+            assert session.state.version == version
+
+
+AGENT = Actor(name="bot", kind=ActorKind.AGENT, channel=Channel.LIBRARY)
+
+
+def test_an_agent_neither_reviews_nor_imports(place, clock):
+    with open_project(place, actor="ada", clock=clock) as project:
+        project.settings = msgspec.structs.replace(project.settings, supervised=Supervised())
+        project.start(WORKFLOW, "try it").finish("planned")
+        project.flush()
+    state = msgspec.json.decode((place / ".workflow" / "state.json").read_bytes())
+
+    with open_project(place, actor=AGENT, clock=clock) as project:
+        with pytest.raises(Refused, match="review is a person's decision"):
+            project.session().review("continue")
+        with pytest.raises(Refused, match="import is a person's decision"):
+            project.import_state(state, source="state.json")
+
+
+def test_a_name_does_not_make_a_person(place, monkeypatch):
+    monkeypatch.setenv("CLAUDECODE", "1")
+
+    with open_project(place, actor="ada") as project:
+        session = _held(project)
+        with pytest.raises(Refused, match="CLAUDECODE is set"):
+            session.approve("fine", gate="approval", who="ada")
+        assert list(session.log())[-1].actor.kind is ActorKind.AGENT
+
+
+def test_work_is_open_to_everybody(place, clock):
+    for number, actor in enumerate(ACTORS):
+        with open_project(place, actor=actor, clock=clock) as project:
+            session = project.start(Workflow(name="free", phases=(Phase(key="a"),)), f"task {number}")
+            session.tasks.add("one")
+            session.checkpoint("here")
+            assert session.state.version > 1
