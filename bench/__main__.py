@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from bench.checkpoint import checkpoint, first_checkpoint
+from bench.commands import commands
 from bench.hooks import hooks
 from bench.long_journal import long_journal
 from bench.machine import facts
@@ -20,7 +21,6 @@ from bench.measure import Setting, say
 from bench.peers import ENVIRONMENTS
 from bench.rollback import rollback
 from bench.runner import runner
-from bench.status import status
 from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
@@ -34,7 +34,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "writers": writers,
     "long-journal": long_journal,
     "growth": growth,
-    "status": status,
+    "commands": commands,
     "hooks": hooks,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,

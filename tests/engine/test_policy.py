@@ -10,9 +10,8 @@ from detent.core.events import Supervised
 from detent.core.gate import Approval, Command, Elicitation
 from detent.core.graph import Phase, Workflow
 from detent.engine.policy import ASSURANCE, DECISIONS, MAY_DECIDE, Decision, authorize
-from detent.engine.project import open_project
+from detent.engine.project import init_project, open_project
 from detent.errors import Refused
-from tests.factories import plain_project
 
 ACTORS = [Actor(name=f"{kind}-{channel}", kind=kind, channel=channel) for kind, channel in product(ActorKind, Channel)]
 ALLOWED = {
@@ -32,9 +31,9 @@ WORKFLOW = Workflow(
 
 @pytest.fixture
 def place(tmp_path):
-    plain_project(tmp_path)
+    init_project(tmp_path)
     # Elicitation gates apply only where a client is installed.
-    (tmp_path / ".workflow" / "install").mkdir(parents=True)
+    (tmp_path / ".workflow" / "install").mkdir()
     (tmp_path / ".workflow" / "install" / "manifest.json").write_text("{}")
     return tmp_path
 
