@@ -50,7 +50,7 @@ def _ending_options(function: F) -> F:
 @session_option
 @click.pass_obj
 def begin_verb(request: Request, phase: str | None, *, agent: str | None, session: str | None) -> None:
-    """Begin a phase, before its work is handed to anybody.
+    """Begin a phase, before its work is delegated.
 
     Without PHASE the first one that is ready. The answer has the token that finish and fail take, and what earlier
     phases left for this one.
@@ -70,7 +70,7 @@ def begin_verb(request: Request, phase: str | None, *, agent: str | None, sessio
 def redo_verb(
     request: Request, phase: str, *, agent: str | None, reason: str, cascade: bool, session: str | None
 ) -> None:
-    """Begin a further attempt of a phase.
+    """Begin another attempt of a phase.
 
     Whatever state it is in. The token of the attempt before is worth nothing from then on.
     """
@@ -97,7 +97,7 @@ def finish_verb(
     merged_commit: str | None,
     **ending: Unpack[_Ending],
 ) -> None:
-    """Finish an attempt with a summary of what was done.
+    """Finish an attempt with a summary of the work.
 
     Without PHASE and token the one that is in progress. The next phase is not begun; the answer says how. After the
     last phase the session is complete.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @session_option
 @click.pass_obj
 def skip_verb(request: Request, phases: tuple[str, ...], *, reason: str, size: str | None, session: str | None) -> None:
-    """Leave phases out, with a reason."""
+    """Skip phases, with a reason."""
     with request.changing() as project:
         handle = project.session(session)
         active = is_active(project, handle)
@@ -62,7 +62,7 @@ def cancel_verb(request: Request, *, reason: str, session: str | None) -> None:
 @verb("adopt", example="detent adopt")
 @click.pass_obj
 def adopt_verb(request: Request) -> None:
-    """Adopt what was edited by hand, now.
+    """Adopt edits made by hand, now.
 
     Every verb that changes something does this first; adopt does nothing else. An edit that cannot be adopted is kept
     beside the document, with the reasons told.

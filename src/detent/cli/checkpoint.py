@@ -28,8 +28,8 @@ checkpoint_verb = click.Group(
     callback=_alone,
     invoke_without_command=True,
     params=common_options(),
-    short_help="Take, list, check, clean up, export or import checkpoints.",
-    help="""Take, list, check, clean up, export or import checkpoints.
+    short_help="Take, list, verify, clean up, export or import checkpoints.",
+    help="""Take, list, verify, clean up, export or import checkpoints.
 
     A checkpoint is a position of the session with the files as they were: one is taken before and after each attempt of
     a phase, and by create. detent rollback goes back to one.""",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="With --fix: only say what it would do to markers and tasks.")
 @click.pass_obj
 def doctor_verb(request: Request, *, mend: bool, dry_run: bool) -> int:
-    """Check that journals and documents are what they should be.
+    """Check journals, documents and hooks; repair with --fix.
 
     The exit code is 1 if an error was found. Looking changes nothing; --fix takes nothing out of a journal.
     """

@@ -29,9 +29,11 @@ _context_option = click.option(
 )
 
 
-@click.group("flow", short_help="Run the steps of a task.", epilog="\b\nExample:\n  detent flow run IMPL-1")
+@click.group(
+    "flow", short_help="Run the flow-control steps of a task.", epilog="\b\nExample:\n  detent flow run IMPL-1"
+)
 def flow_verb() -> None:
-    """Run the steps of a task.
+    """Run the flow-control steps of a task.
 
     They come before its work. What they find out becomes the context of the agent that does it.
     """

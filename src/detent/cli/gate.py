@@ -19,7 +19,7 @@ _phase_option = click.option("--phase", metavar="PHASE", help="Which phase, if s
 @session_option
 @click.pass_obj
 def gates_verb(request: Request, phase: str | None, session: str | None) -> None:
-    """Show the verdict on every gate.
+    """Show the verdict of every gate.
 
     Of the phases in progress, or of PHASE.
     """
@@ -28,10 +28,12 @@ def gates_verb(request: Request, phase: str | None, session: str | None) -> None
 
 
 @click.group(
-    "gate", short_help="Give a gate its evidence.", epilog="\b\nExample:\n  detent gate run tests -- pytest -q"
+    "gate",
+    short_help="Run a gate's check, or record evidence for it.",
+    epilog="\b\nExample:\n  detent gate run tests -- pytest -q",
 )
 def gate_verb() -> None:
-    """Give a gate its evidence.
+    """Run a gate's check, or record evidence for it.
 
     Run its check, report a finding, or answer a question.
     """

@@ -12,7 +12,7 @@ from detent.cli.verb import known_workflows, session_option, verb
 @session_option
 @click.pass_obj
 def graph_verb(request: Request, workflow: str | None, *, as_mermaid: bool, session: str | None) -> None:
-    """Draw the session's phases, or those of a workflow.
+    """Draw the phase graph of the session or of a workflow.
 
     Without WORKFLOW the phases of the active session, each with what has become of it.
     """

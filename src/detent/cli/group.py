@@ -1,4 +1,4 @@
-"""The verbs, and the group that loads the module of one only when it is called."""
+"""The verbs by group. The module of a verb is imported only when the verb is called."""
 
 from importlib import import_module
 
@@ -8,58 +8,79 @@ from detent import __version__
 from detent.cli.request import Request, write_text
 from detent.cli.verb import Usage, common_options
 
-#: Verb to the module that has it and the line that says what it does, in the order in which people meet them.
-VERBS: dict[str, tuple[str, str]] = {
-    "init": ("project", "Make a directory a project."),
-    "workflows": ("project", "List the workflows that can be started."),
-    "start": ("start", "Open a session with its first phase in progress."),
-    "status": ("look", "Show where the session stands and what to type next."),
-    "why": ("look", "Tell what holds the session, or one phase."),
-    "begin": ("attempt", "Begin a phase, before its work is handed to anybody."),
-    "finish": ("attempt", "Finish an attempt with a summary of what was done."),
-    "fail": ("attempt", "End an attempt that did not succeed."),
-    "redo": ("attempt", "Begin a further attempt of a phase."),
-    "run": ("run", "Let agents do the session, from where it stands to its end."),
-    "watch": ("watch", "Look on while a session is run, from another terminal."),
-    "ask": ("question", "Ask a person something, as an agent, and wait for the answer."),
-    "reply": ("question", "Answer what an agent asked."),
-    "report": ("report", "Tell as Markdown how the session went."),
-    "merge": ("merge", "Bring the work of a phase's worktree back into the project."),
-    "task": ("task", "Plan, take, do and look at the tasks of the session."),
-    "tasks": ("task_look", "List the tasks of the session, live if you like."),
-    "flow": ("flow", "Run the steps of a task."),
-    "checkpoint": ("checkpoint", "Take, list, check, clean up, export or import checkpoints."),
-    "rollback": ("rollback", "Go back to a checkpoint: files and phases."),
-    "undo": ("rollback", "Undo the last rollback."),
-    "diff": ("rollback", "Show what separates two checkpoints, or one from now."),
-    "gates": ("gate", "Show the verdict on every gate."),
-    "gate": ("gate", "Give a gate its evidence."),
-    "approve": ("people", "Vote at a gate, or open one by hand."),
-    "escalations": ("people", "List what waits for a person's decision."),
-    "resolve": ("people", "Decide what the open escalations ask."),
-    "review": ("people", "Decide about a finished phase that waits for you."),
-    "release": ("people", "Open every closed gate of a phase by hand."),
-    "skip": ("change", "Leave phases out, with a reason."),
-    "complete": ("change", "Complete the session."),
-    "cancel": ("change", "Cancel the session, with a reason."),
-    "sessions": ("sessions", "List the sessions: the active one first, then by last activity."),
-    "switch": ("sessions", "Make another session the active one."),
-    "pause": ("sessions", "Put the active session aside."),
-    "resume": ("sessions", "Go on with a paused session."),
-    "reopen": ("sessions", "Go on with a session that has ended."),
-    "archive": ("sessions", "Put a session that has ended out of sight."),
-    "log": ("look", "Show who did what in the session, when."),
-    "history": ("look", "Show the sessions that have ended."),
-    "graph": ("graph", "Draw the session's phases, or those of a workflow."),
-    "adopt": ("change", "Adopt what was edited by hand, now."),
-    "export": ("export", "Write a document of the session to a file."),
-    "import": ("start", "Make a session that stands where a state document says."),
-    "schema": ("schema", "Print the JSON Schema of a document."),
-    "doctor": ("doctor", "Check that journals and documents are what they should be."),
-    "hook": ("hook", "Answer an event of an agent, or explain the answer."),
-    "uninstall": ("hook", "Take hooks and instructions out again."),
-    "completion": ("completion", "Print the completion script of a shell."),
+#: Verbs by group, in the order of `detent --help`: the verb, the module that has it, and its one-line help.
+GROUPS: dict[str, list[tuple[str, str, str]]] = {
+    "Common": [
+        ("start", "start", "Start a session: choose a workflow and describe the task."),
+        ("run", "run", "Run the session with agents until it ends or needs a person."),
+        ("status", "look", "Show where the session stands and the next command."),
+        ("why", "look", "Explain what blocks the session, or one phase."),
+        ("approve", "people", "Vote at a gate, or open one by hand."),
+        ("rollback", "rollback", "Restore files and phases from a checkpoint."),
+    ],
+    "Start and run": [
+        ("watch", "watch", "Follow a run from another terminal."),
+        ("ask", "question", "Ask a person a question, as an agent, and wait for the answer."),
+        ("reply", "question", "Answer an agent's question."),
+        ("report", "report", "Write a report of the session in Markdown."),
+        ("merge", "merge", "Merge the work of a phase's worktree into the project."),
+    ],
+    "Look": [
+        ("log", "look", "Show the commits of the session: who did what, when."),
+        ("history", "look", "List the sessions that have ended."),
+        ("graph", "graph", "Draw the phase graph of the session or of a workflow."),
+        ("diff", "rollback", "Compare two checkpoints, or a checkpoint with the present."),
+        ("workflows", "project", "List the workflows that can be started."),
+    ],
+    "Gates and decisions": [
+        ("gates", "gate", "Show the verdict of every gate."),
+        ("gate", "gate", "Run a gate's check, or record evidence for it."),
+        ("review", "people", "Decide about a finished phase under review."),
+        ("escalations", "people", "List the escalations that wait for a person."),
+        ("resolve", "people", "Resolve the open escalations: retry, skip or cancel."),
+        ("release", "people", "Open every closed gate of a phase by hand."),
+    ],
+    "Phases by hand": [
+        ("begin", "attempt", "Begin a phase, before its work is delegated."),
+        ("finish", "attempt", "Finish an attempt with a summary of the work."),
+        ("fail", "attempt", "End an attempt that did not succeed."),
+        ("redo", "attempt", "Begin another attempt of a phase."),
+        ("skip", "change", "Skip phases, with a reason."),
+    ],
+    "Tasks": [
+        ("task", "task", "Plan, start, finish and show the tasks of the session."),
+        ("tasks", "task_look", "List the tasks of the session, live with --watch."),
+        ("flow", "flow", "Run the flow-control steps of a task."),
+    ],
+    "Checkpoints": [
+        ("checkpoint", "checkpoint", "Take, list, verify, clean up, export or import checkpoints."),
+        ("undo", "rollback", "Undo the last rollback."),
+    ],
+    "Sessions": [
+        ("sessions", "sessions", "List the sessions: the active one first, then by last activity."),
+        ("switch", "sessions", "Make another session the active one."),
+        ("pause", "sessions", "Pause the active session."),
+        ("resume", "sessions", "Resume a paused session."),
+        ("complete", "change", "Complete the session."),
+        ("cancel", "change", "Cancel the session, with a reason."),
+        ("reopen", "sessions", "Reopen a session that has ended."),
+        ("archive", "sessions", "Archive a session that has ended."),
+        ("export", "export", "Write a document of the session to a file."),
+        ("import", "start", "Create a session from a state document."),
+    ],
+    "Setup": [
+        ("init", "project", "Make a directory a project, and install hooks in agents."),
+        ("doctor", "doctor", "Check journals, documents and hooks; repair with --fix."),
+        ("uninstall", "hook", "Remove hooks and instructions from the agents."),
+    ],
+    "Plumbing": [
+        ("adopt", "change", "Adopt edits made by hand, now."),
+        ("hook", "hook", "Answer a hook event of an agent, or explain the answer."),
+        ("schema", "schema", "Print the JSON Schema of a document."),
+        ("completion", "completion", "Print the completion script of a shell."),
+    ],
 }
+VERBS = {verb: (module, text) for verbs in GROUPS.values() for verb, module, text in verbs}
 
 
 class Verbs(click.Group):
@@ -81,8 +102,10 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, told) for name, (_, told) in VERBS.items()])
+        width = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(verb.ljust(width), text) for verb, _, text in verbs])
 
 
 def invoke(arguments: list[str], request: Request) -> int:

@@ -13,7 +13,7 @@ from detent.cli.verb import CLIENTS, verb
 @click.option("--explain", is_flag=True, help="Print what each rule found instead of the answer.")
 @click.pass_obj
 def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa: ARG001 - every verb has a request
-    """Answer an event of an agent, or explain the answer.
+    """Answer a hook event of an agent, or explain the answer.
 
     The event comes as JSON on standard input. What is installed in agents is a faster way to the same answer; this one
     is for people who want to know why.
@@ -31,7 +31,7 @@ def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa:
 @click.option("--dry-run", is_flag=True, help="Show the changes as a diff and change nothing.")
 @click.pass_obj
 def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:
-    """Take hooks and instructions out again.
+    """Remove hooks and instructions from the agents.
 
     The files are then as they were before.
     """

@@ -13,7 +13,7 @@ _SHOWN = 20
 @session_option
 @click.pass_obj
 def status_verb(request: Request, session: str | None) -> None:
-    """Show where the session stands and what to type next."""
+    """Show where the session stands and the next command."""
     show_status(request, session)
 
 
@@ -22,7 +22,7 @@ def status_verb(request: Request, session: str | None) -> None:
 @session_option
 @click.pass_obj
 def why_verb(request: Request, phase: str | None, session: str | None) -> None:
-    """Tell what holds the session, or one phase."""
+    """Explain what blocks the session, or one phase."""
     from detent.core.decide_phase import known_phase
     from detent.views.why import why_text
 
@@ -42,7 +42,7 @@ def why_verb(request: Request, phase: str | None, session: str | None) -> None:
 @session_option
 @click.pass_obj
 def log_verb(request: Request, count: int, session: str | None) -> None:
-    """Show who did what in the session, when."""
+    """Show the commits of the session: who did what, when."""
     from detent.views.log import commit_record, log_text
 
     with request.reading() as project:
@@ -58,7 +58,7 @@ def log_verb(request: Request, count: int, session: str | None) -> None:
 @click.option("-n", "count", metavar="N", type=click.IntRange(min=0), default=_SHOWN, help="The last N; 0 is all.")
 @click.pass_obj
 def history_verb(request: Request, count: int) -> None:
-    """Show the sessions that have ended."""
+    """List the sessions that have ended."""
     from detent.views.history import history_text
 
     with request.reading() as project:

@@ -11,7 +11,7 @@ from detent.cli.verb import phase_argument, session_option, verb
 @session_option
 @click.pass_obj
 def merge_verb(request: Request, phase: str | None, session: str | None) -> None:
-    """Bring the work of a phase's worktree back into the project.
+    """Merge the work of a phase's worktree into the project.
 
     What is not committed in the worktree is committed there; then its branch is merged into what the project has
     checked out. Without PHASE it is the worktree of the whole session, or the one that this is called in. The exit code

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @session_option
 @click.pass_obj
 def escalations_verb(request: Request, session: str | None) -> None:
-    """List what waits for a person's decision."""
+    """List the escalations that wait for a person."""
     with request.reading() as project:
         found = project.session(session).state.escalations
     lines = [f"{one.at:%Y-%m-%d %H:%M}  {one.phase}  {one.kind}\n  {one.detail}" for one in found]
@@ -54,7 +54,7 @@ def approve_verb(
 @session_option
 @click.pass_obj
 def resolve_verb(request: Request, action: str, *, reason: str, session: str | None) -> None:
-    """Decide what the open escalations ask.
+    """Resolve the open escalations: retry, skip or cancel.
 
     retry lets the work go on and counts anew, skip leaves the held phases out, cancel ends the session.
     """
@@ -70,7 +70,7 @@ def resolve_verb(request: Request, action: str, *, reason: str, session: str | N
 @session_option
 @click.pass_obj
 def review_verb(request: Request, decision: str, phase: str | None, *, note: str, session: str | None) -> None:
-    """Decide about a finished phase that waits for you."""
+    """Decide about a finished phase under review."""
     with request.changing() as project:
         outcome = project.session(session).review(decision, phase=phase, note=note)
     _answer(request, outcome)

@@ -14,7 +14,7 @@ from detent.cli.verb import CLIENTS, verb
 @click.option("--dry-run", is_flag=True, help="Show what --agent would change as a diff, and change nothing.")
 @click.pass_obj
 def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:
-    """Make a directory a project.
+    """Make a directory a project, and install hooks in agents.
 
     Its state lives in .workflow/, which git ignores until you remove .workflow/.gitignore. A detent.toml is not needed.
     With --agent, hooks, instructions and agent definitions go into that client's files in the project. Nothing that is

@@ -45,7 +45,7 @@ def ask_verb(
     wait: bool,
     session: str | None,
 ) -> int:
-    """Ask a person something, as an agent, and wait for the answer.
+    """Ask a person a question, as an agent, and wait for the answer.
 
     The answer alone is printed. A question that is open already is not asked again but waited for. The exit code is 6
     if nobody answered in time, and the question stays open, or if the attempt ended before.
@@ -74,7 +74,7 @@ def ask_verb(
 @session_option
 @click.pass_obj
 def reply_verb(request: Request, words: tuple[str, ...], session: str | None) -> None:
-    """Answer what an agent asked.
+    """Answer an agent's question.
 
     The only open question if no ID is given. A choice may be given by its number. Without an ANSWER the open questions
     are listed.

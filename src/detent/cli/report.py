@@ -13,7 +13,7 @@ from detent.cli.verb import session_option, verb
 @click.option("--out", metavar="FILE", help="Where to; standard output if not given.")
 @click.pass_obj
 def report_verb(request: Request, session: str | None, out: str | None) -> None:
-    """Tell as Markdown how the session went.
+    """Write a report of the session in Markdown.
 
     What was done, what proved it, what failed on the way, who decided what, and how to go back.
     """

@@ -72,7 +72,7 @@ def rollback_verb(
     yes: bool,
     session: str | None,
 ) -> int:
-    """Go back to a checkpoint: files and phases.
+    """Restore files and phases from a checkpoint.
 
     CHECKPOINT is a name of detent checkpoint list, an id, or the first six digits or more of an id. The files stand as
     they did, the phase it is of and what that builds on too, and what follows is to be done again; files that no
@@ -110,7 +110,7 @@ def undo_verb(request: Request, *, dry_run: bool, yes: bool, session: str | None
 @session_option
 @click.pass_obj
 def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_code: bool, session: str | None) -> int:
-    """Show what separates two checkpoints, or one from now.
+    """Compare two checkpoints, or a checkpoint with the present.
 
     A and B are names of detent checkpoint list, ids, or now, which B is if it is not given. First phases, gates, agents
     and tokens, then each file as a unified diff.

@@ -54,7 +54,7 @@ def run_verb(
     session: str | None,
     **options: Any,
 ) -> None:
-    """Let agents do the session, from where it stands to its end.
+    """Run the session with agents until it ends or needs a person.
 
     With a TASK that no session is about a new one is started. Without, or when it was interrupted, the session goes on
     where it stands. Ctrl-C pauses the run; a second one ends it at once.

@@ -74,7 +74,7 @@ def switch_verb(request: Request, name: str) -> None:
 @click.option("--reason", type=TEXT, default="", help="Why; it is recorded.")
 @click.pass_obj
 def pause_verb(request: Request, *, reason: str) -> None:
-    """Put the active session aside.
+    """Pause the active session.
 
     Tasks in progress are given back. detent resume goes on with it.
     """
@@ -96,7 +96,7 @@ def pause_verb(request: Request, *, reason: str) -> None:
 @_optional_session_argument
 @click.pass_obj
 def resume_verb(request: Request, name: str | None) -> None:
-    """Go on with a paused session.
+    """Resume a paused session.
 
     The one that was paused last, or NAME: an id, a part of it, or a number in detent sessions. Another that is active
     is paused.
@@ -114,7 +114,7 @@ def resume_verb(request: Request, name: str | None) -> None:
 @click.option("--reason", type=TEXT, default="", help="Why; it is recorded.")
 @click.pass_obj
 def reopen_verb(request: Request, name: str, *, reason: str) -> None:
-    """Go on with a session that has ended.
+    """Reopen a session that has ended.
 
     It becomes the active one; if all its phases were done, the last one begins again. To do a task again that is
     completed, use detent task reopen.
@@ -130,7 +130,7 @@ def reopen_verb(request: Request, name: str, *, reason: str) -> None:
 @_session_argument
 @click.pass_obj
 def archive_verb(request: Request, name: str) -> None:
-    """Put a session that has ended out of sight.
+    """Archive a session that has ended.
 
     Nothing of it is moved or removed; detent sessions --all still lists it, and reopen brings it back.
     """

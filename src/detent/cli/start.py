@@ -40,7 +40,7 @@ def start_verb(
     discovery: str | None,
     phases: tuple[str, ...],
 ) -> None:
-    """Open a session with its first phase in progress.
+    """Start a session: choose a workflow and describe the task.
 
     WORKFLOW is one of `detent workflows`, or adhoc with a --phase for each step. TASK - reads the task from standard
     input. The new session becomes the active one; one that was active before is paused.
@@ -58,7 +58,7 @@ def start_verb(
 @click.argument("file", metavar="FILE")
 @click.pass_obj
 def import_verb(request: Request, file: str) -> None:
-    """Make a session that stands where a state document says.
+    """Create a session from a state document.
 
     FILE is a state document that Detent or another tool wrote; - reads it from standard input. The session becomes the
     active one.

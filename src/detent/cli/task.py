@@ -59,8 +59,8 @@ task_verb = _Words(
     invoke_without_command=True,
     params=common_options(),
     commands={str(command.name): command for command in _COMMANDS},
-    short_help="Plan, take, do and look at the tasks of the session.",
-    help="""Plan, take, do and look at the tasks of the session.
+    short_help="Plan, start, finish and show the tasks of the session.",
+    help="""Plan, start, finish and show the tasks of the session.
 
     A task is a document in .task with an id such as IMPL-3, or IMPL-3.1 for a part of it. It is ready when all that it
     depends on is done; whoever starts it holds it until it is done, failed, blocked or given back.""",

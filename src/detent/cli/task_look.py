@@ -69,7 +69,7 @@ def list_tasks(request: Request, **wanted: Unpack[Wanted]) -> None:
 @_list_options
 @click.pass_obj
 def tasks_verb(request: Request, *, watch: bool, **wanted: Unpack[Wanted]) -> None:
-    """List the tasks of the session, live if you like.
+    """List the tasks of the session, live with --watch.
 
     The same as task list. With --watch a terminal shows the list anew whenever something happened; elsewhere each
     change is a line, with --json an object per line.

@@ -20,7 +20,7 @@ _LOOK_S, _GRACE_S = 1.0, 3.0
 @session_option
 @click.pass_obj
 def watch_verb(request: Request, session: str | None) -> None:
-    """Look on while a session is run, from another terminal.
+    """Follow a run from another terminal.
 
     Until the run ends, or Ctrl-C, which does not touch it.
     """
