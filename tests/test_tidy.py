@@ -39,6 +39,7 @@ MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path.read_text()
     for path in sorted(SOURCE.rglob("*.py"))
 }
+TREES = {name: ast.parse(text) for name, text in MODULES.items()}
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -84,6 +85,84 @@ def purity_problems(tree: ast.AST) -> list[str]:
     return [*sorted(used), *clocks, *calls]
 
 
+#: Modules that may know the state directory. The hook process reads the local views with a bare interpreter.
+AT_THE_STATE_DIRECTORY = {
+    "detent.config.place": "says where it is",
+    "detent.engine.stores": "the composition root",
+    "detent.hooks.fast": "the hook process",
+    "detent.hooks.files": "the hook process",
+    "detent.hooks.notes": "the hook process",
+    "detent.hooks.record": "the hook process",
+    "detent.core.guarded": "tells paths of tool calls apart, and opens none",
+    "detent.install.change": "names the files that an installation made in the checkout",
+}
+#: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.
+AT_THE_WORKTREES = {"detent.run.worktree", "detent.run.worktree_record", "detent.run.merge_recovery"}
+STORES = {"FileStore", "MemoryStore"}
+STATE_DIRECTORY = ".workflow"
+LOCATION = "a location"
+
+
+def store_problems(name: str, tree: ast.AST) -> list[str]:
+    """Constructing a store outside the composition root, or naming the module of one."""
+    if name.startswith("detent.store.") or name == "detent.engine.stores":
+        return []
+    problems = [other for other in imports(tree) if other.startswith(("detent.store.files", "detent.store.memory"))]
+    return sorted({*problems, *(last_name(node) for node in ast.walk(tree) if last_name(node) in STORES)})
+
+
+def state_problems(name: str, tree: ast.AST) -> list[str]:
+    """Uses of the state directory: `place.state`, a path that is made of it, or one that is made of a location."""
+    if name in AT_THE_STATE_DIRECTORY:
+        return []
+    problems = [other for other in imports(tree) if other == "detent.config.place.STATE"]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "state" and "place" in last_name(node.value):
+            problems.append(f"{node.lineno}: place.state")
+        if isinstance(node, ast.Attribute) and node.attr == "root" and "store" in last_name(node.value):
+            problems.append(f"{node.lineno}: store.root")
+        if last_name(node) == "worktrees" and name not in AT_THE_WORKTREES and isinstance(node, ast.Attribute):
+            problems.append(f"{node.lineno}: worktrees")
+        problems += [
+            f"{node.lineno}: a path made of {used}"
+            for part in parts_of_a_path(node)
+            for used in map(state_part, ast.walk(part))
+            if used and not (used == LOCATION and isinstance(node, ast.JoinedStr))
+        ]
+    return problems
+
+
+def parts_of_a_path(node: ast.AST) -> list[ast.expr]:
+    """The parts if the expression joins a path or opens one: `join`, `open`, `Path`, `/`, `+`, an f-string."""
+    match node:
+        case ast.Call() if last_name(node.func) in {"join", "open", "Path", "listdir", "scandir", "stat", "makedirs"}:
+            return node.args
+        case ast.BinOp(op=ast.Add() | ast.Div()):
+            return [node.left, node.right]
+        case ast.JoinedStr():
+            return node.values
+    return []
+
+
+def state_part(node: ast.AST) -> str | None:
+    match node:
+        case ast.Constant(value=str(text)) if " " not in text and STATE_DIRECTORY in text.split("/"):
+            return text
+        case ast.Attribute(value=ast.Name(id="places" | "place"), attr="STATE"):
+            return "STATE"
+        case ast.Call() if last_name(node.func) == "location":
+            return LOCATION
+    return None
+
+
+def last_name(node: ast.AST) -> str:
+    """`c` of `a.b.c` and of `c`; empty for anything else."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
 def catches_everything(tree: ast.AST) -> list[int]:
     """Lines with a bare `except`, or one of `Exception`; `BaseException` is fine if it is raised again."""
     return [
@@ -105,7 +184,7 @@ def test_there_is_something_to_look_at():
 
 
 def test_imports_go_down_only():
-    assert [problem for name, text in MODULES.items() for problem in layer_problems(name, ast.parse(text))] == []
+    assert [problem for name, tree in TREES.items() for problem in layer_problems(name, tree)] == []
 
 
 def test_the_core_knows_no_clock_no_files_and_no_chance():
@@ -116,7 +195,7 @@ def test_the_core_knows_no_clock_no_files_and_no_chance():
 
 
 def test_every_module_says_what_it_is_for():
-    said = {name: ast.get_docstring(ast.parse(text)) for name, text in MODULES.items() if text.strip()}
+    said = {name: ast.get_docstring(TREES[name]) for name, text in MODULES.items() if text.strip()}
 
     assert [name for name, docstring in said.items() if not docstring] == []
 
@@ -129,9 +208,23 @@ OUTERMOST = {"detent.cli.main", "detent.hooks.fast"}
 
 
 def test_only_the_outermost_boundaries_catch_everything():
-    found = {name: catches_everything(ast.parse(text)) for name, text in MODULES.items() if name not in OUTERMOST}
+    found = {name: catches_everything(tree) for name, tree in TREES.items() if name not in OUTERMOST}
 
     assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_only_the_composition_root_constructs_a_store():
+    problems = {name: store_problems(name, tree) for name, tree in TREES.items()}
+
+    assert {name: used for name, used in problems.items() if used} == {}
+    assert "FileStore(" in MODULES["detent.engine.stores"]
+
+
+def test_nothing_above_the_store_builds_a_path_into_the_state_directory():
+    problems = {name: state_problems(name, tree) for name, tree in TREES.items()}
+
+    assert {name: used for name, used in problems.items() if used} == {}
+    assert MODULES.keys() >= AT_THE_STATE_DIRECTORY.keys() | AT_THE_WORKTREES
 
 
 def test_no_package_registry_is_named():
@@ -166,3 +259,59 @@ def test_impurity_is_noticed(text):
 def test_catching_everything_is_noticed(kind):
     assert catches_everything(ast.parse(f"try:\n    pass\n{kind}\n    pass"))
     assert not catches_everything(ast.parse("try:\n    pass\nexcept BaseException:\n    raise"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from detent.store.files import FileStore",
+        "from detent.store import memory",
+        "import detent.store.files as kept",
+        "store = files.FileStore(path)",
+        "make = MemoryStore",
+    ],
+)
+def test_a_store_that_is_made_elsewhere_is_noticed(text):
+    assert store_problems("detent.run.rooms", ast.parse(text))
+    assert not store_problems("detent.engine.stores", ast.parse(text))
+    assert not store_problems("detent.run.rooms", ast.parse("from detent.store.port import Store"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "os.path.join(project.place.state, name)",
+        "path = self._place.state",
+        "os.listdir(place.state)",
+        "os.path.join(project.store.root, name)",
+        "os.path.join(root, '.workflow', name)",
+        "root + '/.workflow/state.json'",
+        "f'{root}/.workflow/{name}'",
+        "Path(root) / '.workflow'",
+        "open(root + '/.workflow')",
+        "os.path.join(root, places.STATE)",
+        "from detent.config.place import STATE",
+        "open(project.store.location(name))",
+        "os.path.join(store.location(''), name)",
+        "places.worktrees(root)",
+    ],
+)
+def test_a_path_into_the_state_directory_is_noticed(text):
+    assert state_problems("detent.engine.project", ast.parse(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "handle.state",
+        "session.phases[key].state",
+        "NEVER = ('.workflow', '.git')",
+        "os.path.join(store.directory('checkpoints'), name)",
+        "change.path.startswith('.workflow/')",
+        "f'put back .workflow/checkpoints from a backup {name}'",
+        "return store.location(name)",
+        "f'remove {store.location(name)}'",
+    ],
+)
+def test_what_is_no_path_into_the_state_directory_is_let_through(text):
+    assert not state_problems("detent.engine.project", ast.parse(text))

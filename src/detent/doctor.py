@@ -5,14 +5,13 @@ I10 replay.
 Looking never changes anything; `fix` rebuilds what can be rebuilt and leaves the rest to people.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from detent.config.place import INTENT, STATE
+from detent.config.place import INTENT
 from detent.core.evolve import evolve, fingerprint
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
@@ -25,7 +24,8 @@ from detent.engine.adopt import STATE_DOCUMENT
 from detent.engine.keeper import MARKER
 from detent.engine.project import Project
 from detent.engine.publish import UNREADABLE, edited_documents
-from detent.errors import Corrupt, DetentError
+from detent.engine.stores import checkout_store
+from detent.errors import Corrupt, DetentError, StoreFailed
 from detent.finding import ERROR, WARNING, Finding
 from detent.store.port import PROJECT, START
 
@@ -172,15 +172,15 @@ def _check_checkpoint_files(project: Project, name: str) -> Iterator[Finding]:
 
 def _check_hooks(project: Project) -> Iterator[Finding]:
     """A hook that fails lets through what it does not guard, which should not go unseen."""
-    path = os.path.join(project.place.root, STATE, HOOK_FAILURES)
+    store = checkout_store(project.place.root)
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-    except OSError:
+        lines = (store.get(HOOK_FAILURES) or b"").decode("utf-8", "replace").splitlines()
+    except StoreFailed:
         return
     if lines:
         message = f"hooks failed {len(lines)} times, last: {lines[-1][:200]}"
-        yield _finding("hooks", HOOK_FAILURES, message, f"report it, then remove {path}", severity=WARNING)
+        way_out = f"report it, then remove {store.location(HOOK_FAILURES)}"
+        yield _finding("hooks", HOOK_FAILURES, message, way_out, severity=WARNING)
 
 
 def _check_documents(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ class Running:
 
     def __init__(self, project, lease: Lease) -> None:
         self.id, self._lease = project.active(), lease
-        self.feed = Feed(feed_path(project.place.state, self.id))
+        self.feed = Feed(feed_path(project.store, self.id))
         self.feed.tell(RunStarted(at=utc_now(), run=lease.run, session=self.id))
         self.feed.tell(TurnStarted(at=utc_now(), phase=PHASE, attempt=1, turn=1, agent="claude", role="analyst"))
 

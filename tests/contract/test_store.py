@@ -17,7 +17,7 @@ from detent.engine.replica import Replica
 from detent.errors import Conflict, Corrupt, LockTimeout, NotFound, StoreFailed
 from detent.store.files import JOURNAL, FileStore
 from detent.store.memory import MemoryStore
-from detent.store.port import PROJECT, START, Cursor
+from detent.store.port import PROJECT, START, Cursor, SessionFile
 from tests.factories import NOON, actor, journal
 
 SESSION = "WFS-trial"
@@ -79,6 +79,33 @@ def test_creating_a_session_that_exists_is_a_conflict_and_leaves_it_alone(store)
         store.create(SESSION, journal(1)[0])
 
     assert store.read(SESSION, START).commits == journal(3)
+
+
+def test_an_imported_session_comes_with_all_of_its_commits_and_files(store, tmp_path):
+    files = [(SessionFile("run.sh", executable=True), b"#!/bin/sh\n"), (SessionFile("notes/a.md"), b"kept")]
+    first, *rest = journal(4)
+
+    end = store.create(SESSION, first, rest, files)
+
+    assert store.read(SESSION, START).commits == journal(4)
+    assert store.read(SESSION, START).end == end
+    assert store.session_files(SESSION) == sorted(file for file, _ in files)
+    assert store.get(f"{SESSION}/notes/a.md") == b"kept"
+    store.append(SESSION, end, journal(5)[4])
+    assert store.read(SESSION, START).commits == journal(5)
+
+
+def test_a_session_whose_import_fails_does_not_exist(store):
+    def broken():
+        yield SessionFile("whole"), b"1"
+        raise Corrupt("the bundle changed")
+
+    with pytest.raises(Corrupt):
+        store.create(SESSION, journal(1)[0], (), broken())
+
+    assert store.sessions() == []
+    assert store.session_files(SESSION) == []
+    store.create(SESSION, journal(1)[0])
 
 
 @pytest.mark.parametrize(
@@ -291,6 +318,103 @@ def test_names_are_those_with_the_prefix_in_order(store):
     assert store.names("nowhere/x") == []
 
 
+def test_names_are_of_one_level(store):
+    for name in ("a/x", "a/deep/y", "b"):
+        store.put(name, b"")
+
+    assert "a/deep/y" not in store.names("a/")
+    assert "a/x" in store.names("a/")
+    assert "a/x" not in store.names("")
+
+
+def test_a_durable_document_is_one_like_any_other(store):
+    store.put("new/intent.json", b"one", durable=True)
+    store.put("new/intent.json", b"two", durable=True)
+
+    assert store.get("new/intent.json") == b"two"
+    assert store.names("new/") == ["new/intent.json"]
+
+
+def test_all_documents_have_changed_since_the_beginning_and_those_written_later_since_a_mark(store):
+    store.put("d/a", b"1")
+    store.put("d/b", b"1")
+    store.put("e", b"1")
+    names, mark = store.changed("d/")
+    assert names == ["d/a", "d/b"]
+    time.sleep(0.05)
+    mark = store.changed("d/", mark).mark
+    time.sleep(0.05)
+
+    assert store.changed("d/", mark).names == []
+    store.put("d/b", b"2")
+    store.put("d/c", b"2")
+    store.delete("d/a")
+
+    assert store.changed("d/", mark).names == ["d/b", "d/c"]
+    assert store.changed("nowhere/").names == []
+
+
+def test_a_document_written_right_after_a_mark_has_changed_since(store):
+    for number in range(200):
+        mark = store.changed("d/").mark
+        store.put("d/a", b"%d" % number)
+        assert store.changed("d/", mark).names == ["d/a"]
+
+
+def test_a_document_written_later_has_a_higher_number(store):
+    assert store.written("a") == 0
+    store.put("b", b"")
+    time.sleep(0.02)
+    store.put("a", b"")
+
+    assert store.written("a") > store.written("b") > 0
+    store.delete("a")
+    assert store.written("a") == 0
+
+
+def test_the_files_of_a_session_are_all_its_documents_at_any_depth(store):
+    fill(store, 2)
+    for name in ("state.json", f"{SESSION}/a.json", f"{SESSION}/.task/deep/b", f"{SESSION}-2/c"):
+        store.put(name, b"")
+
+    assert store.session_files(SESSION) == [SessionFile(".task/deep/b"), SessionFile("a.json")]
+    assert store.session_files("WFS-nowhere") == []
+
+
+def test_a_directory_is_on_this_machine_and_outlasts_closing(store):
+    path = Path(store.directory("checkpoints/artifacts"))
+    path.mkdir(parents=True)
+    (path / "pack").write_bytes(b"bulk")
+    store.close()
+
+    assert (Path(store.directory("checkpoints")) / "artifacts" / "pack").read_bytes() == b"bulk"
+    assert store.directory("checkpoints") != store.directory("other")
+
+
+def test_no_two_stores_have_the_same_location(store):
+    others = [MemoryStore(), FileStore("/nowhere/.workflow")]
+
+    assert len({each.location("") for each in (store, *others)}) == 3
+    assert store.location("state.json").startswith(store.location(""))
+    assert store.location("state.json").endswith("/state.json")
+
+
+def test_a_store_that_was_opened_again_has_the_same_content_and_is_closed_alone(store):
+    end = fill(store, 2)[-1]
+    store.put("state.json", b"one")
+    other = store.reopen()
+    assert (other.sessions(), other.get("state.json")) == ([SESSION], b"one")
+
+    with store.lock(SESSION):
+        with pytest.raises(LockTimeout):
+            other.lock(SESSION, wait_s=0.01).__enter__()
+        other.close()
+        store.append(SESSION, end, journal(3)[2])
+
+    assert other.read(SESSION, START).commits == journal(3)
+    other.close()
+
+
 def test_a_store_can_be_used_after_it_was_closed(store):
     cursor = fill(store, 2)[-1]
 
@@ -300,7 +424,61 @@ def test_a_store_can_be_used_after_it_was_closed(store):
     assert store.read(SESSION, START).commits == journal(3)
 
 
+def test_the_directories_of_a_memory_store_go_with_it():
+    store = MemoryStore()
+    path = Path(store.directory("checkpoints"))
+    path.mkdir(parents=True)
+
+    del store
+
+    assert not path.parent.exists()
+
+
+def test_documents_of_a_memory_store_are_written_by_many_threads_while_they_are_listed():
+    store, failures = MemoryStore(), []
+
+    def work(own):
+        try:
+            for number in range(500):
+                store.put(f"d/{own}-{number}", b"")
+                store.names("d/")
+        except RuntimeError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(own,)) for own in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    assert len(store.names("d/")) == 1500
+
+
 # What only files can suffer
+
+
+def test_links_in_the_directory_of_a_session_are_no_documents(files):
+    fill(files, 1)
+    (Path(files.root) / SESSION / "elsewhere").symlink_to("/etc")
+    (Path(files.root) / SESSION / "passwd").symlink_to("/etc/passwd")
+    (Path(files.root) / SESSION / "half.tmp").write_bytes(b"")
+
+    assert [(file.name, file.is_document) for file in files.session_files(SESSION)] == [
+        ("elsewhere", False),
+        ("passwd", False),
+    ]
+
+
+def test_a_file_that_was_copied_with_its_old_time_has_changed(files):
+    files.put("d/a", b"1")
+    time.sleep(0.05)
+    mark = files.changed("d/").mark
+    path = Path(files.root) / "d" / "a"
+
+    os.utime(path, (1_000_000, 1_000_000))
+
+    assert files.changed("d/", mark).names == ["d/a"]
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"version":4,"at":"2026', b"\0" * 700, b"garbage " * 10_000])

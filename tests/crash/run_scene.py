@@ -23,7 +23,6 @@ from detent.engine.project import Project, init_project, open_project
 from detent.engine.runner_note import Holder, holder
 from detent.finding import Finding
 from detent.process.marked import marked
-from detent.run.feed import feed_path
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "try it"
@@ -137,7 +136,7 @@ class Scene:
 
     @property
     def feed(self) -> Path:
-        return Path(feed_path(self.state, SESSION))
+        return Path(self.state, SESSION, ".process", "run.jsonl")
 
     def told(self) -> list[RunEvent]:
         return [msgspec.json.decode(line, type=RunEvent) for line in self.feed.read_bytes().splitlines()]

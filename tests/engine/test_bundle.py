@@ -14,11 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from detent.config.place import at_root
+from detent.config.settings import Settings
 from detent.core.evolve import evolve, fingerprint
 from detent.doctor import check
 from detent.engine import bundle, bundle_file
 from detent.engine.bundle import export_session, import_session, inspect_bundle
-from detent.engine.project import open_project
+from detent.engine.project import Project, open_project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, NotFound, Refused, StoreFailed
 from detent.store.line import decode_line, encode_line
 from detent.store.memory import MemoryStore
@@ -261,12 +263,18 @@ def test_a_file_that_changes_during_the_export_is_noticed(source, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_only_what_is_kept_in_files_can_be_exported(source, tmp_path):
-    project, _ = source
-    project.store = MemoryStore()
+def test_a_session_is_carried_from_store_to_store_and_back_without_a_change(source, packed, tmp_path):
+    _, session = source
+    (tmp_path / "memory").mkdir()
+    with Project(MemoryStore(), at_root(str(tmp_path / "memory")), Settings(), actor="tester") as memory:
+        carried = import_session(memory, packed)
+        assert carried.state == session.state
+        assert check(memory) == []
+        export_session(memory, session.id, tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == packed.read_bytes()
+        carried.rollback("POST_a_v1")
 
-    with pytest.raises(Refused, match="kept in files"):
-        export_session(project, None, tmp_path / "x")
+    assert not (tmp_path / "memory/.workflow").exists()
 
 
 # In

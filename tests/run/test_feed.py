@@ -12,6 +12,7 @@ from detent.core.agent_event import Said, ToolUsed
 from detent.core.run_event import AgentDid, End, PersonNeeded, PhaseEnded, RunEnded, RunEvent, TurnStarted
 from detent.core.run_picture import Picture, after
 from detent.run.feed import Feed, feed_path, follow
+from detent.store.files import FileStore
 from tests.views.run_story import at, did, needed, picture, started, turn, whole_run
 
 END = RunEnded(at=at(999), end=End.COMPLETED)
@@ -19,7 +20,7 @@ END = RunEnded(at=at(999), end=End.COMPLETED)
 
 @pytest.fixture
 def path(tmp_path) -> str:
-    return feed_path(str(tmp_path), "WFS-trial")
+    return feed_path(FileStore(str(tmp_path)), "WFS-trial")
 
 
 def told(path: str, *events: RunEvent, max_bytes: int = 4 * 1024 * 1024) -> Feed:

@@ -22,6 +22,7 @@ def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> No
     """
     from detent import install
     from detent.engine.project import init_project
+    from detent.engine.stores import open_store
 
     root = os.path.realpath(request.directory)
     if dry_run:
@@ -45,7 +46,7 @@ def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> No
                 *paper.command("detent workflows"),
             ]
         ),
-        {"root": place.root, "state": place.state, "created": fresh, "changed": changed},
+        {"root": place.root, "state": open_store(place).location(""), "created": fresh, "changed": changed},
     )
 
 

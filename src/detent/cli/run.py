@@ -104,7 +104,7 @@ def _run(
     settings, style = project.settings.run, Style.fitting(json=request.json)
     usual = usual_minutes(project.history(), handle.state.workflow.name)
     screen = Screen(lambda: handle.state, style=style, now=project.clock, usual=usual, notify=settings.notify)
-    feed = Feed(feed_path(project.place.state, handle.id))
+    feed = Feed(feed_path(project.store, handle.id))
 
     def tell(event: "RunEvent") -> None:
         feed.tell(event)

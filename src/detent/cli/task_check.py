@@ -4,12 +4,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from detent.core.problem import Problem
-from detent.errors import Invalid
+from detent.errors import Invalid, StoreFailed
 
 if TYPE_CHECKING:
     from detent.core.task.row import Row
     from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
+    from detent.engine.task_files import TaskFiles
 
 
 def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[Problem]]:
@@ -19,15 +20,14 @@ def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[
     from detent.core.task.rules import plan_problems
     from detent.documents.task import FOLDER
 
-    folder = os.path.join(project.place.state, handle.id, FOLDER)
-    names = sorted(name for name in _listed(folder) if name.endswith(".json") and not name.startswith("."))
+    stems = handle.tasks.files.stems()
     problems: list[Problem] = []
     rows: list[Row] = []
     files: list[str] = []
     unreadable: list[str] = []
-    for name in names:
-        file, stem = f"{FOLDER}/{name}", name.removesuffix(".json")
-        document, broken = _document(os.path.join(folder, name))
+    for stem in stems:
+        file = f"{FOLDER}/{stem}.json"
+        document, broken = _document(handle.tasks.files, stem)
         found = [broken] if broken else _problems(_plain(document), stem, project.place.base)
         problems += [_of(problem, file) for problem in found]
         try:
@@ -48,7 +48,7 @@ def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[
         )
         for id_ in gone
     ]
-    return len(names), problems
+    return len(stems), problems
 
 
 def _not_told(found: list[Problem], before: list[Problem]) -> list[Problem]:
@@ -57,27 +57,21 @@ def _not_told(found: list[Problem], before: list[Problem]) -> list[Problem]:
     return [problem for problem in found if (problem.file, problem.path, problem.message) not in told]
 
 
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _document(path: str) -> tuple[Any, Problem | None]:
+def _document(files: "TaskFiles", stem: str) -> tuple[Any, Problem | None]:
     import msgspec
 
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = files.raw(stem)
+        if data is None:
+            return None, Problem(rule="json", path="", message="it cannot be read: there is no such file")
         data.decode()
         return msgspec.json.decode(data), None
     except UnicodeDecodeError as error:
         return None, Problem(rule="json", path="", message=f"it is not UTF-8 at byte {error.start + 1}")
     except (msgspec.DecodeError, RecursionError) as error:
         return None, Problem(rule="json", path="", message=f"it is not JSON: {error}")
-    except OSError as error:
-        return None, Problem(rule="json", path="", message=f"it cannot be read: {error.strerror}")
+    except StoreFailed as error:
+        return None, Problem(rule="json", path="", message=f"it cannot be read: {error.message}")
 
 
 def _problems(document: Any, stem: str, base: str) -> list[Problem]:

@@ -111,7 +111,9 @@ def _edited(project: "Project", handle: "SessionHandle", task: str) -> "Adoption
         )
     project.flush()
     name = name_of(handle.id, task)
-    path = os.path.join(project.place.state, name)
+    path = project.store.location(name)
+    if not os.path.isfile(path):
+        raise Refused(f"{path} is not a file", way_out=f"detent task edit {task} --set PATH=VALUE")
     before = handle.tasks.files.raw(task)
     _run_editor(path)
     if handle.tasks.files.raw(task) == before:

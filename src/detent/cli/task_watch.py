@@ -32,10 +32,10 @@ def watch_tasks(request: Request, project: "Project", handle: "SessionHandle", w
 
 
 def _redraw(project: "Project", handle: "SessionHandle", wanted: Wanted) -> None:
-    size = -1
+    shown = -1
     while True:
-        if (now := _size(project, handle)) != size:
-            size = now
+        if (version := handle.state.version) != shown:
+            shown = version
             clear = _CLEAR if os.environ.get("TERM", "dumb") != "dumb" else "\n"
             sys.stdout.write(clear + "\n".join(_screen(project, handle, wanted)) + "\n")
             sys.stdout.flush()
@@ -69,15 +69,12 @@ def _follow(request: Request, project: "Project", handle: "SessionHandle") -> No
         _say(msgspec.json.encode({"session": state.id, "counts": tally(state.tasks)}).decode())
     else:
         _say(counts_text(state.tasks))
-    size = 0
     while True:
-        if (now := _size(project, handle)) != size:
-            size, more = now, True
-            while more:
-                commits, end, _, more = project.store.read(handle.id, end)
-                for commit in commits:
-                    _tell(request, commit)
-        time.sleep(_POLL_S)
+        commits, end, _, more = project.store.read(handle.id, end)
+        for commit in commits:
+            _tell(request, commit)
+        if not more:
+            time.sleep(_POLL_S)
 
 
 def _tell(request: Request, commit: "Commit") -> None:
@@ -98,10 +95,6 @@ def _tell(request: Request, commit: "Commit") -> None:
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-
-
-def _size(project: "Project", handle: "SessionHandle") -> int:
-    return os.stat(os.path.join(project.place.state, handle.id, "journal.jsonl")).st_size
 
 
 def _height() -> int:

@@ -51,7 +51,7 @@ def _look_on(request: Request, project: "Project", handle: "SessionHandle", run:
         now=lambda: local_now(project),
         usual=usual_minutes(project.history(), handle.state.workflow.name),
     )
-    path, life = feed_path(project.place.state, handle.id), _Life(project, handle.id, run)
+    path, life = feed_path(project.store, handle.id), _Life(project, handle.id, run)
     try:
         for event in follow(path, from_start=True, stopping=life.is_over, run=run):
             if event is None:

@@ -26,6 +26,11 @@ class Place(NamedTuple):
     state: str
 
 
+def at_root(root: str) -> Place:
+    """The project that is the whole repository at `root`."""
+    return Place(root, None, root, os.path.join(root, STATE))
+
+
 def find(start: str, *, project: str | None = None, environment_project: str | None = None) -> tuple[Place, Settings]:
     """The project that `start` is in.
 

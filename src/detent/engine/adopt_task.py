@@ -4,7 +4,6 @@ A file that is gone is written again: removing a task is a command of its own. A
 nobody's task.
 """
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -39,7 +38,7 @@ class TaskAdoption:
         self._project = project
         self._session = session
         self._replica = project.replica(session)
-        self._files = TaskFiles(project.store, self._replica, project.place.state)
+        self._files = TaskFiles(project.store, self._replica)
 
     def settle(self, *, every: bool = False) -> list[Adoption]:
         """Adopt or refuse what was edited; `every` also looks at files that do not look changed."""
@@ -49,7 +48,7 @@ class TaskAdoption:
             return []
         found = self._files.suspects(every=every)
         adoptions = [adoption for stem in found if (adoption := self._settle(stem)) is not None]
-        present = set(self._stems())
+        present = set(self._files.stems())
         for task in sorted(known - present):
             with self._replica.reading() as session:
                 still = task in session.tasks
@@ -70,13 +69,6 @@ class TaskAdoption:
             known = frozenset(session.tasks.ids)
         found = self._files.suspects(every=True)
         return [task_document.name_of(self._session, stem) for stem in found if not self._is_own(stem, known)]
-
-    def _stems(self) -> list[str]:
-        try:
-            names = os.listdir(self._files.folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return [name.removesuffix(".json") for name in names if name.endswith(".json") and not name.startswith(".")]
 
     def _is_own(self, stem: str, known: frozenset[str]) -> bool:
         data = self._project.store.get(task_document.name_of(self._session, stem))

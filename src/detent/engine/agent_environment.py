@@ -9,7 +9,8 @@ TOKEN = "DETENT_TOKEN"  # noqa: S105 - the name of a variable
 TASK = "DETENT_TASK"
 CLAIM = "DETENT_CLAIM"
 ACTOR = "DETENT_ACTOR"
-#: The run, the agent's name in the journal, and the state directory, which tells two projects with like sessions apart.
+#: The run, the agent's name in the journal, and the location of the store, by which two projects with like sessions are
+#: told apart.
 RUN = "DETENT_RUN"
 AGENT = "DETENT_AGENT"
 STATE = "DETENT_STATE"

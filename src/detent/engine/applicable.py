@@ -11,6 +11,7 @@ import msgspec
 from detent.config.place import Place
 from detent.core.gate import Constitution, Delegation, Elicitation, Gate
 from detent.core.graph import Phase, Workflow
+from detent.engine.stores import checkout_store
 
 INSTALLED = "install/manifest.json"
 
@@ -51,4 +52,4 @@ def _not_here(gate: Gate, place: Place, *, delegates: bool) -> str | None:
 
 def is_observed(place: Place) -> bool:
     """Whether Detent is installed in a client, and so sees what its agents do."""
-    return os.path.exists(os.path.join(place.root, ".workflow", INSTALLED))
+    return checkout_store(place.root).written(INSTALLED) > 0

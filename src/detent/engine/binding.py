@@ -23,7 +23,8 @@ class AgentBinding(NamedTuple):
 def read_binding(project: "Project", environment: Mapping[str, str]) -> AgentBinding | None:
     """The binding that the environment names, if its session is one of this project."""
     name = environment.get(SESSION)
-    is_ours = environment.get(STATE, project.place.state) == project.place.state
+    own = project.store.location("")
+    is_ours = environment.get(STATE, own) == own
     if not name or not is_ours or name not in project.store.sessions():
         return None
     phase = bound_phase(project.replica(name).session(), environment) if environment.get(PHASE) else None

@@ -6,38 +6,33 @@ collection removes, and a hidden directory, which the next try does.
 
 import hashlib
 import os
-import shutil
-import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from detent import __version__
-from detent.core.events import CheckpointTaken
+from detent.core.events import CheckpointTaken, Commit
 from detent.core.guarded import CLIENT_FILES
 from detent.core.path_text import from_text, to_text
 from detent.core.slug import check_session_id
 from detent.engine import bundle_file
-from detent.engine.bundle_check import DERIVED, Contents, archives, check_contents, check_paths
-from detent.engine.bundle_file import FILES, OBJECTS, Header, Part, Progress, Reader, Writer
+from detent.engine.bundle_check import DERIVED, Contents, archives, check_contents, check_paths, commits_of
+from detent.engine.bundle_file import FILES, JOURNAL, OBJECTS, Header, Part, Progress, Reader, Writer
 from detent.engine.checkpoint_files import is_indexed
 from detent.engine.handle import SessionHandle
 from detent.engine.publish import LEDGER, read_ledger
 from detent.engine.publish import digest as digest_of
 from detent.errors import Conflict, Corrupt, Refused
 from detent.store import disk
-from detent.store.files import JOURNAL, FileStore
 from detent.store.line import encode_line
-from detent.store.port import PROJECT, START, Cursor, Store
+from detent.store.port import PROJECT, START, SessionFile, Store
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.objects.pack import Objects
-
-_UNFINISHED = ".new-"
-_CHUNK = 1 << 20
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +44,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     bytes: int
     digest: str
-    #: What stands in the session's directory and is no file, so that it is not part of the bundle.
+    #: Links and the like beside the journal, which are not part of the bundle.
     left_out: tuple[str, ...] = ()
 
 
@@ -70,24 +65,21 @@ def export_session(
 
     The same session makes the same bytes. What is committed meanwhile is not part of it.
     """
-    store = _on_disk(project)
     session = project.session(name).id
     target = os.path.abspath(os.fspath(path))
     if not overwrite and os.path.lexists(target):
         raise _taken(target)
-    end, wanted = _named(project, session)
-    directory = os.path.join(store.root, session)
-    journal = _journal_source(store, session, end)
+    journal, last, wanted = _journal(project, session)
     objects = [_object_source(project.checkpoints.objects, digest) for digest in sorted(wanted)]
-    files, left_out = _session_files(directory, read_ledger(store, f"{session}/{LEDGER}"))
+    files, left_out = _session_files(project.store, session)
     sources = [journal, *objects, *files]
     header = Header(
         format=bundle_file.FORMAT,
         version=bundle_file.VERSION,
         written_by=__version__,
         session=session,
-        commits=end.version,
-        sum=end.sum,
+        commits=last.commit.version,
+        sum=last.sum,
         objects=len(objects),
         files=len(files),
         parts=[source.part for source in sources],
@@ -117,7 +109,7 @@ def import_session(
     already is a `Conflict`, unless it is this very one; then its documents are made good, which finishes an import that
     was interrupted.
     """
-    store = _on_disk(project)
+    store = project.store
     with bundle_file.opened(os.fspath(path)) as reader:
         reader.verify(progress)
         found = check_contents(reader)
@@ -147,45 +139,47 @@ def import_session(
 # Out
 
 
-def _named(project: "Project", session: str) -> tuple[Cursor, set[str]]:
-    """Where the journal ends, and every object that a checkpoint or an archive of the session needs."""
-    cursor, more = START, True
-    manifests: set[str] = set()
-    found: set[str] = set()
+class _Line(NamedTuple):
+    commit: Commit
+    data: bytes
+    sum: str
+
+
+def _lines(store: Store, session: str) -> Iterator[_Line]:
+    """The journal as the lines that every store agrees on."""
+    cursor, total, more = START, START.sum, True
     while more:
-        commits, cursor, _, more = project.store.read(session, cursor)
+        commits, cursor, _, more = store.read(session, cursor)
         for commit in commits:
-            manifests.update(event.tree.manifest for event in commit.events if isinstance(event, CheckpointTaken))
-            found.update(archives(commit))
+            data, total = encode_line(commit, total)
+            yield _Line(commit, data, total)
+        if total != cursor.sum:
+            raise Corrupt(f"the journal of {session} is not in the form that this Detent writes")
+
+
+def _journal(project: "Project", session: str) -> tuple[_Source, _Line, set[str]]:
+    """The journal, its last line, and every object that a checkpoint or an archive of the session needs."""
+    size, digest, last = 0, hashlib.sha256(), None
+    manifests: set[str] = set()
+    objects: set[str] = set()
+    for line in _lines(project.store, session):
+        size, last = size + len(line.data), line
+        digest.update(line.data)
+        manifests.update(event.tree.manifest for event in line.commit.events if isinstance(event, CheckpointTaken))
+        objects.update(archives(line.commit))
+    if last is None:
+        raise Corrupt(f"the journal of {session} is empty")
     for manifest in manifests:
-        found.update(project.checkpoints.captures.manifests.named(manifest))
-    return cursor, found
-
-
-def _journal_source(store: Store, session: str, end: Cursor) -> _Source:
-    """The journal up to `end`, as the lines that a file has."""
-    digest, length = hashlib.sha256(), 0
-    for line in _journal_lines(store, session, end):
-        digest.update(line)
-        length += len(line)
+        objects.update(project.checkpoints.captures.manifests.named(manifest))
+    end = last.commit.version
 
     def copy(fd: int) -> None:
-        for line in _journal_lines(store, session, end):
-            disk.write_all(fd, line)
+        for line in _lines(project.store, session):
+            disk.write_all(fd, line.data)
+            if line.commit.version == end:
+                return
 
-    return _Source(Part(JOURNAL, length, digest.hexdigest()), copy)
-
-
-def _journal_lines(store: Store, session: str, end: Cursor) -> Iterator[bytes]:
-    cursor, total = START, START.sum
-    while cursor.version < end.version:
-        tail = store.read(session, cursor, limit=min(5_000, end.version - cursor.version))
-        cursor = tail.end
-        for commit in tail.commits:
-            line, total = encode_line(commit, total)
-            yield line
-    if total != end.sum:
-        raise Conflict(f"the journal of {session} was changed while it was exported", way_out="repeat the command")
+    return _Source(Part(JOURNAL, size, digest.hexdigest()), copy), last, objects
 
 
 def _object_source(objects: "Objects", digest: str) -> _Source:
@@ -195,60 +189,32 @@ def _object_source(objects: "Objects", digest: str) -> _Source:
     return _Source(Part(OBJECTS + digest, size, digest), lambda fd: objects.copy_to(digest, fd))
 
 
-def _file_source(path: str, name: str, size: int | None = None) -> _Source:
-    """The file, or the first `size` bytes of it. It is read twice, and must be the same both times."""
-    with disk.failing_as("read", path):
-        status = os.stat(path, follow_symlinks=False)
-        length = status.st_size if size is None else size
-        digest = hashlib.sha256()
-        for chunk in _read(path, length):
-            digest.update(chunk)
-    executable = bool(status.st_mode & stat.S_IXUSR)
-    part = Part(name, length, digest.hexdigest(), executable)
+def _session_files(store: Store, session: str) -> tuple[list[_Source], tuple[str, ...]]:
+    """The files that people and agents put beside the journal, and evidence; then what is no document.
 
-    def copy(fd: int) -> None:
-        again = hashlib.sha256()
-        for chunk in _read(path, length):
-            again.update(chunk)
-            disk.write_all(fd, chunk)
-        if again.hexdigest() != part.sha256:
-            raise Conflict(f"{path} was changed while it was exported", way_out="repeat the command")
-
-    return _Source(part, copy)
-
-
-def _read(path: str, length: int) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        while length and (chunk := file.read(min(length, _CHUNK))):
-            yield chunk
-            length -= len(chunk)
-
-
-def _session_files(directory: str, ledger: Mapping[str, Collection[str]]) -> tuple[list[_Source], tuple[str, ...]]:
-    """What people and agents put beside the journal, and evidence; then what is neither file nor directory.
-
-    What Detent wrote, by the `ledger`, it writes again; but not what somebody has made of it.
+    Documents that Detent wrote, by the ledger, are written again by an import, unless they were edited since.
     """
-    found: list[_Source] = []
+    ledger = read_ledger(store, f"{session}/{LEDGER}")
+    sources: list[_Source] = []
     left_out: list[str] = []
-    for place, folders, names in os.walk(directory):
-        for entry in (*names, *(folder for folder in folders if os.path.islink(os.path.join(place, folder)))):
-            full = os.path.join(place, entry)
-            inside = os.path.relpath(full, directory)
-            if inside in DERIVED or entry.endswith(disk.TEMPORARY):
-                continue
-            if not stat.S_ISREG(os.lstat(full).st_mode):
-                left_out.append(to_text(inside))
-            elif not _is_written(full, ledger.get(os.path.join(os.path.basename(directory), inside), ())):
-                found.append(_file_source(full, FILES + to_text(inside)))
-    return sorted(found, key=lambda source: source.part.name), tuple(sorted(left_out))
+    for file in store.session_files(session):
+        name = f"{session}/{file.name}"
+        if file.name in DERIVED:
+            continue
+        if not file.is_document:
+            left_out.append(to_text(file.name))
+        elif (data := store.get(name)) is not None and digest_of(data) not in ledger.get(name, ()):
+            part = Part(FILES + to_text(file.name), len(data), hashlib.sha256(data).hexdigest(), file.executable)
+            sources.append(_Source(part, partial(_copy_document, store, name, part.sha256)))
+    return sorted(sources, key=lambda source: source.part.name), tuple(sorted(left_out))
 
 
-def _is_written(path: str, digests: Collection[str]) -> bool:
-    if not digests:
-        return False
-    with open(path, "rb") as file:
-        return digest_of(file.read()) in digests
+def _copy_document(store: Store, name: str, sha256: str, fd: int) -> None:
+    """Reads the document again, so that not all of them are in memory; it must be the same."""
+    data = store.get(name)
+    if data is None or hashlib.sha256(data).hexdigest() != sha256:
+        raise Conflict(f"{store.location(name)} was changed while it was exported", way_out="repeat the command")
+    disk.write_all(fd, data)
 
 
 def _write(
@@ -294,22 +260,24 @@ def _taken(target: str) -> Conflict:
 # In
 
 
-def _is_here(store: FileStore, reader: Reader) -> bool:
+def _is_here(store: Store, reader: Reader) -> bool:
     """Whether the very same session is; `Conflict` if another has its id."""
     header = reader.header
-    if not os.path.lexists(os.path.join(store.root, header.session)):
+    if header.session not in store.sessions():
         return False
-    if header.session in store.sessions():
-        with disk.failing_as("read", header.session):
-            size = reader.part(JOURNAL).size
-            with open(os.path.join(store.root, header.session, JOURNAL), "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                same = digest == reader.part(JOURNAL).sha256 and file.tell() == size
-        if same:
+    with suppress(Corrupt):
+        cursor, more = START, True
+        while more:
+            _, cursor, torn, more = store.read(header.session, cursor)
+        if (cursor.version, cursor.sum, torn) == (header.commits, header.sum, 0):
             return True
-    raise Conflict(
-        f"there is already a session {header.session}, and it is not the one of {reader.path}; it cannot have another "
-        "name, because a session keeps its id",
+    raise _other(reader)
+
+
+def _other(reader: Reader) -> Conflict:
+    return Conflict(
+        f"there is already a session {reader.header.session}, and it is not the one of {reader.path}; it cannot have "
+        "another name, because a session keeps its id",
         way_out="import it into another project, or move the one that is here away",
     )
 
@@ -329,44 +297,18 @@ def _store_objects(project: "Project", reader: Reader, found: Contents) -> None:
                 batch.add(data)
 
 
-def _create(store: FileStore, reader: Reader) -> None:
-    """The directory with all that belongs in it, visible at once and durable. The caller holds PROJECT."""
-    session = reader.header.session
-    path, unfinished = (os.path.join(store.root, prefix + session) for prefix in ("", _UNFINISHED))
-    with disk.failing_as("create", path):
-        shutil.rmtree(unfinished, ignore_errors=True)
-        try:
-            os.makedirs(unfinished)
-            for part in reader.header.parts:
-                if not part.name.startswith(OBJECTS):
-                    _write_file(reader, part, os.path.join(unfinished, _inside(part.name)))
-            for place, _, _ in os.walk(unfinished, topdown=False):
-                disk.sync_directory(place)
-            os.rename(unfinished, path)
-            try:
-                disk.sync_directory(store.root)
-            except OSError:
-                with suppress(OSError):
-                    os.rename(path, unfinished)
-                raise
-        except BaseException:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            raise
-
-
-def _inside(name: str) -> str:
-    return from_text(name.removeprefix(FILES))
-
-
-def _write_file(reader: Reader, part: Part, path: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o777 if part.executable else 0o666)
+def _create(store: Store, reader: Reader) -> None:
+    """The session with all that belongs to it, visible at once and durable. The caller holds PROJECT."""
+    commits = commits_of(reader)
+    files = (
+        (SessionFile(from_text(part.name.removeprefix(FILES)), part.executable), reader.read(part.name))
+        for part in reader.header.parts
+        if part.name.startswith(FILES)
+    )
     try:
-        for chunk in reader.chunks(part.name):
-            disk.write_all(fd, chunk)
-        disk.sync(fd)
-    finally:
-        os.close(fd)
+        store.create(reader.header.session, next(commits), commits, files)
+    except Conflict as error:
+        raise _other(reader) from error
 
 
 def _bundle(header: Header, digest: str, size: int, left_out: tuple[str, ...] = ()) -> Bundle:
@@ -379,9 +321,3 @@ def _bundle(header: Header, digest: str, size: int, left_out: tuple[str, ...] = 
         digest=digest,
         left_out=left_out,
     )
-
-
-def _on_disk(project: "Project") -> FileStore:
-    if not isinstance(project.store, FileStore):
-        raise Refused("only sessions that are kept in files can be exported and imported")
-    return project.store

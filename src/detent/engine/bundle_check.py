@@ -5,7 +5,7 @@ That every byte is as it was written says nothing about who wrote it, so nothing
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from detent.core.events import Commit, RolledBack, SessionStarted
 from detent.core.evolve import evolve, fingerprint
@@ -15,19 +15,15 @@ from detent.core.slug import check_session_id
 from detent.documents import session as session_document
 from detent.documents import task as task_document
 from detent.engine import bundle_file
-from detent.engine.bundle_file import FILES, OBJECTS, Reader
+from detent.engine.bundle_file import FILES, JOURNAL, OBJECTS, Reader
 from detent.engine.checkpoints import standing
 from detent.engine.publish import LEDGER
 from detent.errors import Corrupt, DetentError, Refused
 from detent.objects.batch import LARGE_BYTES
 from detent.objects.manifest_object import Manifests
 from detent.objects.walk import NEVER
-from detent.store.files import JOURNAL
-from detent.store.line import decode_line
+from detent.store.line import decode_line, encode_line
 from detent.store.port import START
-
-if TYPE_CHECKING:
-    pass
 
 #: What Detent makes anew from the journal, in the directory of a session, and trusts.
 DERIVED = frozenset(
@@ -57,7 +53,7 @@ def check_contents(reader: Reader) -> Contents:
     names: dict[str, str] = {}
     recorded = ""
     try:
-        for commit in _commits(reader):
+        for commit in commits_of(reader):
             needed.update(archives(commit))
             for position, then in standing(session, commit):
                 files = manifests.read(position.event.tree.manifest).files
@@ -104,15 +100,21 @@ def archives(commit: Commit) -> Iterator[str]:
             yield event.archive
 
 
-def _commits(reader: Reader) -> Iterator[Commit]:
-    """The commits, each line checked against the one before it and the last against the header."""
+def commits_of(reader: Reader) -> Iterator[Commit]:
+    """The commits, each line checked against the one before it and the last against the header.
+
+    A store writes them again: a line that would come out otherwise is refused.
+    """
     header = reader.header
     version, total, pending = 0, START.sum, b""
     for chunk in reader.chunks(JOURNAL):
-        *lines, pending = (pending + chunk).split(b"\n")
-        for line in lines:
-            commit, total = decode_line(line + b"\n", total, version + 1, header.session)
+        *bodies, pending = (pending + chunk).split(b"\n")
+        for body in bodies:
+            line, previous = body + b"\n", total
+            commit, total = decode_line(line, previous, version + 1, header.session)
             version += 1
+            if encode_line(commit, previous)[0] != line:
+                raise Corrupt(f"line {version} of its journal is not in the form that this Detent writes")
             if version == 1:
                 _check_first(commit, header.session)
             yield commit

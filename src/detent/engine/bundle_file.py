@@ -24,11 +24,10 @@ import msgspec
 from detent.core.path_text import from_text, to_text
 from detent.errors import Corrupt, Invalid, NotFound, Refused
 from detent.store import disk
-from detent.store.files import JOURNAL
 
 FORMAT, VERSION = "detent-session", 1
 HEADER, DIGEST = "detent-session.json", "sha256"
-OBJECTS, FILES = "objects/", "files/"
+JOURNAL, OBJECTS, FILES = "journal.jsonl", "objects/", "files/"
 MAX_HEADER_BYTES = 256 << 20
 _BLOCK = 512
 _CHUNK = 1 << 20

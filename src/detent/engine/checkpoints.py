@@ -35,7 +35,7 @@ class Checkpoints:
     def __init__(self, store: Store, place: Place, settings: CheckpointSettings) -> None:
         self._store = store
         self.settings = settings
-        self.root = os.path.join(place.state, CHECKPOINTS)
+        self.root = store.directory(CHECKPOINTS)
         self.base = place.base
         self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
         self.captures = Captures(self.root, self.objects, _scope(place, settings), cache=_cache_name(place))

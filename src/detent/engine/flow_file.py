@@ -22,6 +22,7 @@ from detent.core.redact import redact, redact_tree
 from detent.core.redact.name import is_count, is_nothing
 from detent.core.slug import slugify
 from detent.errors import Corrupt, Refused
+from detent.store import disk
 from detent.store.port import PROJECT
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class FlowFiles:
 
     def __init__(self, project: "Project", session: str, task: str, mask: Mask) -> None:
         self._store = project.store
-        self._root = project.place.state
+        self._directory = project.store.directory(f"{session}/{FOLDER}")
         self._mask = mask
         self._name = f"{session}/{FOLDER}/{task}"
         self.task = task
@@ -133,7 +134,7 @@ class FlowFiles:
         try:
             return msgspec.json.decode(data, type=Kept)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            way_out = f"remove {self.path('.json')}; the steps then run from the first"
+            way_out = f"remove {self._store.location(self._name + '.json')}; the steps then run from the first"
             raise Corrupt(f"how far the steps of {self.task} are cannot be read: {error}", way_out=way_out) from error
 
     def take(self, kept: Kept) -> None:
@@ -146,7 +147,8 @@ class FlowFiles:
 
     def save(self, kept: Kept) -> None:
         """How far the steps are; what they put out stands in files of its own."""
-        self.write(".json", self._encoded(kept))
+        with self._store.lock(PROJECT, wait_s=WAIT_S):
+            self._store.put(f"{self._name}.json", self._encoded(kept))
 
     def _encoded(self, kept: Kept) -> bytes:
         steps = tuple(
@@ -156,13 +158,15 @@ class FlowFiles:
         return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
 
     def write(self, ending: str, data: bytes) -> str:
-        """Write one of the files; returns its path."""
-        with self._store.lock(PROJECT, wait_s=WAIT_S):
-            self._store.put(self._name + ending, data)
-        return self.path(ending)
+        """Write one of the files that commands are given; returns its path."""
+        path = self.path(ending)
+        with self._store.lock(PROJECT, wait_s=WAIT_S), disk.failing_as("write", path, way_out=disk.REBUILDABLE):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            disk.replace(path, data)
+        return path
 
     def path(self, ending: str) -> str:
-        return os.path.join(self._root, *f"{self._name}{ending}".split("/"))
+        return os.path.join(self._directory, self.task + ending)
 
     # Outputs
 
@@ -195,12 +199,13 @@ class FlowFiles:
     def _restored(self, number: int, kept: StepRun) -> str:
         if kept.state is StepState.SKIPPED:
             return ""
-        data = self._store.get(self._name + _ending(number, kept.step, "out"))
+        path = self.output_path(number, kept.step)
+        data = _read(path)
         if data is None or _hash(output_text(data)) != kept.output_hash:
             what = "is gone" if data is None else "is not what it was"
             way_out = f"detent flow resume {self.task} --rerun-from {kept.step}"
             raise Corrupt(f"what step {kept.step!r} of {self.task} put out {what}", way_out=way_out)
-        return value_of(data, self.output_path(number, kept.step))
+        return value_of(data, path)
 
 
 def value_of(output: bytes, path: str) -> str:
@@ -217,6 +222,15 @@ def value_of(output: bytes, path: str) -> str:
 
 def _ending(number: int, step: str, kind: str) -> str:
     return f"/{number:02d}-{slugify(step)[:60]}.{kind}"
+
+
+def _read(path: str) -> bytes | None:
+    with disk.failing_as("read", path):
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
 
 def _hash(text: str) -> str:

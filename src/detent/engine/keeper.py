@@ -1,6 +1,5 @@
 """Markers, documents and history of a project, kept in step with its journals."""
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -70,8 +69,8 @@ class Keeper:
         counted = max(alive, key=self.rank)
         # What a person put there after Detent's own counts; without a person, the highest count does.
         by_hand = [name for name in alive if not (self._store.get(MARKER + name) or b"").isdigit()]
-        latest = max(by_hand, key=self._made_ns, default=None)
-        return latest if latest is not None and self._made_ns(latest) > self._made_ns(counted) else counted
+        latest = max(by_hand, key=self._made, default=None)
+        return latest if latest is not None and self._made(latest) > self._made(counted) else counted
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """What the documents of `sessions` should hold; the state document is of the active one."""
@@ -140,7 +139,7 @@ class Keeper:
     def _publish_tasks(self, replica: Replica) -> None:
         from detent.engine.task_files import TaskFiles  # noqa: PLC0415 - looking needs none of it
 
-        edited, kept = TaskFiles(self._store, replica, self._place.state).publish()
+        edited, kept = TaskFiles(self._store, replica).publish()
         if edited:
             self.notices.append(f"{', '.join(edited[:5])} was edited by hand; the next command adopts it")
         self.notices.extend(f"{view} is generated; what was written there is kept as {view}.bak" for view in kept)
@@ -178,15 +177,12 @@ class Keeper:
         """A marker counts more than those it takes over from; an empty one was made by a person, who may be later."""
         count = self._store.get(MARKER + name) or b""
         number = int(count) if count.isdigit() else 0
-        touched = self._made_ns(name) if not count.isdigit() else 0
+        touched = self._made(name) if not count.isdigit() else 0
         last = self.replica(name).session().updated_at
         return number, touched, last, name
 
-    def _made_ns(self, name: str) -> int:
-        try:
-            return os.stat(os.path.join(self._place.state, MARKER + name)).st_mtime_ns
-        except OSError:
-            return 0
+    def _made(self, name: str) -> int:
+        return self._store.written(MARKER + name)
 
     def _damaged_history(self) -> bool:
         try:

@@ -9,7 +9,8 @@ import os
 from detent.config.place import Place, is_worktree
 from detent.core.session import Session
 from detent.engine.applicable import INSTALLED
-from detent.errors import DetentError
+from detent.engine.stores import checkout_store
+from detent.errors import DetentError, StoreFailed
 
 _CLIENT = b"claude-code"
 _DIRECTORY = os.path.join(".claude", "state")
@@ -41,7 +42,6 @@ def _is_wanted(place: Place) -> bool:
     if place.project is not None:
         return False
     try:
-        with open(os.path.join(place.state, INSTALLED), "rb") as file:
-            return _CLIENT in file.read()
-    except OSError:
+        return _CLIENT in (checkout_store(place.root).get(INSTALLED) or b"")
+    except StoreFailed:
         return False

@@ -42,8 +42,8 @@ from detent.engine.opening import new_id, next_number, state_version
 from detent.engine.policy import Decision, authorize
 from detent.engine.publish import decoded, edited_documents
 from detent.engine.replica import Replica
+from detent.engine.stores import open_store
 from detent.errors import Invalid, NotFound, StoreFailed
-from detent.store.files import FileStore
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def open_project(
         os.fspath(path), project=project, environment_project=os.environ.get("DETENT_PROJECT")
     )
     who = actor if isinstance(actor, Actor) else identify(os.environ, Channel.LIBRARY, name=actor)
-    return Project(FileStore(place.state), place, settings, actor=who, clock=clock)
+    return Project(open_store(place), place, settings, actor=who, clock=clock)
 
 
 def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
@@ -85,13 +85,13 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
     root = os.path.realpath(os.fspath(path))
     if not os.path.isdir(root):
         raise NotFound(f"{root} is not a directory")
-    state = os.path.join(root, places.STATE)
-    fresh = not os.path.isdir(state)
-    store = FileStore(state)
+    place = places.at_root(root)
+    store = open_store(place)
+    fresh = not os.path.isdir(store.directory(""))
     if fresh:
         # Local by default: what it holds is of this machine's work. Remove the file to commit it.
         store.put(".gitignore", b"*\n")
-    return Place(root, None, root, state), fresh
+    return place, fresh
 
 
 class Project:

@@ -8,7 +8,6 @@ everything as it was; a kill after it is finished by the next command, or undone
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,6 @@ from detent.engine.runner_note import being_run
 from detent.errors import Conflict, DetentError, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
-from detent.store import disk
 from detent.store.port import PROJECT
 
 if TYPE_CHECKING:
@@ -265,14 +263,10 @@ class Rollbacks:
         return _decode(data) if data else None
 
     def _note(self, intent: _Intent) -> None:
-        path = os.path.join(self._checkpoints.root, os.path.basename(INTENT))
-        with disk.failing_as("write", path, way_out="nothing was changed; mend that and try again"):
-            disk.replace_durably(path, _encode(intent))
+        self._project.store.put(INTENT, _encode(intent), durable=True)
 
     def _forget(self) -> None:
-        path = os.path.join(self._checkpoints.root, os.path.basename(INTENT))
-        with disk.failing_as("remove", path, way_out=disk.REBUILDABLE), suppress(FileNotFoundError):
-            os.unlink(path)
+        self._project.store.delete(INTENT)
 
     def _is_committed(self, intent: _Intent) -> bool:
         positions = self._checkpoints.positions(intent.session)

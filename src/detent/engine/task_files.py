@@ -4,9 +4,7 @@ Beside the files stands how far in the journal they have come; what happened to 
 change of one task costs one file however many there are.
 """
 
-import os
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -38,8 +36,6 @@ MAX_SHOWN = 2_000
 _PUBLISHED = f"{task_document.FOLDER}/.published.json"
 #: With more tasks than this, only `adopt` and `doctor` look at every file.
 MAX_WATCHED = 5_000
-#: Times of files are compared with this much doubt.
-_TICK_NS = 20_000_000
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
@@ -47,8 +43,8 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
 
     written_by: str = ""
     cursor: Cursor = START
-    #: When the files were last looked at, and those that held something else than Detent had written.
-    looked_ns: int = 0
+    #: The store's mark of the last look at the files, and those that held something else than Detent had written.
+    mark: int = 0
     suspects: list[str] = []
     count: int = 0
     next: Row | None = None
@@ -77,20 +73,19 @@ class _Since(NamedTuple):
 class TaskFiles:
     """The files of one session. Whatever writes wants the caller to hold PROJECT."""
 
-    def __init__(self, store: Store, replica: Replica, state: str) -> None:
-        """`state` is the directory of the store, where files can be looked at without being read."""
+    def __init__(self, store: Store, replica: Replica) -> None:
         self._store = store
         self._replica = replica
         self._session = replica.id
-        self.folder = os.path.join(state, replica.id, task_document.FOLDER)
+        self._folder = f"{replica.id}/{task_document.FOLDER}/"
 
     def publish(self) -> Published:
         """Write what changed since the last time."""
-        before, looked_ns = self.published(), time.time_ns()
+        before = self.published()
         since = self._since(before.cursor)
         # Of very many files only those that are written are looked at.
-        looked = self.suspects(before) if before.count <= MAX_WATCHED else list(map(from_text, before.suspects))
-        suspects = [stem for stem in looked if stem not in since.documents]
+        stems, mark = self._changed(before) if before.count <= MAX_WATCHED else ((), before.mark)
+        suspects = sorted({*stems, *map(from_text, before.suspects)} - since.documents.keys())
         with self._replica.reading() as session:
             rows = {task: session.tasks.get(task) for task in since.documents}
             edited = [stem for stem in suspects if not self._is_own(stem, session.tasks.get(stem))]
@@ -102,7 +97,7 @@ class TaskFiles:
         kept = publish_views(self._store, self._views(since))
         told = [to_text(stem) for stem in edited]
         if since.documents or since.replanned or before.cursor.version == 0 or told != before.suspects:
-            after = Progress(__version__, since.end, looked_ns, told, count, next_row)
+            after = Progress(__version__, since.end, mark, told, count, next_row)
             self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(after))
         return Published(edited, kept)
 
@@ -128,22 +123,22 @@ class TaskFiles:
         found = self._decoded(task_document.name_of(self._session, stem))
         return found is None or (row is not None and task_document.is_untouched(found) and found.get("id") == row.id)
 
-    def suspects(self, before: "Progress | None" = None, *, every: bool = False) -> list[str]:
+    def suspects(self, *, every: bool = False) -> list[str]:
         """Files that may have been edited: changed since the last publishing, or thought so then. Nothing is read."""
-        before = before or self.published()
-        last = 0 if every else before.looked_ns - _TICK_NS
-        found = set(map(from_text, before.suspects))
-        try:
-            with os.scandir(self.folder) as entries:
-                for entry in entries:
-                    if entry.name.startswith(".") or not entry.name.endswith(".json"):
-                        continue
-                    # Not the time of the content, which whoever copies a file may set.
-                    if entry.stat(follow_symlinks=False).st_ctime_ns >= last:
-                        found.add(entry.name.removesuffix(".json"))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(found)
+        before = Progress() if every else self.published()
+        return sorted({*self._changed(before)[0], *map(from_text, before.suspects)})
+
+    def stems(self) -> list[str]:
+        """The names of all task files, without their ending."""
+        return self._stems(self._store.names(self._folder))
+
+    def _changed(self, before: Progress) -> tuple[list[str], int]:
+        names, mark = self._store.changed(self._folder, before.mark)
+        return self._stems(names), mark
+
+    def _stems(self, names: Iterable[str]) -> list[str]:
+        stems = (name.removeprefix(self._folder) for name in names if name.endswith(".json"))
+        return [stem.removesuffix(".json") for stem in stems if not stem.startswith(".")]
 
     def next_published(self) -> "Progress | None":
         """What was next when the files were written, if nothing has happened since."""

@@ -20,6 +20,7 @@ from detent.core.task.lifecycle import REPLANNABLE, Action, check_start, possibl
 from detent.core.task.row import Row, TaskStatus
 from detent.core.task.split import ChildDraft, split_warnings
 from detent.documents.state.writing import current_phase
+from detent.documents.task import name_of
 from detent.engine.results import Outcome
 from detent.engine.task_files import TaskFiles
 from detent.errors import Invalid, NotFound, Refused
@@ -55,7 +56,7 @@ class Tasks:
 
     @cached_property
     def files(self) -> TaskFiles:
-        return TaskFiles(self._project.store, self._project.replica(self._session), self._project.place.state)
+        return TaskFiles(self._project.store, self._project.replica(self._session))
 
     # Looking
 
@@ -90,15 +91,15 @@ class Tasks:
             inherited = session.tasks[above].depends_on if above is not None else ()
             needs = tuple(dict.fromkeys((*inherited, *session.tasks[own].depends_on)))
             phase = current_phase(session)
-        directory = os.path.join(self._project.place.state, self._session)
+        store = self._project.store
         return {
             "task": document,
             "workflow": {"session": self._session, "phase": phase},
             "paths": {
-                "session": directory,
-                "todo": os.path.join(directory, "TODO_LIST.md"),
-                "summaries": os.path.join(directory, SUMMARIES),
-                "task": os.path.join(directory, ".task", f"{own}.json"),
+                "session": store.directory(self._session),
+                "todo": store.location(f"{self._session}/TODO_LIST.md"),
+                "summaries": store.location(f"{self._session}/{SUMMARIES}"),
+                "task": store.location(name_of(self._session, own)),
             },
             "dependency_summaries": {need: text for need in needs if (text := self.summary(need)) is not None},
         }

@@ -28,7 +28,7 @@ def look(project: Project) -> Drift:
     document, active = _written(project), project.active()
     flow = document.get("active_workflow") or {}
     name = flow.get("session_id")
-    if name and not has_prefix(document, project.place.state):
+    if name and not has_prefix(document, project.store.location("")):
         return Drift([f"the journal of {name} no longer holds what {STATE_DOCUMENT} was made from"], is_grave=True)
     problems = []
     if name and active is None:

@@ -55,13 +55,13 @@ class Desk:
     ) -> None:
         self.session, self.run, self.agents, self.options, self.tell = session, run, agents, options, tell
         self.clock: Clock = project.clock
-        self._directory = os.path.join(project.place.state, session)
+        self._turns = project.store.directory(f"{session}/{_TURNS}")
         #: The environment of everything that is started for the session.
         self.marks = {
             variables.SESSION: session,
             variables.RUN: run,
-            variables.STATE: project.place.state,
-            **_path(os.path.join(self._directory, _PROGRAMS)),
+            variables.STATE: project.store.location(""),
+            **_path(project.store.directory(f"{session}/{_PROGRAMS}")),
         }
         #: Task to what the last try ended with, for the next one to know.
         self.failures: dict[str, str] = {}
@@ -83,7 +83,7 @@ class Desk:
     @contextmanager
     def scratch(self, agent_id: str) -> Iterator[str]:
         """A place for the files of a turn. It is made by whoever needs it, and gone afterwards."""
-        path = os.path.join(self._directory, _TURNS, agent_id.replace("/", "-"))
+        path = os.path.join(self._turns, agent_id.replace("/", "-"))
         try:
             yield path
         finally:

@@ -13,6 +13,7 @@ import msgspec
 
 from detent.core.redact import redact_tree
 from detent.core.run_event import PersonNeeded, PhaseEnded, RunEnded, RunEvent, RunStarted, TaskEnded, TurnStarted
+from detent.store.port import Store
 
 MAX_BYTES = 4 * 1024 * 1024
 _POLL_S = 0.1
@@ -21,9 +22,9 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunEvent).decode
 
 
-def feed_path(state: str, session: str) -> str:
-    """Where the feed of a session is; `state` is the directory of the store."""
-    return os.path.join(state, session, ".process", "run.jsonl")
+def feed_path(store: Store, session: str) -> str:
+    """The path of the session's feed."""
+    return os.path.join(store.directory(f"{session}/.process"), "run.jsonl")
 
 
 class Feed:

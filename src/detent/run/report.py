@@ -1,6 +1,5 @@
 """The report of a session, as a file beside its journal."""
 
-import os
 from typing import TYPE_CHECKING
 
 from detent.store.port import PROJECT
@@ -12,8 +11,9 @@ if TYPE_CHECKING:
 
 
 def write_report(project: "Project", handle: "SessionHandle") -> str:
-    """Where it is."""
+    """Write the report and return its location."""
     text = report_text(handle.state, handle.log())
+    name = f"{handle.id}/{NAME}"
     with project.store.lock(PROJECT):
-        project.store.put(f"{handle.id}/{NAME}", text.encode("utf-8", "replace"))
-    return os.path.join(project.place.state, handle.id, NAME)
+        project.store.put(name, text.encode("utf-8", "replace"))
+    return project.store.location(name)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from detent.core.actor import as_runner
 from detent.engine.project import Project
-from detent.store.files import FileStore
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -50,4 +49,4 @@ class Rooms:
 
 def opened_at(project: Project, place: "Place") -> Project:
     """The same project with the files of another place: a second object on the same state."""
-    return Project(FileStore(place.state), place, project.settings, actor=as_runner(project.actor), clock=project.clock)
+    return Project(project.store.reopen(), place, project.settings, actor=as_runner(project.actor), clock=project.clock)

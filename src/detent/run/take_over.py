@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def take_over(project: "Project", handle: "SessionHandle") -> tuple[str, ...]:
     """End what still runs for the session, and record what its runner did not live to end; in words, what it was."""
-    ended = end_marked(f"{variables.SESSION}={handle.id}", f"{variables.STATE}={project.place.state}")
+    ended = end_marked(f"{variables.SESSION}={handle.id}", f"{variables.STATE}={project.store.location('')}")
     told = [f"{ended} processes of an earlier run were ended"] if ended else []
     session = handle.state
     for phase in session.with_status(Status.IN_PROGRESS):

@@ -124,7 +124,7 @@ class Worktrees:
 
 def _checked(root: str, project: Project) -> Git:
     """git at the root, if it has what a worktree can be made of."""
-    state = os.path.join(root, places.STATE)
+    state = os.path.dirname(places.worktrees(root))
     if os.path.realpath(state) != state:
         raise Refused(f"{state} is a link; worktrees must lie in the project", way_out=_NO_ISOLATION)
     git = Git(root)

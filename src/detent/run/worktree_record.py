@@ -10,8 +10,8 @@ import msgspec
 from detent.config import place as places
 from detent.core.guarded import CLIENT_FILES
 from detent.core.isolation import tree_name
+from detent.engine.stores import worktree_store
 from detent.store import disk
-from detent.store.files import FileStore
 from detent.store.lock import exclusive
 
 BRANCHES = "detent/"
@@ -48,17 +48,18 @@ _decode = msgspec.json.Decoder(Worktree).decode
 
 def known(root: str) -> list[Worktree]:
     """Every worktree that is complete."""
-    store = FileStore(places.worktrees(root))
-    found = []
+    store = worktree_store(root)
+    trees = []
     for name in store.names(""):
         if name.endswith(".json") and not name.startswith("."):
             with suppress(msgspec.DecodeError):
-                found.append(_decode(store.get(name) or b""))
-    return found
+                trees.append(_decode(store.get(name) or b""))
+    return trees
 
 
 def is_complete(tree: Worktree, root: str) -> bool:
-    return os.path.exists(f"{tree.path(root)}.json") and os.path.lexists(os.path.join(tree.path(root), ".git"))
+    is_recorded = worktree_store(root).written(f"{tree.name}.json") > 0
+    return is_recorded and os.path.lexists(os.path.join(tree.path(root), ".git"))
 
 
 @contextmanager
@@ -87,7 +88,7 @@ def in_repository(root: str, name: str) -> str:
 
 def save(tree: Worktree, root: str) -> None:
     """From here on it is complete. The caller holds the lock."""
-    store = FileStore(places.worktrees(root))
+    store = worktree_store(root)
     # The project may have its `.workflow` in git; checkouts of itself are never part of it.
     store.put(".gitignore", b"*\n")
     store.put(f"{tree.name}.json", _encode(tree))
@@ -95,5 +96,4 @@ def save(tree: Worktree, root: str) -> None:
 
 def forget(tree: Worktree, root: str) -> None:
     """It is no whole worktree any more: nobody goes on with what is left of it."""
-    with suppress(FileNotFoundError):
-        os.unlink(f"{tree.path(root)}.json")
+    worktree_store(root).delete(f"{tree.name}.json")

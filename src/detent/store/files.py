@@ -4,21 +4,26 @@ Commit rule: append one line to `journal.jsonl` and sync it. Everything else in 
 """
 
 import os
+import stat
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
+from itertools import chain
 
 from detent.core.events import Commit
 from detent.errors import Conflict, NotFound
 from detent.store import disk
 from detent.store.line import SUM_TAIL, decode_line, encode_line, sum_at_end
 from detent.store.lock import exclusive
-from detent.store.port import PROJECT, START, Cursor, Tail, displaced
+from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
 
 JOURNAL = "journal.jsonl"
 _LOCK_FILE = ".lock"
 _UNFINISHED = ".new-"
 _CHUNK = 1 << 20
+#: File systems state times in steps: a file changed this long before a mark may carry the mark's time.
+_TICK_NS = 20_000_000
 
 
 class _Open:
@@ -48,24 +53,36 @@ class FileStore:
             return []
         return sorted(name for name in entries if name.startswith("WFS-") and os.path.exists(self._path(name, JOURNAL)))
 
-    def create(self, session: str, first: Commit) -> Cursor:
+    def create(
+        self,
+        session: str,
+        first: Commit,
+        rest: Iterable[Commit] = (),
+        files: Iterable[tuple[SessionFile, bytes]] = (),
+    ) -> Cursor:
         path, unfinished = self._path(session), self._path(_UNFINISHED + session)
         if os.path.lexists(path):
             raise Conflict(f"there is already a session {session}", way_out="choose another --name")
-        line, total = encode_line(first, START.sum)
         with disk.failing_as("create", path):
             _remove_tree(unfinished)
-            os.makedirs(unfinished)
-            self._write_first(os.path.join(unfinished, JOURNAL), line)
-            disk.sync_directory(unfinished)
-            os.rename(unfinished, path)
             try:
-                disk.sync_directory(self.root)
-            except OSError:
-                with suppress(OSError):
-                    os.rename(path, unfinished)
+                os.makedirs(unfinished)
+                end = _write_journal(os.path.join(unfinished, JOURNAL), chain((first,), rest))
+                for file, data in files:
+                    _write_file(os.path.join(unfinished, file.name), data, executable=file.executable)
+                for directory, _, _ in os.walk(unfinished, topdown=False):
+                    disk.sync_directory(directory)
+                os.rename(unfinished, path)
+                try:
+                    disk.sync_directory(self.root)
+                except OSError:
+                    with suppress(OSError):
+                        os.rename(path, unfinished)
+                    raise
+            except BaseException:
+                _remove_tree(unfinished)
                 raise
-        return Cursor(first.version, total, len(line))
+        return end
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
         if after.version:
@@ -128,14 +145,15 @@ class FileStore:
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         path = self._path(name)
-        with disk.failing_as("write", path, way_out=disk.REBUILDABLE):
+        replace = disk.replace_durably if durable else disk.replace
+        with disk.failing_as("write", path, way_out=disk.NOTHING_COMMITTED if durable else disk.REBUILDABLE):
             try:
-                disk.replace(path, data)
+                replace(path, data)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                disk.replace(path, data)
+                replace(path, data)
 
     def delete(self, name: str) -> None:
         path = self._path(name)
@@ -150,6 +168,47 @@ class FileStore:
             return []
         found = (entry for entry in entries if entry.startswith(start) and not entry.endswith(disk.TEMPORARY))
         return sorted(os.path.join(directory, entry) for entry in found)
+
+    def changed(self, prefix: str, since: int = 0) -> Changes:
+        directory, start = os.path.split(prefix)
+        names, mark = [], time.time_ns() - _TICK_NS
+        try:
+            with os.scandir(self._path(directory)) as entries:
+                for entry in entries:
+                    if not entry.name.startswith(start) or entry.name.endswith(disk.TEMPORARY):
+                        continue
+                    if since == 0 or _changed_ns(entry) >= since:
+                        names.append(os.path.join(directory, entry.name))
+        except (FileNotFoundError, NotADirectoryError):
+            names = []
+        return Changes(sorted(names), mark)
+
+    def written(self, name: str) -> int:
+        try:
+            return max(os.stat(self._path(name)).st_mtime_ns, 1)
+        except OSError:
+            return 0
+
+    def session_files(self, session: str) -> list[SessionFile]:
+        top = self._path(session)
+        files = []
+        for directory, folders, names in os.walk(top):
+            for entry in (*names, *(folder for folder in folders if os.path.islink(os.path.join(directory, folder)))):
+                full = os.path.join(directory, entry)
+                name = os.path.relpath(full, top)
+                if name != JOURNAL and not entry.endswith(disk.TEMPORARY):
+                    mode = os.lstat(full).st_mode
+                    files.append(SessionFile(name, bool(mode & stat.S_IXUSR), stat.S_ISREG(mode)))
+        return sorted(files)
+
+    def directory(self, name: str) -> str:
+        return self._path(name)
+
+    def location(self, name: str) -> str:
+        return self._path(name) if name else self.root
+
+    def reopen(self) -> "FileStore":
+        return FileStore(self.root)
 
     def close(self) -> None:
         while self._open:
@@ -216,13 +275,37 @@ class FileStore:
             )
         os.ftruncate(fd, after.hint)
 
-    def _write_first(self, path: str, line: bytes) -> None:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
+
+def _write_journal(path: str, commits: Iterable[Commit]) -> Cursor:
+    cursor = START
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        for commit in commits:
+            line, total = encode_line(commit, cursor.sum)
             disk.write_all(fd, line)
-            disk.sync(fd)
-        finally:
-            os.close(fd)
+            cursor = Cursor(commit.version, total, cursor.hint + len(line))
+        disk.sync(fd)
+    finally:
+        os.close(fd)
+    return cursor
+
+
+def _write_file(path: str, data: bytes, *, executable: bool) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o777 if executable else 0o666)
+    try:
+        disk.write_all(fd, data)
+        disk.sync(fd)
+    finally:
+        os.close(fd)
+
+
+def _changed_ns(entry: "os.DirEntry[str]") -> int:
+    """Not the time of the content, which may be set when a file is copied; 0 if the file was removed meanwhile."""
+    try:
+        return entry.stat(follow_symlinks=False).st_ctime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _remove_tree(path: str) -> None:

@@ -1,32 +1,58 @@
 """The store in memory, with the same contract: for tests, dry runs and tools that only simulate."""
 
+import os
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 from detent.core.events import Commit
 from detent.errors import Conflict, LockTimeout, NotFound
 from detent.store.line import decode_line, encode_line, sum_at_end
-from detent.store.port import PROJECT, START, Cursor, Tail, displaced
+from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
 
 
 class MemoryStore:
-    """See `Store` for the contract. Keeps the journal as the lines a file would have."""
+    """See `Store` for the contract. Keeps the journal as the lines a file would have.
+
+    Everything is gone with the object, and so are the directories that it gave out.
+    """
 
     def __init__(self) -> None:
         self._journals: dict[str, list[bytes]] = {}
         self._documents: dict[str, bytes] = {}
+        #: When each document was written, as a count of all writes.
+        self._written: dict[str, int] = {}
+        self._writes = 0
+        self._executable: set[str] = set()
+        self._directory: str | None = None
+        self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
 
     def sessions(self) -> list[str]:
         return sorted(self._journals)
 
-    def create(self, session: str, first: Commit) -> Cursor:
+    def create(
+        self,
+        session: str,
+        first: Commit,
+        rest: Iterable[Commit] = (),
+        files: Iterable[tuple[SessionFile, bytes]] = (),
+    ) -> Cursor:
         if session in self._journals:
             raise Conflict(f"there is already a session {session}", way_out="choose another --name")
-        line, total = encode_line(first, START.sum)
-        self._journals[session] = [line]
-        return Cursor(first.version, total)
+        lines, total = [], START.sum
+        for commit in (first, *rest):
+            line, total = encode_line(commit, total)
+            lines.append(line)
+        for file, data in list(files):
+            name = f"{session}/{file.name}"
+            self.put(name, data)
+            if file.executable:
+                self._executable.add(name)
+        self._journals[session] = lines
+        return Cursor(len(lines), total)
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
         lines = self._lines(session)
@@ -72,14 +98,50 @@ class MemoryStore:
     def get(self, name: str) -> bytes | None:
         return self._documents.get(name)
 
-    def put(self, name: str, data: bytes) -> None:
-        self._documents[name] = data
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:  # noqa: ARG002 - nothing here is durable
+        with self._guard:
+            self._writes += 1
+            self._documents[name], self._written[name] = data, self._writes
+            self._executable.discard(name)
 
     def delete(self, name: str) -> None:
-        self._documents.pop(name, None)
+        with self._guard:
+            self._documents.pop(name, None)
+            self._written.pop(name, None)
 
     def names(self, prefix: str) -> list[str]:
-        return sorted(name for name in self._documents if name.startswith(prefix))
+        return self.changed(prefix).names
+
+    def changed(self, prefix: str, since: int = 0) -> Changes:
+        with self._guard:
+            names = [name for name, at in self._written.items() if at >= since and name.startswith(prefix)]
+            mark = self._writes + 1
+        return Changes(sorted(name for name in names if "/" not in name[len(prefix) :]), mark)
+
+    def written(self, name: str) -> int:
+        return self._written.get(name, 0)
+
+    def session_files(self, session: str) -> list[SessionFile]:
+        start = f"{session}/"
+        with self._guard:
+            names = sorted(name for name in self._documents if name.startswith(start))
+        return [SessionFile(name.removeprefix(start), name in self._executable) for name in names]
+
+    def directory(self, name: str) -> str:
+        with self._guard:
+            if self._directory is None:
+                import shutil  # noqa: PLC0415 - only checkpoints and runs need it
+                import tempfile  # noqa: PLC0415
+
+                self._directory = os.path.realpath(tempfile.mkdtemp(prefix="detent-memory-"))
+                weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+            return os.path.join(self._directory, name)
+
+    def location(self, name: str) -> str:
+        return f"memory:{os.getpid()}-{id(self):x}/{name}".rstrip("/")
+
+    def reopen(self) -> Self:
+        return self
 
     def close(self) -> None:
         """Nothing is held open."""

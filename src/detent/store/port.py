@@ -1,6 +1,6 @@
 """What a store must do. `tests/contract` holds every implementation to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -35,18 +35,43 @@ class Tail(NamedTuple):
     more: bool
 
 
+class SessionFile(NamedTuple):
+    """A file beside a session's journal; `name` is relative to the session."""
+
+    name: str
+    executable: bool = False
+    #: False for a link, a socket or the like: it cannot be read as a document.
+    is_document: bool = True
+
+
+class Changes(NamedTuple):
+    names: list[str]
+    #: Pass it as `since` to get the changes after this call.
+    mark: int
+
+
 class Store(Protocol):
     """Journals and named documents of one project.
 
-    Names are relative paths with `/`. Every method may raise `StoreFailed`; after that nothing has changed.
+    Names are relative, with `/` between their parts; they need not be paths of files. Every method may raise
+    `StoreFailed`; after that nothing has changed.
     """
 
     def sessions(self) -> list[str]:
         """Ids of all sessions that have a journal, sorted."""
         ...
 
-    def create(self, session: str, first: Commit) -> Cursor:
-        """Make the session with its first commit, durably and all at once; `Conflict` if it exists."""
+    def create(
+        self,
+        session: str,
+        first: Commit,
+        rest: Iterable[Commit] = (),
+        files: Iterable[tuple[SessionFile, bytes]] = (),
+    ) -> Cursor:
+        """Make the session with its first commit, durably and all at once; `Conflict` if it exists.
+
+        A session that is imported comes with the `rest` of its commits and with its `files`.
+        """
         ...
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
@@ -78,8 +103,11 @@ class Store(Protocol):
         """The document's content, or None if there is none."""
         ...
 
-    def put(self, name: str, data: bytes) -> None:
-        """Replace the document atomically: a reader sees the old one or the new one. The caller holds `PROJECT`."""
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        """Replace the document atomically: a reader sees the old one or the new one. The caller holds `PROJECT`.
+
+        Without `durable` a crash of the machine may lose it: for what can be rebuilt.
+        """
         ...
 
     def delete(self, name: str) -> None:
@@ -87,7 +115,38 @@ class Store(Protocol):
         ...
 
     def names(self, prefix: str) -> list[str]:
-        """Names that start with `prefix`, which must not end inside a directory's name; sorted."""
+        """Names that start with `prefix` and have no `/` behind it; sorted."""
+        ...
+
+    def changed(self, prefix: str, since: int = 0) -> Changes:
+        """Those of `names(prefix)` that may have been written since the mark; all of them since 0. Reads none."""
+        ...
+
+    def written(self, name: str) -> int:
+        """A number that is higher for a document that was written later; 0 if there is none."""
+        ...
+
+    def session_files(self, session: str) -> list[SessionFile]:
+        """All that is kept for the session besides its journal, at any depth; sorted."""
+        ...
+
+    def directory(self, name: str) -> str:
+        """The path of a directory on this machine that belongs to the store: for packs of objects, staging and logs.
+
+        The caller makes it. Its content lasts as long as the journals do and is not seen on other machines. A store may
+        keep documents there too: never use the name of a document.
+        """
+        ...
+
+    def location(self, name: str) -> str:
+        """Where the document is, for people and for programs that are started; "" stands for the store itself.
+
+        It is a path only if the store keeps its documents as files. No other store has the same location.
+        """
+        ...
+
+    def reopen(self) -> "Store":
+        """The same journals and documents for another thread; closing one does not close the other."""
         ...
 
     def close(self) -> None:
