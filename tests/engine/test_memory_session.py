@@ -52,11 +52,14 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_watch)
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory with a plain file in place of `.workflow`, which nothing may try to look into."""
+@pytest.fixture(params=["a plain file", "unreadable"])
+def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project whose `.workflow` is a plain file or may not be read; nothing may try to look into it."""
     monkeypatch.delenv("DETENT_PROJECT", raising=False)
-    (tmp_path / ".workflow").write_text("no directory")
+    if request.param == "unreadable":
+        (tmp_path / ".workflow").mkdir(mode=0)
+    else:
+        (tmp_path / ".workflow").write_text("no directory")
     (tmp_path / "detent.toml").write_text(SETTINGS)
     (tmp_path / "check.sh").write_text(
         "test -e src/ok && echo 1 passed in 0.1s || { echo 1 failed in 0.1s; exit 1; }\n"
@@ -68,7 +71,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     _watched.clear()
     assert used <= {f"{state}/{name}" for name in OF_THE_CHECKOUT}
-    assert (tmp_path / ".workflow").read_text() == "no directory"
+    if request.param == "unreadable":
+        (tmp_path / ".workflow").chmod(0o700)
+        assert os.listdir(tmp_path / ".workflow") == []
+    else:
+        assert (tmp_path / ".workflow").read_text() == "no directory"
 
 
 def opened(root: Path, store: MemoryStore) -> Project:
@@ -178,7 +185,9 @@ def test_steps_of_a_task_hand_their_outputs_on_as_files(project: Project) -> Non
 
     result = Flow(project, handle).run("IMPL-1")
 
+    assert result.context is not None
     assert result.context["flow"]["outputs"] == {"made": "made", "used": "made"}
+    assert result.context_file is not None
     assert Path(result.context_file).is_file()
 
 
