@@ -28,8 +28,8 @@ def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[
     for stem in stems:
         file = f"{FOLDER}/{stem}.json"
         document, broken = _document(handle.tasks.files, stem)
-        found = [broken] if broken else _problems(_plain(document), stem, project.place.base)
-        problems += [_of(problem, file) for problem in found]
+        own = [broken] if broken else _problems(_plain(document), stem, project.place.base)
+        problems += [_of(problem, file) for problem in own]
         try:
             rows.append(row_of(_plain(document)))
             files.append(file)
@@ -37,7 +37,7 @@ def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[
             unreadable += [str(read)] if (read := read_id(stem)) else []
     present = {row.id for row in rows} | set(unreadable)
     gone = [id_ for id_ in handle.state.tasks.ids if id_ not in present]
-    problems += _not_told(plan_problems(rows, files, unreadable=[*unreadable, *gone]), problems)
+    problems += _not_reported(plan_problems(rows, files, unreadable=[*unreadable, *gone]), problems)
     problems += [
         Problem(
             rule="file-name",
@@ -51,10 +51,10 @@ def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[
     return len(stems), problems
 
 
-def _not_told(found: list[Problem], before: list[Problem]) -> list[Problem]:
+def _not_reported(problems: list[Problem], before: list[Problem]) -> list[Problem]:
     """What a document says of itself, such as that it depends on itself, need not be said again for the whole."""
-    told = {(problem.file, problem.path, problem.message) for problem in before}
-    return [problem for problem in found if (problem.file, problem.path, problem.message) not in told]
+    reported = {(problem.file, problem.path, problem.message) for problem in before}
+    return [problem for problem in problems if (problem.file, problem.path, problem.message) not in reported]
 
 
 def _document(files: "TaskFiles", stem: str) -> tuple[Any, Problem | None]:
@@ -79,21 +79,22 @@ def _problems(document: Any, stem: str, base: str) -> list[Problem]:
     from detent.core.flow.step import step_problems
     from detent.core.task.document import document_problems
 
-    found = document_problems(document, stem=stem)
+    problems = document_problems(document, stem=stem)
     if not isinstance(document, dict):
-        return found
-    told = {problem.path for problem in found}
+        return problems
+    reported = {problem.path for problem in problems}
     flow = document.get("flow_control")
     if isinstance(flow, dict) and isinstance(flow.get("pre_analysis"), list):
-        found += [one for one in step_problems(flow, declared=task_properties(document)) if one.path not in told]
+        steps = step_problems(flow, declared=task_properties(document))
+        problems += [problem for problem in steps if problem.path not in reported]
     context = document.get("context")
     paths = context.get("focus_paths") if isinstance(context, dict) else None
     for at, path in enumerate(paths if isinstance(paths, list) else ()):
         where = f"context.focus_paths[{at}]"
-        if isinstance(path, str) and where not in told and not os.path.exists(os.path.join(base, path)):
+        if isinstance(path, str) and where not in reported and not os.path.exists(os.path.join(base, path)):
             message = f"{path!r} is not there yet"
-            found.append(Problem(rule="focus-paths", path=where, message=message, severity="warning"))
-    return found
+            problems.append(Problem(rule="focus-paths", path=where, message=message, severity="warning"))
+    return problems
 
 
 def _plain(document: Any) -> Any:

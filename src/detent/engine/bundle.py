@@ -112,7 +112,7 @@ def import_session(
     store = project.store
     with bundle_file.opened(os.fspath(path)) as reader:
         reader.verify(progress)
-        found = check_contents(reader)
+        contents = check_contents(reader)
         session = reader.header.session
         if name is not None and check_session_id(name) != session:
             raise Refused(
@@ -120,10 +120,10 @@ def import_session(
                 way_out="give it no other name; to have both, import it into another project",
             )
         own = CLIENT_FILES if project.place.project is None else ()
-        check_paths(reader, found, own)
+        check_paths(reader, contents, own)
         epoch = project.checkpoints.captures.epoch()
         if not _is_here(store, reader):
-            _store_objects(project, reader, found)
+            _store_objects(project, reader, contents)
             with store.lock(PROJECT):
                 project.checkpoints.check_current(epoch)
                 if not _is_here(store, reader):
@@ -261,7 +261,7 @@ def _taken(target: str) -> Conflict:
 
 
 def _is_here(store: Store, reader: Reader) -> bool:
-    """Whether the very same session is; `Conflict` if another has its id."""
+    """True if the store has this very session; `Conflict` if another one has its id."""
     header = reader.header
     if header.session not in store.sessions():
         return False
@@ -282,17 +282,17 @@ def _other(reader: Reader) -> Conflict:
     )
 
 
-def _store_objects(project: "Project", reader: Reader, found: Contents) -> None:
+def _store_objects(project: "Project", reader: Reader, contents: Contents) -> None:
     parts = [part for part in reader.header.parts if part.name.startswith(OBJECTS)]
     if not parts:
         return
     with disk.failing_as("create", project.checkpoints.root):
         os.makedirs(project.checkpoints.root, exist_ok=True)
-    with project.checkpoints.objects.batch(found.session.checkpoint or found.session.id) as batch:
+    with project.checkpoints.objects.batch(contents.session.checkpoint or contents.session.id) as batch:
         for part in parts:
             data = reader.read(part.name)
-            if part.sha256 in found.names:
-                batch.add_data_as_file(data, name=found.names[part.sha256])
+            if part.sha256 in contents.names:
+                batch.add_data_as_file(data, name=contents.names[part.sha256])
             else:
                 batch.add(data)
 

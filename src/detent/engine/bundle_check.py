@@ -83,13 +83,13 @@ def check_contents(reader: Reader) -> Contents:
     return Contents(session, names, trees)
 
 
-def check_paths(reader: Reader, found: Contents, own: Iterable[str]) -> None:
+def check_paths(reader: Reader, contents: Contents, own: Iterable[str]) -> None:
     """A rollback will write these files: none that says how Detent (`own`), version control or an agent works."""
     guarded = {path.lower() for path in own}
-    for path in Manifests(_ObjectsOf(reader)).names_since(found.trees, ""):
+    for path in Manifests(_ObjectsOf(reader)).names_since(contents.trees, ""):
         if path.lower() in guarded or NEVER & set(path.lower().split("/")):
             raise Refused(
-                f"a checkpoint of {found.session.id} has {to_text(path)[:200]}, which is not part of any work"
+                f"a checkpoint of {contents.session.id} has {to_text(path)[:200]}, which is not part of any work"
             )
 
 

@@ -171,10 +171,10 @@ class Reader:
         return b"".join(self.chunks(name))
 
     def _expect(self, whole: "hashlib._Hash", offset: int, wanted: bytes) -> None:
-        found = b"".join(_chunks(self._fd, offset, len(wanted)))
-        if found != wanted:
+        data = b"".join(_chunks(self._fd, offset, len(wanted)))
+        if data != wanted:
             raise self._damaged(f"at byte {offset} stands something else than should")
-        whole.update(found)
+        whole.update(data)
 
     def _header_text(self) -> bytes:
         try:

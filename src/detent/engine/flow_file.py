@@ -140,9 +140,9 @@ class FlowFiles:
     def take(self, kept: Kept) -> None:
         """The same, if nobody else runs the steps right now."""
         with self._store.lock(PROJECT, wait_s=WAIT_S):
-            found = self.load()
-            if found is not None and found.runner is not None and found.is_going_on and found.runner != kept.runner:
-                raise Refused(f"the steps of {self.task} are being run by process {found.runner.pid}")
+            other = self.load()
+            if other is not None and other.runner is not None and other.is_going_on and other.runner != kept.runner:
+                raise Refused(f"the steps of {self.task} are being run by process {other.runner.pid}")
             self._store.put(f"{self._name}.json", self._encoded(kept))
 
     def save(self, kept: Kept) -> None:

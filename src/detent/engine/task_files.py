@@ -95,17 +95,17 @@ class TaskFiles:
             if not self._write(task, document, rows[task], since.end.version):
                 edited.append(task)
         kept = publish_views(self._store, self._views(since))
-        told = [to_text(stem) for stem in edited]
-        if since.documents or since.replanned or before.cursor.version == 0 or told != before.suspects:
-            after = Progress(__version__, since.end, mark, told, count, next_row)
+        suspects_now = [to_text(stem) for stem in edited]
+        if since.documents or since.replanned or before.cursor.version == 0 or suspects_now != before.suspects:
+            after = Progress(__version__, since.end, mark, suspects_now, count, next_row)
             self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(after))
         return Published(edited, kept)
 
     def _write(self, task: str, document: dict[str, Any] | None, row: Row | None, version: int) -> bool:
         """False if the file was edited by hand, and therefore left alone."""
         name = task_document.name_of(self._session, task)
-        found = self._decoded(name)
-        if found is not None and not task_document.is_untouched(found):
+        stored = self._decoded(name)
+        if stored is not None and not task_document.is_untouched(stored):
             if row is None:
                 set_aside(self._store, name)
                 self._store.delete(name)
@@ -114,14 +114,14 @@ class TaskFiles:
         if row is None:
             self._store.delete(name)
             return True
-        mine = found if found is not None and task_document.is_of(found, row) else None
+        mine = stored if stored is not None and task_document.is_of(stored, row) else None
         body = document or mine or self.written(task)
         self._store.put(name, encode(task_document.render(body, row, version)))
         return True
 
     def _is_own(self, stem: str, row: Row | None) -> bool:
-        found = self._decoded(task_document.name_of(self._session, stem))
-        return found is None or (row is not None and task_document.is_untouched(found) and found.get("id") == row.id)
+        stored = self._decoded(task_document.name_of(self._session, stem))
+        return stored is None or (row is not None and task_document.is_untouched(stored) and stored.get("id") == row.id)
 
     def suspects(self, *, every: bool = False) -> list[str]:
         """Files that may have been edited: changed since the last publishing, or thought so then. Nothing is read."""
@@ -173,19 +173,19 @@ class TaskFiles:
     def _standing(self, task: str) -> tuple[dict[str, Any], Row, int]:
         with self._replica.reading() as session:
             row, version = session.tasks[task], session.version
-        found = self._decoded(task_document.name_of(self._session, task))
-        if found is None or not task_document.is_of(found, row):
-            found = self.written(task)
-        return found, row, version
+        document = self._decoded(task_document.name_of(self._session, task))
+        if document is None or not task_document.is_of(document, row):
+            document = self.written(task)
+        return document, row, version
 
     def written(self, task: str) -> dict[str, Any]:
         """What the journal last said that the task is."""
-        found: dict[str, Any] = {}
+        document: dict[str, Any] = {}
         for commit in self._commits(START):
             for event in commit.events:
                 if isinstance(event, TaskWritten) and event.task == task:
-                    found = event.document
-        return found
+                    document = event.document
+        return document
 
     def raw(self, task: str) -> bytes | None:
         return self._store.get(task_document.name_of(self._session, task))
@@ -259,10 +259,10 @@ class TaskFiles:
         if data is None:
             return None
         try:
-            found = msgspec.json.decode(data)
+            document = msgspec.json.decode(data)
         except UNREADABLE:
             return {}
-        return found if isinstance(found, dict) else {}
+        return document if isinstance(document, dict) else {}
 
 
 def _no_document(_task: str) -> dict[str, Any]:

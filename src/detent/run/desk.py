@@ -93,8 +93,8 @@ class Desk:
 
 def _path(directory: str) -> dict[str, str]:
     """A PATH on which `detent` is this one, and every other program is the one that it was."""
-    found, here = shutil.which("detent"), os.path.dirname(sys.executable)
-    if found is not None and os.path.realpath(os.path.dirname(found)) == os.path.realpath(here):
+    installed, here = shutil.which("detent"), os.path.dirname(sys.executable)
+    if installed is not None and os.path.realpath(os.path.dirname(installed)) == os.path.realpath(here):
         return {}
     os.makedirs(directory, exist_ok=True)
     program = os.path.join(directory, "detent")

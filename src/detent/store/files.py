@@ -166,8 +166,8 @@ class FileStore:
             entries = os.listdir(self._path(directory))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        found = (entry for entry in entries if entry.startswith(start) and not entry.endswith(disk.TEMPORARY))
-        return sorted(os.path.join(directory, entry) for entry in found)
+        matching = (entry for entry in entries if entry.startswith(start) and not entry.endswith(disk.TEMPORARY))
+        return sorted(os.path.join(directory, entry) for entry in matching)
 
     def changed(self, prefix: str, since: int = 0) -> Changes:
         directory, start = os.path.split(prefix)
