@@ -25,7 +25,7 @@ from detent.errors import Conflict, Corrupt, DetentError, Invalid, NotFound, Ref
 from detent.store.line import decode_line, encode_line
 from detent.store.memory import MemoryStore
 from tests.crash.faults import Counter, die, die_halfway, failing, in_child, watching
-from tests.factories import TickingClock, plain_project, row
+from tests.factories import TickingClock, actor, plain_project, row
 
 BIG = bytes(range(256)) * 6_000
 
@@ -266,7 +266,7 @@ def test_a_file_that_changes_during_the_export_is_noticed(source, tmp_path):
 def test_a_session_is_carried_from_store_to_store_and_back_without_a_change(source, packed, tmp_path):
     _, session = source
     (tmp_path / "memory").mkdir()
-    with Project(MemoryStore(), at_root(str(tmp_path / "memory")), Settings(), actor="tester") as memory:
+    with Project(MemoryStore(), at_root(str(tmp_path / "memory")), Settings(), actor=actor()) as memory:
         carried = import_session(memory, packed)
         assert carried.state == session.state
         assert check(memory) == []

@@ -25,6 +25,7 @@ from detent.run.report import write_report
 from detent.run.runner import Runner
 from detent.store.memory import MemoryStore
 from detent.store.port import PROJECT
+from tests.factories import actor
 from tests.run.scenes import Cast, done
 
 SETTINGS = """
@@ -80,7 +81,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def opened(root: Path, store: MemoryStore) -> Project:
     place = at_root(os.path.realpath(root))
-    return Project(store, place, read_settings(place.root), actor="tester")
+    return Project(store, place, read_settings(place.root), actor=actor())
 
 
 @pytest.fixture
