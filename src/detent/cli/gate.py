@@ -98,7 +98,7 @@ def _answer(request: Request, handle: "SessionHandle", phase: str | None) -> Non
 
 
 def _answer_one(request: Request, handle: "SessionHandle", gate: str, phase: str | None) -> None:
-    from detent.core.evidence import Verdict
+    from detent.core.gate.evidence import Verdict
     from detent.views.gates import gates_text
 
     found = {key: tuple(one for one in judged if one.gate == gate) for key, judged in handle.judgements(phase).items()}

@@ -96,22 +96,22 @@ def _is_held(doc: object, phase: str, kind: str) -> bool:
 
 
 def _closed(doc: object, phase: str, gate: "Json", exists: "Callable[[str], bool]") -> str:
-    """Why one gate is closed: by the verdict that is written beside it, else by what is recorded about it.
+    """Why one gate is closed: the verdict of the judge in the document, or the paths in its place that do not exist.
 
-    A gate that nothing is known about is closed.
+    The rest is for documents that Detent did not write: the records of the gate decide, and without any it is closed.
     """
     verdict, kind = gate.get("verdict"), gate.get("kind")
     if verdict == "PASS":
         return ""
-    if kind == "artifacts":
-        said = _artifacts_said(doc, gate, exists)
-    elif verdict is not None:
-        said = f"{verdict}, {gate.get('reason') or 'no reason was given'}"
+    if verdict is not None:
+        reason = f"{verdict}, {gate.get('reason') or 'no reason was given'}"
+    elif "paths" in gate:
+        reason = _missing_paths(doc, gate["paths"], exists)
     elif kind in _RECORDED:
-        said = _RECORDED[kind](doc, phase)
+        reason = _RECORDED[kind](doc, phase)
     else:
-        said = "nothing is known about it"
-    return f"{gate.get('name') or kind}: {said}" if said else ""
+        reason = "nothing is known about it"
+    return f"{gate.get('name') or kind}: {reason}" if reason else ""
 
 
 def _tests_said(doc: object, phase: str) -> str:
@@ -144,8 +144,8 @@ _RECORDED = {
 }
 
 
-def _artifacts_said(doc: object, gate: "Json", exists: "Callable[[str], bool]") -> str:
-    folder, paths = workflow(doc).get("artifact_folder") or "", gate.get("paths")
+def _missing_paths(doc: object, paths: object, exists: "Callable[[str], bool]") -> str:
+    folder = workflow(doc).get("artifact_folder") or ""
     if not isinstance(paths, list) or not isinstance(folder, str):
         return "nothing is known about them"
     named = [str(path).replace("{artifact_folder}", folder) for path in paths]

@@ -1,4 +1,4 @@
-"""What a gate was judged on, and where it stands."""
+"""Evidence of gates: verdicts, receipts, votes, the state of a gate, and the facts that judging needs."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -99,8 +99,8 @@ class Judgement(_Value, frozen=True, kw_only=True):
 class Facts(_Value, frozen=True, kw_only=True):
     """What the world looks like, as far as judging needs it; gathered before deciding."""
 
-    #: Those of the asked-for paths that exist.
-    exists: frozenset[str] = frozenset()
+    #: The required paths that exist; None if nothing was looked up.
+    exists: frozenset[str] | None = None
     #: Manifest digest of a receipt to the files that have changed since.
     changed: dict[str, tuple[str, ...]] = {}
     #: The files of the project, where a checkpoint is to be taken of what is decided.
