@@ -192,7 +192,9 @@ def test_a_gate_is_one_line_that_says_what_opens_it(gate, says):
 
 
 def test_every_kind_of_gate_is_told():
-    assert {gate.kind for gate, _ in EVERY_GATE} == set(KINDS)
+    assert {gate.kind for gate, _ in EVERY_GATE} == {
+        name for name, kind in KINDS.items() if kind.__module__.startswith("detent.")
+    }
 
 
 def test_tests_that_nobody_names_a_command_for_are_run_by_the_agent():
