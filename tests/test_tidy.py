@@ -134,22 +134,18 @@ KIND_READERS = {"detent.core.standing", "detent.core.guard"}
 def kind_problems(tree: ast.AST) -> list[str]:
     """Uses of the class of a gate kind, and comparisons with the name of one."""
     classes = {kind.__name__ for kind in KINDS.values()}
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    compared = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare) and any(_is_kind(side) for side in (node.left, *node.comparators))
-    ]
-    matched = [node for node in ast.walk(tree) if isinstance(node, ast.Match) and _is_kind(node.subject)]
-    texts = {
-        inner.value
-        for node in (*compared, *matched)
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
-    }
-    return sorted((names & classes) | (texts & set(KINDS)))
+    names: set[str] = set()
+    compared: list[ast.AST] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                names.add(name)
+            case ast.Compare(left=left, comparators=others) if any(map(_is_kind, (left, *others))):
+                compared.append(node)
+            case ast.Match(subject=subject) if _is_kind(subject):
+                compared.append(node)
+    inner = (child for node in compared for child in ast.walk(node) if isinstance(child, ast.Constant))
+    return sorted((names & classes) | ({str(constant.value) for constant in inner} & set(KINDS)))
 
 
 def _is_kind(node: ast.AST) -> bool:

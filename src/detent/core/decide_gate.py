@@ -1,4 +1,4 @@
-"""Whether a command about gates, escalations, agents or reviews is allowed, and what it makes happen."""
+"""Decides commands about gates, escalations, agents and reviews: refuses them or returns their events."""
 
 from typing import assert_never
 
@@ -133,8 +133,8 @@ def _land(session: Session, command: Land) -> AgentEnded:
             report=checked_report(report) if report is not None else None,
         )
     for phase in session.workflow.order:
-        for one in session.phases[phase].delegations:
-            if one.agent_id == command.agent_id and one.ended_at is None:
+        for entry in session.phases[phase].delegations:
+            if entry.agent_id == command.agent_id and entry.ended_at is None:
                 report = checked_report(command.report) if command.report is not None else None
                 return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
     raise NotFound(f"no agent {command.agent_id or '(without an id)'} is running in {session.id}")

@@ -1,4 +1,4 @@
-"""The part of a session's handle that has to do with gates, agents and people."""
+"""The operations of a session on gates, agents and people's decisions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -102,7 +102,7 @@ class Gated(SessionPart):
     # People
 
     def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
-        """Ask a person something; the id under which the answer is found."""
+        """Ask a person something and return the id of the question."""
         offered = tuple(choices)
 
         def numbered(session: Session) -> Ask:
@@ -118,8 +118,8 @@ class Gated(SessionPart):
         return self.carry_out(Reply(id=question, answer=answer))
 
     def answer_to(self, question: str) -> str | None:
-        """What a person replied; None while nobody has, and an empty text if the question was dropped."""
-        if any(one.id == question for one in self.state.questions):
+        """The reply of a person; None before there is one, and an empty text if the question was dropped."""
+        if any(entry.id == question for entry in self.state.questions):
             return None
         replies = (event for commit in self.log() for event in commit.events if isinstance(event, QuestionReplied))
         return next((event.answer for event in replies if event.id == question), "")

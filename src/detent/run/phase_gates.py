@@ -53,22 +53,26 @@ class PhaseGates:
         if self._is_over():
             return Ended(Came.ELSEWHERE)
         self._handle.record_gate(name, phase=self._phase, receipt=receipt)
-        for one in self.judge():
-            if one.gate == name:
-                self._tell_verdict(one)
+        for judgement in self.judge():
+            if judgement.gate == name:
+                self._tell_verdict(judgement)
         return None
 
     def _is_due(self, gate: Gate) -> bool:
         name = gate_name(gate)
-        closed = {one.gate for one in self.judge() if one.verdict is not Verdict.PASS}
+        closed = {judgement.gate for judgement in self.judge() if judgement.verdict is not Verdict.PASS}
         return name in closed and (not gate.runs_last or closed == {name})
 
     def judge(self) -> tuple[Judgement, ...]:
         return self._handle.judgements(self._phase)[self._phase]
 
-    def _tell_verdict(self, one: Judgement) -> None:
+    def _tell_verdict(self, judgement: Judgement) -> None:
         now = self._desk.clock()
-        self._desk.tell(GateJudged(at=now, phase=self._phase, gate=one.gate, verdict=one.verdict, reason=one.reason))
+        self._desk.tell(
+            GateJudged(
+                at=now, phase=self._phase, gate=judgement.gate, verdict=judgement.verdict, reason=judgement.reason
+            )
+        )
 
     def _is_over(self) -> bool:
         target = self._work.target
