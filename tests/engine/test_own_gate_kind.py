@@ -28,6 +28,13 @@ phases = [{{ key = "plan", agent = "writer", gates = [{GATE}] }}, "code"]
 SHORT, ENOUGH = "one two", "one two three"
 
 
+@pytest.fixture(autouse=True)
+def _registered():
+    register(WordsGate)
+    yield
+    KINDS.pop("words", None)
+
+
 @pytest.fixture
 def root(tmp_path, monkeypatch, nobody):
     (tmp_path / "detent.toml").write_text(SETTINGS)
@@ -128,13 +135,8 @@ def test_journal_and_snapshot_give_it_back(root):
 # Kinds that nobody registered
 
 
-@pytest.fixture
-def forgotten(monkeypatch):
-    monkeypatch.delitem(KINDS, "words")
-
-
-def test_a_journal_with_an_unknown_kind_is_refused_by_its_name(begun, monkeypatch):
-    monkeypatch.delitem(KINDS, "words")
+def test_a_journal_with_an_unknown_kind_is_refused_by_its_name(begun):
+    del KINDS["words"]
     (begun / "detent.toml").unlink()
 
     with open_project(begun) as project, pytest.raises(Corrupt, match="there is no gate kind 'words'"):
@@ -151,7 +153,8 @@ def test_a_journal_with_an_unknown_kind_is_refused_by_its_name(begun, monkeypatc
         ('"tests"', "a gate is a table with a kind"),
     ],
 )
-def test_settings_name_what_is_wrong_with_a_gate(tmp_path, forgotten, gate, problem):
+def test_settings_name_what_is_wrong_with_a_gate(tmp_path, gate, problem):
+    del KINDS["words"]
     init_project(tmp_path)
     (tmp_path / "detent.toml").write_text(f"[phases.plan]\ngates = [{gate}]\n")
 

@@ -7,7 +7,6 @@ import msgspec
 from detent.core.gate.checked import Checked, exit_result, receipt_of
 from detent.core.gate.evidence import Receipt
 from detent.core.gate.kind import CheckRunner, GateSettings
-from detent.core.gate.registry import register
 
 
 class WordsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="words"):
@@ -33,6 +32,3 @@ class WordsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="words"):
     def shortfall(self, receipt: Receipt) -> str | None:
         words = receipt.coverage or 0
         return f"{words:g} words, and {self.least} are needed" if words < self.least else None
-
-
-register(WordsGate)
