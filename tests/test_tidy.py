@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from detent.core.gate.registry import KINDS
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 #: Imports go down only. A package that is not listed here has no place yet, and that fails too.
@@ -202,6 +204,62 @@ def test_every_module_says_what_it_is_for():
 
 def test_no_module_is_named_for_nothing_in_particular():
     assert [name for name in MODULES if BANNED_NAMES & set(name.split("."))] == []
+
+
+#: The guard's reader of documents that Detent did not write: their records have no verdicts, only names of kinds.
+KIND_READERS = {"detent.core.standing", "detent.core.guard"}
+
+
+def kind_problems(tree: ast.AST) -> list[str]:
+    """Uses of the class of a gate kind, and comparisons with the name of one."""
+    classes = {kind.__name__ for kind in KINDS.values()}
+    names: set[str] = set()
+    compared: list[ast.AST] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                names.add(name)
+            case ast.Compare(left=left, comparators=others) if any(map(_is_kind, (left, *others))):
+                compared.append(node)
+            case ast.Match(subject=subject) if _is_kind(subject):
+                compared.append(node)
+    inner = (child for node in compared for child in ast.walk(node) if isinstance(child, ast.Constant))
+    return sorted((names & classes) | ({str(constant.value) for constant in inner} & set(KINDS)))
+
+
+def _is_kind(node: ast.AST) -> bool:
+    """`kind`, `gate.kind`, `gate.get("kind")` or `gate["kind"]`."""
+    match node:
+        case ast.Name(id="kind") | ast.Attribute(attr="kind"):
+            return True
+        case ast.Call(args=[ast.Constant(value="kind"), *_]) | ast.Subscript(slice=ast.Constant(value="kind")):
+            return True
+    return False
+
+
+def test_only_the_gate_package_knows_gate_kinds():
+    """Everything else asks a gate, so that a new kind is one module."""
+    inside = {name for name in MODULES if name.startswith("detent.core.gate")}
+    outside = {name: kind_problems(ast.parse(text)) for name, text in MODULES.items() if name not in inside}
+
+    assert inside
+    assert {name: problems for name, problems in outside.items() if problems and name not in KIND_READERS} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("from detent.core.gate.kinds.tests import TestsGate", ["TestsGate"]),
+        ("isinstance(gate, kinds.ApprovalGate | ConsensusGate)", ["ApprovalGate", "ConsensusGate"]),
+        ('one.kind in ("tests", "command")', ["command", "tests"]),
+        ('gate.get("kind") == "artifacts"', ["artifacts"]),
+        ('match gate.kind:\n    case "tests":\n        pass', ["tests"]),
+        ('entry.kind == "l"', []),
+        ("gate.opened_by is Opener.VOTE", []),
+    ],
+)
+def test_gate_kinds_are_found_where_they_are_known(text, problems):
+    assert kind_problems(ast.parse(text)) == problems
 
 
 OUTERMOST = {"detent.cli.main", "detent.hooks.fast"}

@@ -12,6 +12,7 @@ from detent.cli.group import GROUP, VERBS
 from detent.cli.schema import NAMES, schema_of
 from detent.cli.shape import HistoryEntry, SessionDocument, StateDocument
 from detent.core.events import Commit
+from detent.core.gate.registry import decode_gate
 from detent.core.graph import Workflow
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -88,11 +89,11 @@ def test_what_is_written_is_what_the_schemas_describe(session):
     session("fail", "-m", "broken").ok()
     assert msgspec.json.decode(session("export", "state").out, type=StateDocument).workflow_history
     assert msgspec.json.decode(session("export", "session").out, type=SessionDocument).status == "active"
-    assert msgspec.json.decode(session("export", "workflow").out, type=Workflow).name == "feature"
+    assert msgspec.json.decode(session("export", "workflow").out, type=Workflow, dec_hook=decode_gate).name == "feature"
     for line in session("export", "history").out.splitlines():
         msgspec.json.decode(line, type=HistoryEntry)
     for line in session("export", "log").out.splitlines():
-        msgspec.json.decode(line, type=Commit)
+        msgspec.json.decode(line, type=Commit, dec_hook=decode_gate)
     state = msgspec.json.decode(session("export", "state").out)
     known = set(StateDocument.__struct_fields__)
     assert set(state) == known

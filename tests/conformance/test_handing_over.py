@@ -8,7 +8,7 @@ import pytest
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
 from detent.core.events import Discovery
-from detent.core.gate import Artifacts
+from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.engine.project import Project
 
 from .conftest import Clock
@@ -65,7 +65,7 @@ def test_the_gate_looks_where_the_handover_says(project: Project) -> None:
     given = handle.handover("01-requirements")
 
     phase = handle.state.workflow.by_key["01-requirements"]
-    [gate] = [gate for gate in phase.gates if isinstance(gate, Artifacts)]
+    [gate] = [gate for gate in phase.gates if isinstance(gate, ArtifactsGate)]
     assert [path.format(artifact_folder=given.artifact_folder) for path in gate.paths] == [
         f"{given.artifact_path}/{SPEC}"
     ]

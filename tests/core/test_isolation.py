@@ -4,7 +4,9 @@ import subprocess
 
 import pytest
 
-from detent.core.gate import Approval, Command, Tests
+from detent.core.gate.kinds.approval import ApprovalGate
+from detent.core.gate.kinds.command import CommandGate
+from detent.core.gate.kinds.tests import TestsGate
 from detent.core.graph import Phase, Workflow, problems
 from detent.core.isolation import isolated, tree_name
 from tests.factories import diamond, row, workflow
@@ -37,11 +39,11 @@ def test_what_a_size_leaves_out_is_not_the_end_of_a_session():
 
 
 def test_the_merge_is_the_last_gate_and_every_file_is_its_input():
-    phase = Phase(key="a", gates=(Tests(command="pytest"), Approval()))
+    phase = Phase(key="a", gates=(TestsGate(command="pytest"), ApprovalGate()))
     made = isolated(Workflow(name="w", phases=(phase,)), "phase").by_key["a"].gates
 
     assert made[:2] == phase.gates
-    assert made[2] == Command(name="merge", command="detent merge a", inputs=(".",))
+    assert made[2] == CommandGate(name="merge", command="detent merge a", inputs=(".",))
 
 
 def test_isolating_twice_is_isolating_once():
@@ -51,7 +53,7 @@ def test_isolating_twice_is_isolating_once():
 
 
 def test_a_gate_that_is_named_merge_already_keeps_its_name():
-    phase = Phase(key="a", gates=(Command(name="merge", command="./merge.sh"),))
+    phase = Phase(key="a", gates=(CommandGate(name="merge", command="./merge.sh"),))
     made = isolated(Workflow(name="w", phases=(phase,)), "phase")
 
     assert [gate.name for gate in made.by_key["a"].gates] == ["merge", "merge-worktree"]

@@ -7,11 +7,11 @@ from detent.core.commands import Ask, Begin, Cancel, Complete, Fail, Finish, Lan
 from detent.core.decide import decide
 from detent.core.decide_question import MAX_CHOICES, MAX_QUESTIONS
 from detent.core.events import AgentEnded, Options, PhaseFailed, PhaseFinished, QuestionAnswered, QuestionReplied
-from detent.core.evidence import Facts, Verdict
 from detent.core.evolve import fingerprint
-from detent.core.gate import Elicitation
+from detent.core.gate.evidence import Facts, Verdict
+from detent.core.gate.judge import judgements
+from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.graph import Phase, Workflow
-from detent.core.judge import judgements
 from detent.core.limits import MAX_NAME, MAX_REASON, MAX_SUMMARY, MAX_TOOLS
 from detent.core.obstacle import obstacles
 from detent.core.phase_state import Report, Tokens, ToolUse
@@ -38,7 +38,7 @@ def ask(name="Q1", *, phase="a", text="Which?", choices=()):
 
 def gated(**settings):
     """A session whose only phase asks for answers of a person."""
-    phase = Phase(key="a", gates=(Elicitation(**settings),))
+    phase = Phase(key="a", gates=(ElicitationGate(**settings),))
     session = opened(Workflow(name="trial", phases=(phase,)))
     return msgspec.structs.replace(session, options=Options(gates=True))
 

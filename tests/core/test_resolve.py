@@ -13,8 +13,8 @@ from detent.core.events import (
     SessionCancelled,
     SessionCompleted,
 )
-from detent.core.evidence import GateState
 from detent.core.evolve import fingerprint, with_state
+from detent.core.gate.evidence import GateState
 from detent.core.session import SessionStatus
 from detent.core.status import Status
 from detent.errors import Refused

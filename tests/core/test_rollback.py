@@ -11,7 +11,7 @@ from detent.core.commands import Begin, Fail, Finish, Redo, Rollback, TakeCheckp
 from detent.core.decide import decide
 from detent.core.decide_checkpoint import current
 from detent.core.events import CheckpointTaken, PhaseBegun, PhaseRedone, RolledBack
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.manifest import Changes, Entry, changes
 from detent.core.rollback import kept_paths, lineage, live_beside, restored, rolled_back
 from detent.core.status import Status

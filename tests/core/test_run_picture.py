@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detent.core.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.phase_state import Report, Tokens
 from detent.core.run_event import End, GateStarted, Need, PhaseEnded, Retrying, RunEnded, TaskEnded
 from detent.core.run_picture import MAX_SAID, MOST_SAID, Doing, Picture, after

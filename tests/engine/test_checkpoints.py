@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from detent.core.gate import Consensus
+from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.graph import Phase, Workflow
 from detent.doctor import check, fix
 from detent.engine.project import open_project
@@ -65,7 +65,7 @@ def test_every_transition_takes_its_checkpoint(project, tmp_path):
 def test_a_phase_that_approvers_agreed_to_is_marked_so(tmp_path):
     (tmp_path / "detent.toml").write_text('gates = "strict"\n')
     plain_project(tmp_path)
-    gate = Consensus(approvers=("ann",), quorum=1)
+    gate = ConsensusGate(approvers=("ann",), quorum=1)
     graph = Workflow(name="trial", phases=(Phase(key="a", title="A", gates=(gate,)), Phase(key="b", title="B")))
     with open_project(tmp_path, actor="ann", clock=TickingClock()) as project:
         handle = project.start(graph, "try it")

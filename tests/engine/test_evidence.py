@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from detent.core.evidence import Result, Verdict
+from detent.core.gate.evidence import Result, Verdict
 from detent.engine import gates, inputs
 from detent.errors import GateClosed, Refused
 

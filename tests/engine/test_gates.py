@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.phase_state import Tokens
 from detent.engine.project import open_project
 from detent.errors import GateClosed, Invalid, NotFound, Refused
@@ -315,7 +315,7 @@ def test_articles_with_checks_are_decided_by_them(tmp_path):
     gate = '{ kind = "constitution", articles = ["I", "II"], checks = { I = "test -e a", II = "test -e b" } }'
     _, handle = started(tmp_path, gate)
 
-    with pytest.raises(Refused, match="commands decide"):
+    with pytest.raises(Refused, match="is not reported"):
         handle.report_gate("constitution", compliant=True)
     write(tmp_path, "a", "")
     handle.run_gate("constitution")

@@ -7,7 +7,9 @@ import pytest
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.events import Supervised
-from detent.core.gate import Approval, Command, Elicitation
+from detent.core.gate.kinds.approval import ApprovalGate
+from detent.core.gate.kinds.command import CommandGate
+from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.graph import Phase, Workflow
 from detent.engine.policy import ASSURANCE, DECISIONS, MAY_DECIDE, Decision, authorize
 from detent.engine.project import init_project, open_project
@@ -23,7 +25,7 @@ WORKFLOW = Workflow(
     name="held",
     phases=(
         Phase(key="plan"),
-        Phase(key="build", needs=("plan",), gates=(Approval(), Elicitation(), Command(command="false"))),
+        Phase(key="build", needs=("plan",), gates=(ApprovalGate(), ElicitationGate(), CommandGate(command="false"))),
         Phase(key="end", needs=("build",)),
     ),
 )

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.evidence import Receipt, Result
+from detent.core.gate.evidence import Receipt, Result
 from detent.core.status import Status
 from detent.engine.project import Project, init_project, open_project
 from detent.store.line import FORMAT

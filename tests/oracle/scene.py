@@ -12,7 +12,8 @@ from typing import Any
 
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
-from detent.core.gate import Artifacts, Gate, gate_kind, gate_name
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.guard import Scene, guard
 from detent.core.phase_key import normalize_phase_key
 from detent.core.standing import mapping
@@ -54,8 +55,8 @@ def completed(state: Any, config: dict[str, Any]) -> Any:
 
 
 def declared(gate: Gate, phase: str, config: dict[str, Any]) -> dict[str, Any]:
-    listed: dict[str, Any] = {"name": gate_name(gate), "kind": gate_kind(gate)}
-    if isinstance(gate, Artifacts):
+    listed: dict[str, Any] = {"name": gate_name(gate), "kind": gate.kind}
+    if isinstance(gate, ArtifactsGate):
         own = mapping(mapping(mapping(config.get("artifact_paths")).get("phases")).get(phase))
         listed["paths"] = own.get("paths", list(gate.paths))
     return listed

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from detent.core import standing
-from detent.core.evidence import Result, Verdict
+from detent.core.gate.evidence import Result, Verdict
 from detent.engine.handle import SessionHandle
 
 from .session import document, hook, run_in_shell, session

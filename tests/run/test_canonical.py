@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from detent.core.events import Commit, PhaseBegun, PhaseFinished, SessionStarted
+from detent.core.gate.registry import decode_gate
 from tests.cli.conftest import Tool
 
 AGENT = """
@@ -44,7 +45,7 @@ def tool(directory: Path, settings: str = AGENT) -> Tool:
 
 def journal(detent: Tool) -> list[Commit]:
     lines = detent("export", "log", "--session", "WFS-shop").ok().out.splitlines()
-    return [msgspec.json.decode(line, type=Commit) for line in lines]
+    return [msgspec.json.decode(line, type=Commit, dec_hook=decode_gate) for line in lines]
 
 
 def needs_of(commits: list[Commit]) -> dict[str, tuple[str, ...]]:

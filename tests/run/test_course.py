@@ -7,8 +7,15 @@ import pytest
 
 from detent.core.agent_event import Failure
 from detent.core.events import Options, Supervised
-from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Approval, Artifacts, Command, Consensus, Constitution, Delegation, Elicitation, Tests
+from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.gate.kinds.approval import ApprovalGate
+from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.gate.kinds.command import CommandGate
+from detent.core.gate.kinds.consensus import ConsensusGate
+from detent.core.gate.kinds.constitution import ConstitutionGate
+from detent.core.gate.kinds.delegation import DelegationGate
+from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.tests import TestsGate
 from detent.core.session import Escalation, SessionStatus
 from detent.core.status import Status
 from detent.core.task.plan import Plan
@@ -20,7 +27,6 @@ from detent.run.course import (
     Next,
     after_gates,
     due,
-    is_merge,
     is_only_stale,
     is_personal,
     is_rejected,
@@ -31,15 +37,15 @@ from detent.run.course import (
 from tests.factories import NOON, diamond, row, session_at
 
 GATES = {
-    "tests": Tests(),
-    "command": Command(command="make"),
-    "artifacts": Artifacts(paths=("a",)),
-    "delegation": Delegation(),
-    "checked": Constitution(name="checked", articles=("I",), checks={"I": "true"}),
-    "unchecked": Constitution(name="unchecked", articles=("I",)),
-    "approval": Approval(),
-    "consensus": Consensus(approvers=("ada",), quorum=1),
-    "elicitation": Elicitation(),
+    "tests": TestsGate(),
+    "command": CommandGate(command="make"),
+    "artifacts": ArtifactsGate(paths=("a",)),
+    "delegation": DelegationGate(),
+    "checked": ConstitutionGate(name="checked", articles=("I",), checks={"I": "true"}),
+    "unchecked": ConstitutionGate(name="unchecked", articles=("I",)),
+    "approval": ApprovalGate(),
+    "consensus": ConsensusGate(approvers=("ada",), quorum=1),
+    "elicitation": ElicitationGate(),
 }
 PERSONAL = {"unchecked", "approval", "consensus", "elicitation"}
 #: Where a person says yes or no; an article that nobody looked at yet is not a no.
@@ -105,14 +111,14 @@ def test_what_only_grew_old_is_told_from_what_failed(verdicts):
 @pytest.mark.parametrize(
     ("gate", "merges"),
     [
-        (Command(command="detent merge"), True),
-        (Command(command="detent merge --phase b"), True),
-        (Command(command="make"), False),
-        (Tests(command="detent merge"), False),
+        (CommandGate(command="detent merge"), True),
+        (CommandGate(command="detent merge --phase b"), True),
+        (CommandGate(command="make"), False),
+        (TestsGate(command="detent merge"), False),
     ],
 )
 def test_a_merge_is_told_by_its_command(gate, merges):
-    assert is_merge(gate) is merges
+    assert gate.runs_last is merges
 
 
 @pytest.mark.parametrize(("failure", "tries"), list(product(Failure, range(1, 5))))

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from detent.config.place import find
-from detent.core.evidence import Result, Verdict
+from detent.core.gate.evidence import Result, Verdict
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused
 from detent.run.rooms import opened_at

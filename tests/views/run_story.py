@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from detent.core.agent_event import Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.commands import Begin, Finish
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.phase_state import Report, Tokens
 from detent.core.run_event import (
     AgentDid,

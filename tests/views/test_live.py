@@ -7,7 +7,7 @@ import pytest
 
 from detent.core.agent_event import Finished
 from detent.core.commands import Ask
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.graph import Phase, Workflow
 from detent.core.run_event import End, Need, RunEnded
 from detent.core.run_picture import Picture

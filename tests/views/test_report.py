@@ -34,9 +34,12 @@ from detent.core.events import (
     SessionStarted,
     TaskWritten,
 )
-from detent.core.evidence import Receipt, Result
 from detent.core.evolve import evolve
-from detent.core.gate import Approval, Artifacts, Delegation, Tests
+from detent.core.gate.evidence import Receipt, Result
+from detent.core.gate.kinds.approval import ApprovalGate
+from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.gate.kinds.delegation import DelegationGate
+from detent.core.gate.kinds.tests import TestsGate
 from detent.core.graph import Phase, Workflow
 from detent.core.phase_state import Report, Tokens
 from detent.core.session import Session
@@ -53,8 +56,8 @@ GRAPH = Workflow(
     name="trial",
     prefix="REQ",
     phases=(
-        Phase(key="plan", gates=(Artifacts(paths=("docs/plan.md",)), Approval(name="owner"))),
-        Phase(key="code", needs=("plan",), gates=(Tests(), Delegation())),
+        Phase(key="plan", gates=(ArtifactsGate(paths=("docs/plan.md",)), ApprovalGate(name="owner"))),
+        Phase(key="code", needs=("plan",), gates=(TestsGate(), DelegationGate())),
         Phase(key="docs", needs=("plan",)),
         Phase(key="ship", needs=("code", "docs")),
     ),
@@ -242,7 +245,7 @@ def test_what_proved_a_gate_and_who_opened_it_is_told():
 def test_nothing_is_said_to_be_proved_that_was_not():
     journal = Journal().add(0, PhaseBegun(phase="plan", attempt=1))
 
-    assert "| plan | artifacts | open |" in journal.report()
+    assert "| plan | artifacts | PENDING |" in journal.report()
     assert "| code | tests | not reached |" in journal.report()
     assert "PASS" not in journal.report()
 

@@ -1,4 +1,4 @@
-"""`gates` and `gate run|report|answer`: looking at gates and giving them evidence."""
+"""`gates` and `gate run|report|answer`: show verdicts and give gates their evidence."""
 
 import shlex
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: st
 
 @gate_verb.command("report", cls=Verb, epilog="\b\nExample:\n  detent gate report constitution --compliant")
 @click.argument("gate")
-@click.option("--compliant/--not-compliant", required=True, help="What the review found.")
+@click.option("--compliant/--not-compliant", required=True, help="The result of the review.")
 @click.option("-m", "--note", type=TEXT, default="", help="What is wrong, or what was looked at.")
 @_phase_option
 @session_option
@@ -66,7 +66,7 @@ def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: st
 def report_gate(
     request: Request, gate: str, *, compliant: bool, note: str, phase: str | None, session: str | None
 ) -> None:
-    """Report what a review found about a constitution that no command can check."""
+    """Report the result of a review of a constitution that no command can check."""
     with request.changing() as project:
         handle = project.session(session)
         handle.report_gate(gate, compliant=compliant, note=note, phase=phase)
@@ -83,10 +83,13 @@ def answer_gate(
     request: Request, gate: str | None, *, choice: str | None, phase: str | None, session: str | None
 ) -> None:
     """Record that a person answered a question of the phase."""
+    from detent.core.events import QuestionAnswered
+
     with request.changing() as project:
         handle = project.session(session)
-        handle.answer(choice=choice, gate=gate, phase=phase)
-        _answer_one(request, handle, gate or "elicitation", phase)
+        outcome = handle.answer(choice=choice, gate=gate, phase=phase)
+        answered = next(event for event in outcome.events if isinstance(event, QuestionAnswered))
+        _answer_one(request, handle, answered.gate, phase)
 
 
 def _answer(request: Request, handle: "SessionHandle", phase: str | None) -> None:
@@ -98,12 +101,15 @@ def _answer(request: Request, handle: "SessionHandle", phase: str | None) -> Non
 
 
 def _answer_one(request: Request, handle: "SessionHandle", gate: str, phase: str | None) -> None:
-    from detent.core.evidence import Verdict
+    from detent.core.gate.evidence import Verdict
     from detent.views.gates import gates_text
 
-    found = {key: tuple(one for one in judged if one.gate == gate) for key, judged in handle.judgements(phase).items()}
-    judged = {key: ones for key, ones in found.items() if ones}
+    judged = {
+        key: chosen
+        for key, judgements in handle.judgements(phase).items()
+        if (chosen := tuple(judgement for judgement in judgements if judgement.gate == gate))
+    }
     state = handle.state
     request.answer(lambda paper: gates_text(state, judged, paper), {"session": state.id, "gates": judged})
-    if any(one.verdict is not Verdict.PASS for ones in judged.values() for one in ones):
+    if any(judgement.verdict is not Verdict.PASS for chosen in judged.values() for judgement in chosen):
         raise click.exceptions.Exit(3)

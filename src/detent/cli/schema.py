@@ -32,6 +32,8 @@ def schema_of(name: str) -> dict[str, Any]:
     from detent.cli import shape
     from detent.config.settings import Settings
     from detent.core.events import Commit
+    from detent.core.gate import Gate
+    from detent.core.gate.registry import KINDS
     from detent.core.graph import Workflow
 
     types: dict[str, Any] = {
@@ -42,8 +44,16 @@ def schema_of(name: str) -> dict[str, Any]:
         "state": shape.StateDocument,
         "history": shape.HistoryEntry,
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": name,
-        **msgspec.json.schema(types[name]),
-    }
+    kinds, definitions = msgspec.json.schema_components(KINDS.values(), ref_template="#/$defs/{name}")
+    used: dict[str, Any] = {}
+
+    def gate_schema(declared: type) -> dict[str, Any]:
+        if declared is not Gate:
+            raise NotImplementedError(f"{declared.__name__} has no schema")
+        used.update(definitions)
+        return {"anyOf": list(kinds)}
+
+    schema = msgspec.json.schema(types[name], schema_hook=gate_schema)
+    if used:
+        schema["$defs"] |= used
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}

@@ -7,6 +7,7 @@ import msgspec
 from detent.core.budget import TIERS
 from detent.core.events import Budget, Options, Supervised
 from detent.core.gate import Gate
+from detent.core.gate.registry import decode_gate
 from detent.errors import Invalid
 
 
@@ -129,7 +130,7 @@ def parse_settings(text: str, source: str) -> Settings:
     import tomllib  # noqa: PLC0415 - most projects have no settings to read
 
     try:
-        return msgspec.convert(tomllib.loads(text), Settings)
+        return msgspec.convert(tomllib.loads(text), Settings, dec_hook=decode_gate)
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{source} is not valid TOML: {error}") from error
     except msgspec.ValidationError as error:

@@ -21,7 +21,7 @@ from detent.core.events import (
     SessionCancelled,
     SessionCompleted,
 )
-from detent.core.evidence import Receipt, Result
+from detent.core.gate.evidence import Receipt, Result
 from detent.core.phase_state import Tokens
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from detent.core.checkpoint import Tree
 from detent.core.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported
-from detent.core.evidence import Receipt
+from detent.core.gate.evidence import Receipt
 from detent.core.graph import Workflow
 from detent.core.phase_state import Report, Tokens, ToolUse
 from detent.core.session import Session

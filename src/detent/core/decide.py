@@ -26,7 +26,7 @@ from detent.core.decide_checkpoint import checkpoints, decide_checkpoint
 from detent.core.decide_gate import decide_gate
 from detent.core.decide_phase import decide_import, decide_phase, decide_start
 from detent.core.events import EscalationRaised, Event, PhaseFailed, PhaseFinished, SessionCompleted
-from detent.core.evidence import NOTHING_KNOWN, Facts
+from detent.core.gate.evidence import NOTHING_KNOWN, Facts
 from detent.core.session import Session, SessionStatus
 from detent.errors import Refused
 

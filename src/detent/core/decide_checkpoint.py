@@ -22,8 +22,7 @@ from detent.core.events import (
     PhaseRedone,
     RolledBack,
 )
-from detent.core.evidence import Facts
-from detent.core.gate import Consensus
+from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_REASON, check_optional
 from detent.core.rollback import live_beside, restored, rolled_back, tasks_rolled_back
 from detent.core.session import Session
@@ -177,4 +176,4 @@ def _take(
 
 
 def _asks_approvers(session: Session, phase: str) -> bool:
-    return any(isinstance(gate, Consensus) for gate in session.workflow.by_key[phase].gates)
+    return any(gate.needs_quorum for gate in session.workflow.by_key[phase].gates)

@@ -1,4 +1,4 @@
-"""Whether a command about gates, escalations, agents or reviews is allowed, and what it makes happen."""
+"""Decides commands about gates, escalations, agents and reviews: refuses them or returns their events."""
 
 from typing import assert_never
 
@@ -35,10 +35,9 @@ from detent.core.events import (
     SessionCancelled,
     VoteCast,
 )
-from detent.core.evidence import Facts, GateState, Receipt, Result
-from detent.core.gate import Approval, Command, Consensus, Constitution, Elicitation, Gate, Runnable, Tests, gate_name
-from detent.core.gate_state import gate_after
-from detent.core.judge import breaks_protected, falls_short
+from detent.core.gate import Gate, Opener, gate_name
+from detent.core.gate.evidence import Facts, GateState, Receipt, Result
+from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_REASON, check_text, cut
 from detent.core.session import Session
 from detent.core.status import Status
@@ -53,7 +52,7 @@ def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[E
         case CheckGate():
             return _check(session, command, facts)
         case Answer():
-            phase, gate = _gate(session, command.phase, command.gate, Elicitation)
+            phase, gate = _answered_gate(session, command.phase, command.gate)
             return (QuestionAnswered(phase=phase, gate=gate_name(gate), choice=command.choice),)
         case Approve():
             return (_approve(session, command),)
@@ -92,30 +91,14 @@ def find_gate(session: Session, phase: str, name: str) -> Gate:
 def _check(session: Session, command: CheckGate, facts: Facts) -> tuple[Event, ...]:
     phase = _live(session, command.phase)
     gate = find_gate(session, phase, command.gate)
-    if not isinstance(gate, Tests | Command | Constitution):
+    if gate.opened_by is not Opener.RUN:
         raise Refused(f"gate {command.gate} of {phase} is not decided by a run")
     event = GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
     before = session.phases[phase].gates.get(command.gate, GateState())
     after = gate_after(before, event, at=facts.now, by="")
-    exhausted = _exhausted(gate, after)
+    exhausted = gate.exhausted(after)
     raised = () if exhausted is None else (_exhaustion(phase, command.gate, after, exhausted),)
     return (event, *raised, *budget_escalation(session, phase, facts.now))
-
-
-def _exhausted(gate: Runnable, state: GateState) -> str | None:
-    """Why trying on would not help."""
-    receipt = state.receipt
-    if receipt is None or state.escalated is not None:
-        return None
-    short = isinstance(gate, Tests) and falls_short(gate, receipt)
-    weakened = isinstance(gate, Tests) and breaks_protected(gate, receipt)
-    if receipt.result is Result.PASSED and not short and not weakened:
-        return None
-    if not isinstance(gate, Constitution) and state.repeats >= gate.circuit_breaker:
-        return "circuit_breaker"
-    if state.iterations >= gate.max_iterations:
-        return "coverage_below_threshold" if short else "max_iterations"
-    return None
 
 
 def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> EscalationRaised:
@@ -132,12 +115,8 @@ def _approve(session: Session, command: Approve) -> Event:
     gate = _gate_named(session, phase, command.gate)
     name = gate_name(gate)
     reason = check_text("a reason", command.reason, MAX_REASON)
-    if isinstance(gate, Consensus | Approval):
-        if gate.approvers and command.who not in gate.approvers:
-            raise Refused(
-                f"{command.who} is not an approver of {name}; {', '.join(gate.approvers)} are",
-                way_out=f"detent approve {phase} --gate {name} --as {gate.approvers[0]} -m WHY",
-            )
+    if gate.opened_by is Opener.VOTE:
+        gate.check_voter(phase, command.who)
         return VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
     if not command.approve:
         raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")
@@ -154,8 +133,8 @@ def _land(session: Session, command: Land) -> AgentEnded:
             report=checked_report(report) if report is not None else None,
         )
     for phase in session.workflow.order:
-        for one in session.phases[phase].delegations:
-            if one.agent_id == command.agent_id and one.ended_at is None:
+        for entry in session.phases[phase].delegations:
+            if entry.agent_id == command.agent_id and entry.ended_at is None:
                 report = checked_report(command.report) if command.report is not None else None
                 return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
     raise NotFound(f"no agent {command.agent_id or '(without an id)'} is running in {session.id}")
@@ -209,12 +188,12 @@ def _live(session: Session, phase: str) -> str:
     return key
 
 
-def _gate(session: Session, phase: str, name: str | None, kind: type[Gate]) -> tuple[str, Gate]:
+def _answered_gate(session: Session, phase: str, name: str | None) -> tuple[str, Gate]:
     key = _live(session, phase)
     if name is not None:
         return key, find_gate(session, key, name)
     for gate in session.workflow.by_key[key].gates:
-        if isinstance(gate, kind):
+        if gate.opened_by is Opener.ANSWER:
             return key, gate
     raise NotFound(f"phase {key} has no such gate")
 
@@ -222,7 +201,7 @@ def _gate(session: Session, phase: str, name: str | None, kind: type[Gate]) -> t
 def _gate_named(session: Session, phase: str, name: str | None) -> Gate:
     if name is not None:
         return find_gate(session, phase, name)
-    voted = [gate for gate in session.workflow.by_key[phase].gates if isinstance(gate, Consensus | Approval)]
+    voted = [gate for gate in session.workflow.by_key[phase].gates if gate.opened_by is Opener.VOTE]
     if len(voted) == 1:
         return voted[0]
     names = ", ".join(gate_name(gate) for gate in session.workflow.by_key[phase].gates) or "none"

@@ -26,9 +26,9 @@ from detent.core.events import (
     SessionCompleted,
     SessionStarted,
 )
-from detent.core.evidence import Facts, Verdict
+from detent.core.gate.evidence import Facts, Verdict
+from detent.core.gate.judge import judgements
 from detent.core.graph import Workflow
-from detent.core.judge import judgements
 from detent.core.limits import (
     MAX_ERROR,
     MAX_NAME,

@@ -2,7 +2,7 @@
 
 from detent.core.commands import Ask, Reply
 from detent.core.events import Event, QuestionAnswered, QuestionAsked, QuestionReplied
-from detent.core.gate import Elicitation, gate_name
+from detent.core.gate import Opener, gate_name
 from detent.core.limits import MAX_NAME, MAX_REASON, check_text
 from detent.core.session import Question, Session
 from detent.core.status import Status
@@ -37,11 +37,11 @@ def _reply(session: Session, command: Reply) -> tuple[Event, ...]:
     if question.choices and answer not in question.choices:
         raise Invalid(f"{answer[:80]!r} is none of the choices: {', '.join(question.choices)}")
     replied = QuestionReplied(id=question.id, phase=question.phase, answer=answer)
-    asked_for = (gate for gate in session.workflow.by_key[question.phase].gates if isinstance(gate, Elicitation))
-    gate = next(asked_for, None)
+    gates = session.workflow.by_key[question.phase].gates
+    gate = next((gate for gate in gates if gate.opened_by is Opener.ANSWER), None)
     if gate is None or not session.gates_apply:
         return (replied,)
-    choice = answer if answer in gate.final else None
+    choice = answer if answer in gate.choices else None
     return replied, QuestionAnswered(phase=question.phase, gate=gate_name(gate), choice=choice)
 
 

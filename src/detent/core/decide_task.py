@@ -12,7 +12,7 @@ import msgspec
 
 from detent.core.commands import MoveTask, RemoveTask, SetComplexity, SplitTask, TaskCommand, WriteTasks
 from detent.core.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_ERROR, MAX_REASON, check_optional, check_text, cut
 from detent.core.problem import Problem
 from detent.core.session import Session

@@ -7,7 +7,7 @@ import msgspec
 
 from detent.core.actor import Actor
 from detent.core.checkpoint import Kind, Taken, Tree
-from detent.core.evidence import Receipt
+from detent.core.gate.evidence import Receipt
 from detent.core.graph import Workflow
 from detent.core.phase_state import PhaseState, Report, Tokens, ToolUse
 

@@ -54,9 +54,9 @@ from detent.core.events import (
     TaskWritten,
     VoteCast,
 )
-from detent.core.evidence import Delegated, GateState
 from detent.core.evolve_task import task_applied, with_statuses
-from detent.core.gate_state import gate_after
+from detent.core.gate.evidence import Delegated, GateState
+from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
 from detent.core.phase_state import PhaseState, Report
 from detent.core.phases import Phases

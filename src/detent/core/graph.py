@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from detent.core.gate import Gate, gate_name
+from detent.core.gate.registry import decode_gate
 from detent.core.once import once
 
 MAX_PHASES = 20_000
@@ -72,7 +73,7 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     @once
     def digest(self) -> str:
         # As the journal gives it back: whether a default is left out of JSON depends on the object, not on its value.
-        plain = msgspec.json.decode(msgspec.json.encode(self), type=Workflow)
+        plain = msgspec.json.decode(msgspec.json.encode(self), type=Workflow, dec_hook=decode_gate)
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
 
     def descendants(self, key: str) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from detent.core.gate import Command, Gate, gate_name
+from detent.core.gate import gate_name
+from detent.core.gate.kinds.command import merge_gate
 from detent.core.graph import Phase, Workflow
 
 Mode = Literal["none", "session", "phase"]
@@ -42,12 +43,11 @@ def _last_phases(workflow: Workflow, size: str | None) -> frozenset[str]:
 
 
 def _with_merge(phase: Phase, key: str | None) -> Phase:
-    command = "detent merge" if key is None else f"detent merge {'-- ' if key.startswith('-') else ''}{key}"
-    if any(isinstance(gate, Command) and gate.command == command for gate in phase.gates):
-        return phase
     taken = {gate_name(gate) for gate in phase.gates}
-    # Every file is its input, prose too: whatever is changed after a merge has to be merged again.
-    merge: Gate = Command(name=_OTHER_GATE if GATE in taken else GATE, command=command, inputs=(".",))
+    arguments = "" if key is None else f"{'-- ' if key.startswith('-') else ''}{key}"
+    merge = merge_gate(_OTHER_GATE if GATE in taken else GATE, arguments)
+    if any(gate.runnable(None) == merge.command for gate in phase.gates):
+        return phase
     return msgspec.structs.replace(phase, gates=(*phase.gates, merge))
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from detent.core.evidence import Judgement, Verdict
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 from detent.core.timeout import overdue

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from detent.core.evidence import Delegated, GateState
+from detent.core.gate.evidence import Delegated, GateState
 from detent.core.status import Status
 
 _encode = msgspec.json.Encoder().encode

@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from detent.core.agent_event import AgentEvent
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 
 
 class Need(StrEnum):

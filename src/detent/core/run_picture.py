@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from detent.core.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.phase_state import Tokens
 from detent.core.run_event import (
     AgentDid,

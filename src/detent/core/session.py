@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from detent.core.events import Claim, Discovery, Options
+from detent.core.gate.registry import decode_gate
 from detent.core.graph import Workflow
 from detent.core.once import once
 from detent.core.phase_state import PhaseState
@@ -216,7 +217,7 @@ def _plain(value: object) -> object:
 def _unplain(kind: type, value: object) -> object:
     if kind is Phases:
         return Phases(msgspec.convert(value, dict[str, PhaseState]))
-    return Plan(msgspec.convert(value, list[Row])) if kind is Plan else value
+    return Plan(msgspec.convert(value, list[Row])) if kind is Plan else decode_gate(kind, value)
 
 
 _encode = msgspec.json.Encoder(enc_hook=_plain).encode

@@ -1,4 +1,4 @@
-"""Where the work stands, read from a state document as it is on disk: for the guard, which loads nothing else.
+"""The guard's reader of the state document on disk. It uses builtins only.
 
 The active workflow's own fields come before the top-level ones; legacy phase keys are taken for their present names.
 """
@@ -20,8 +20,8 @@ def workflow(doc: object) -> "Json":
 
 def current_phase(doc: object) -> str:
     """The key, empty if there is none."""
-    found = normalize_phase_key(workflow(doc).get("current_phase") or mapping(doc).get("current_phase"))
-    return found if isinstance(found, str) else ""
+    key = normalize_phase_key(workflow(doc).get("current_phase") or mapping(doc).get("current_phase"))
+    return key if isinstance(key, str) else ""
 
 
 def phases(doc: object) -> list[str]:
@@ -31,9 +31,9 @@ def phases(doc: object) -> list[str]:
 
 def status(doc: object, phase: str) -> str:
     """The phase's status, empty if the document does not know the phase."""
-    found = _under(mapping(workflow(doc).get("phase_status")), phase)
-    found = found if isinstance(found, str) else record(doc, phase).get("status")
-    return found if isinstance(found, str) else ""
+    word = _under(mapping(workflow(doc).get("phase_status")), phase)
+    word = word if isinstance(word, str) else record(doc, phase).get("status")
+    return word if isinstance(word, str) else ""
 
 
 def record(doc: object, phase: str) -> "Json":
@@ -49,15 +49,15 @@ def constitution(doc: object, phase: str) -> "Json":
 
 
 def closed_gates(doc: object, phase: str, exists: "Callable[[str], bool]") -> list[str]:
-    """Why the phase may not be finished, as far as the document and the disk can tell."""
+    """The reasons why the phase cannot be finished, by the document and the disk."""
     reasons = [_closed(doc, phase, gate, exists) for gate in _gates(doc, phase)]
     return [reason for reason in (*reasons, _review(doc, phase)) if reason]
 
 
 def corridor(doc: object, phase: str) -> str:
-    """What the work is restricted to while a gate is failing: "tests", "constitution" or nothing.
+    """The work that the agent is restricted to while a gate fails: "tests", "constitution" or nothing.
 
-    What waits for a person is no corridor: more work would not open it.
+    A gate that waits for a person is no corridor: more work would not open it.
     """
     run, articles = tests(doc, phase), constitution(doc, phase)
     if _is_held(doc, phase, "tests"):
@@ -68,10 +68,10 @@ def corridor(doc: object, phase: str) -> str:
     return "constitution" if articles.get("iterations_used") or _of_kind(doc, phase, "tests") else ""
 
 
-def counted(said: object, gate: "Json", counter: str) -> str:
-    """`said`, with the number of runs so far if there were any."""
+def counted(text: object, gate: "Json", counter: str) -> str:
+    """The text, with the number of runs so far if there were any."""
     count, most = gate.get(counter), gate.get("max_iterations")
-    return f"{said}, run {count}{f' of {most}' if most else ''}" if count else str(said)
+    return f"{text}, run {count}{f' of {most}' if most else ''}" if count else str(text)
 
 
 def mapping(value: object) -> "Json":
@@ -84,7 +84,7 @@ def _gates(doc: object, phase: str) -> "list[Json]":
     if isinstance(listed, list):
         return [mapping(gate) for gate in listed]
     recorded = (("tests", tests), ("constitution", constitution), ("elicitation", _elicitation))
-    return [{"kind": kind} for kind, found in recorded if found(doc, phase)]
+    return [{"kind": kind} for kind, read in recorded if read(doc, phase)]
 
 
 def _of_kind(doc: object, phase: str, kind: str) -> "list[Json]":
@@ -96,56 +96,56 @@ def _is_held(doc: object, phase: str, kind: str) -> bool:
 
 
 def _closed(doc: object, phase: str, gate: "Json", exists: "Callable[[str], bool]") -> str:
-    """Why one gate is closed: by the verdict that is written beside it, else by what is recorded about it.
+    """Why one gate is closed: the verdict of the judge in the document, or the paths in its place that do not exist.
 
-    A gate that nothing is known about is closed.
+    The rest is for documents that Detent did not write: the records of the gate decide, and without any it is closed.
     """
     verdict, kind = gate.get("verdict"), gate.get("kind")
     if verdict == "PASS":
         return ""
-    if kind == "artifacts":
-        said = _artifacts_said(doc, gate, exists)
-    elif verdict is not None:
-        said = f"{verdict}, {gate.get('reason') or 'no reason was given'}"
+    if verdict is not None:
+        reason = f"{verdict}, {gate.get('reason') or 'no reason was given'}"
+    elif "paths" in gate:
+        reason = _missing_paths(doc, gate["paths"], exists)
     elif kind in _RECORDED:
-        said = _RECORDED[kind](doc, phase)
+        reason = _RECORDED[kind](doc, phase)
     else:
-        said = "nothing is known about it"
-    return f"{gate.get('name') or kind}: {said}" if said else ""
+        reason = "nothing is known about it"
+    return f"{gate.get('name') or kind}: {reason}" if reason else ""
 
 
-def _tests_said(doc: object, phase: str) -> str:
+def _tests_reason(doc: object, phase: str) -> str:
     run = tests(doc, phase)
     return "" if _is_open(run) else counted(run.get("last_test_result") or "no run yet", run, "current_iteration")
 
 
-def _constitution_said(doc: object, phase: str) -> str:
-    found = constitution(doc, phase)
-    if _is_open(found) and (found.get("status") == "compliant" or found.get("escalation_approved")):
+def _constitution_reason(doc: object, phase: str) -> str:
+    articles = constitution(doc, phase)
+    if _is_open(articles) and (articles.get("status") == "compliant" or articles.get("escalation_approved")):
         return ""
-    return counted(found.get("status") or "not started", found, "iterations_used")
+    return counted(articles.get("status") or "not started", articles, "iterations_used")
 
 
-def _elicitation_said(doc: object, phase: str) -> str:
+def _elicitation_reason(doc: object, phase: str) -> str:
     asked = _elicitation(doc, phase)
     return "" if asked.get("completed") else f"{asked.get('menu_interactions') or 0} answers, nothing chosen yet"
 
 
-def _delegation_said(doc: object, phase: str) -> str:
+def _delegation_reason(doc: object, phase: str) -> str:
     agent = mapping(workflow(doc).get("agents")).get(phase) or PHASE_AGENTS.get(phase) or "its agent"
     return "" if record(doc, phase).get("delegations") else f"{agent} has not run"
 
 
 _RECORDED = {
-    "tests": _tests_said,
-    "constitution": _constitution_said,
-    "elicitation": _elicitation_said,
-    "delegation": _delegation_said,
+    "tests": _tests_reason,
+    "constitution": _constitution_reason,
+    "elicitation": _elicitation_reason,
+    "delegation": _delegation_reason,
 }
 
 
-def _artifacts_said(doc: object, gate: "Json", exists: "Callable[[str], bool]") -> str:
-    folder, paths = workflow(doc).get("artifact_folder") or "", gate.get("paths")
+def _missing_paths(doc: object, paths: object, exists: "Callable[[str], bool]") -> str:
+    folder = workflow(doc).get("artifact_folder") or ""
     if not isinstance(paths, list) or not isinstance(folder, str):
         return "nothing is known about them"
     named = [str(path).replace("{artifact_folder}", folder) for path in paths]

@@ -12,8 +12,8 @@ Other workflows have phases of their own, which tasks do not move.
 from detent.core.commands import Begin, Command, Finish, Redo
 from detent.core.decide_phase import decide_phase
 from detent.core.events import Event, TaskMoved, TaskRemoved
-from detent.core.evidence import Facts
 from detent.core.evolve import apply
+from detent.core.gate.evidence import Facts
 from detent.core.session import Session
 from detent.core.status import Status
 from detent.core.task.lifecycle import Action

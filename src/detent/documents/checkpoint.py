@@ -13,9 +13,9 @@ import msgspec
 from detent.config.place import CHECKPOINTS
 from detent.core.checkpoint import Taken
 from detent.core.events import CheckpointTaken, RolledBack
-from detent.core.evidence import GateState, Result, Verdict
-from detent.core.gate import Approval, Artifacts, Consensus, Constitution, Delegation, Elicitation, Gate, gate_kind
-from detent.core.gate import gate_name as name_of
+from detent.core.gate import Gate
+from detent.core.gate.evidence import GateState, Verdict
+from detent.core.gate.judge import judge_recorded
 from detent.core.manifest import Entry
 from detent.core.path_text import to_text
 from detent.core.phase_state import PhaseState
@@ -146,22 +146,22 @@ def agent_states(session: Session) -> dict[str, dict[str, Any]]:
 
 
 def governance(session: Session, phase: str) -> dict[str, Any]:
-    """What the gates of the phase had been given by then."""
+    """The verdicts on the gates of the phase, with the evidence that they had by then."""
     gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
-    state = session.phases[phase]
-    quality = [_gate_result(gate, state) for gate in gates if not isinstance(gate, Constitution)]
-    compliance = [_gate_result(gate, state) for gate in gates if isinstance(gate, Constitution)]
+    quality = [_gate_result(session, phase, gate) for gate in gates if not gate.is_compliance]
+    compliance = [_gate_result(session, phase, gate) for gate in gates if gate.is_compliance]
     passed = all(result["verdict"] == Verdict.PASS for result in (*quality, *compliance))
     return {"quality_gates": quality, "compliance_checks": compliance, "passed": passed}
 
 
-def _gate_result(gate: Gate, state: PhaseState) -> dict[str, Any]:
-    at_gate = state.gates.get(name_of(gate), GateState())
+def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
+    judgement = judge_recorded(session, phase, gate)
+    at_gate = session.phases[phase].gates.get(judgement.gate, GateState())
     receipt = at_gate.receipt
     return {
-        "gate": name_of(gate),
-        "kind": gate_kind(gate),
-        "verdict": str(_verdict(gate, at_gate, state)),
+        "gate": judgement.gate,
+        "kind": judgement.kind,
+        "verdict": str(judgement.verdict),
         "iterations": at_gate.iterations,
         "command": receipt.command if receipt else None,
         "exit_code": receipt.exit_code if receipt else None,
@@ -172,23 +172,6 @@ def _gate_result(gate: Gate, state: PhaseState) -> dict[str, Any]:
         "approval_reason": at_gate.approval_reason or None,
         "votes": {who: {"approve": vote.approve, "reason": vote.reason} for who, vote in at_gate.votes.items()},
     }
-
-
-def _verdict(gate: Gate, at_gate: GateState, state: PhaseState) -> Verdict:
-    """A finished phase had every gate open; before that the last evidence tells."""
-    if state.status is Status.COMPLETED or at_gate.approved_by is not None:
-        return Verdict.PASS
-    if isinstance(gate, Consensus | Approval | Elicitation | Artifacts | Delegation):
-        return Verdict.PENDING
-    match at_gate.receipt and at_gate.receipt.result:
-        case Result.PASSED:
-            return Verdict.PASS
-        case Result.FAILED:
-            return Verdict.FAIL
-        case Result.ERROR:
-            return Verdict.ERROR
-        case _:
-            return Verdict.PENDING
 
 
 def _artifacts(session: Session, phases: Iterable[str], files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ import msgspec
 
 from detent.core.actor import Actor
 from detent.core.events import DocumentAdopted, Event
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.session import Session, SessionStatus
 from detent.documents.state.edits import understand
 from detent.engine.aside import set_aside

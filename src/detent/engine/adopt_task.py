@@ -11,10 +11,10 @@ import msgspec
 from detent.core.commands import Command, MoveTask, WriteTasks
 from detent.core.decide import decide
 from detent.core.events import Claim, DocumentAdopted, Event
-from detent.core.evidence import Facts
 from detent.core.evolve import apply
 from detent.core.flow.reference import task_properties
 from detent.core.flow.step import step_problems
+from detent.core.gate.evidence import Facts
 from detent.core.session import Session
 from detent.core.task.document import document_problems
 from detent.core.task.id import canonical

@@ -1,4 +1,4 @@
-"""The part of a session's handle that has to do with gates, agents and people."""
+"""The operations of a session on gates, agents and people's decisions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -19,9 +19,9 @@ from detent.core.commands import (
 from detent.core.decide_gate import find_gate
 from detent.core.decide_phase import known_phase, live_phase
 from detent.core.events import Commit, QuestionAsked, QuestionReplied
-from detent.core.evidence import Judgement, Receipt, Verdict
-from detent.core.gate import Constitution, Tests, gate_name
-from detent.core.judge import judgements
+from detent.core.gate import gate_name
+from detent.core.gate.evidence import GateState, Judgement, Receipt, Verdict
+from detent.core.gate.judge import judgements
 from detent.core.phase_state import Report
 from detent.core.session import Session
 from detent.core.status import Status
@@ -58,8 +58,8 @@ class Gated(SessionPart):
     def observe_tests(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
         """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
         for gate in self.state.workflow.by_key[phase].gates if self.state.gates_apply else ():
-            if isinstance(gate, Tests) and not gate.protected and gate.command is None:
-                receipt = self._checks.observed(gate, command, output, exit_code)
+            receipt = self._checks.observed(gate, command, output, exit_code)
+            if receipt is not None:
                 return self.carry_out(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
         return None
 
@@ -67,10 +67,8 @@ class Gated(SessionPart):
         """Record a reviewer's finding about a constitution whose articles no command can check."""
         key = live_phase(self.state, phase)
         declared = find_gate(self.state, key, gate)
-        if not isinstance(declared, Constitution):
-            raise Refused(f"gate {gate} of {key} is not one that is reported; run it")
-        if declared.checks:
-            raise Refused(f"commands decide articles of {gate}", way_out=f"detent gate run {gate}")
+        if not declared.is_reported:
+            raise Refused(f"gate {gate} of {key} is not reported", way_out=declared.way_out(key, GateState()))
         receipt = self._checks.reported(compliant=compliant, note=note)
         return self.carry_out(CheckGate(phase=key, gate=gate, receipt=receipt))
 
@@ -104,7 +102,7 @@ class Gated(SessionPart):
     # People
 
     def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
-        """Ask a person something; the id under which the answer is found."""
+        """Ask a person something and return the id of the question."""
         offered = tuple(choices)
 
         def numbered(session: Session) -> Ask:
@@ -120,8 +118,8 @@ class Gated(SessionPart):
         return self.carry_out(Reply(id=question, answer=answer))
 
     def answer_to(self, question: str) -> str | None:
-        """What a person replied; None while nobody has, and an empty text if the question was dropped."""
-        if any(one.id == question for one in self.state.questions):
+        """The reply of a person; None before there is one, and an empty text if the question was dropped."""
+        if any(entry.id == question for entry in self.state.questions):
             return None
         replies = (event for commit in self.log() for event in commit.events if isinstance(event, QuestionReplied))
         return next((event.answer for event in replies if event.id == question), "")

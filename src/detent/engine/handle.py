@@ -38,7 +38,7 @@ from detent.core.events import (
     PhaseFinished,
     PhaseRedone,
 )
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.handover import Handover, expected_paths, handover
 from detent.core.limits import MAX_SUMMARY
 from detent.core.obstacle import Obstacle, obstacles
@@ -54,7 +54,7 @@ from detent.engine.returnable import Returnable
 from detent.engine.without_secrets import without_secrets
 
 if TYPE_CHECKING:
-    from detent.engine.gates import Checks
+    from detent.engine.gates import GateChecks
     from detent.engine.project import Project
     from detent.engine.replica import Committed
     from detent.engine.tasks import Tasks
@@ -69,11 +69,11 @@ class SessionHandle(Gated, Returnable):
         self._replica = project.replica(session)
 
     @cached_property
-    def _checks(self) -> "Checks":
+    def _checks(self) -> "GateChecks":
         # Running checks needs processes and parsers, and looking at a session does not.
-        from detent.engine.gates import Checks  # noqa: PLC0415
+        from detent.engine.gates import GateChecks  # noqa: PLC0415
 
-        return Checks(self._project.store, self._project.place, self.id)
+        return GateChecks(self._project.store, self._project.place, self.id)
 
     @property
     def state(self) -> Session:

@@ -20,9 +20,8 @@ from detent.core.commands import Pause, Resume, Start
 from detent.core.decide import decide, decide_import, decide_start
 from detent.core.decide_phase import first_phase
 from detent.core.events import Commit, Discovery, Event
-from detent.core.evidence import Facts
 from detent.core.evolve import evolve, fingerprint
-from detent.core.gate import Tests
+from detent.core.gate.evidence import Facts
 from detent.core.graph import Workflow, problems
 from detent.core.limits import check_task
 from detent.core.session import Session, SessionStatus
@@ -229,11 +228,11 @@ class Project:
     def _protected(self, workflow: Workflow, size: str | None) -> str | None:
         """The digest of the tests that the first phase protects, before there is a session to keep them in."""
         gates = workflow.by_key[first_phase(workflow, size)].gates
-        if self.settings.gates != "strict" or not any(isinstance(gate, Tests) and gate.protected for gate in gates):
+        if self.settings.gates != "strict" or not any(gate.protected for gate in gates):
             return None
-        from detent.engine.gates import Checks  # noqa: PLC0415 - only protected tests need it
+        from detent.engine.gates import GateChecks  # noqa: PLC0415 - only protected tests need it
 
-        return Checks(self.store, self.place, "").protected_digest(gates)
+        return GateChecks(self.store, self.place, "").protected_digest(gates)
 
     def import_state(self, document: object, *, source: str) -> SessionHandle:
         """Make a session that stands where a state document says, and make it the active one."""
@@ -336,14 +335,14 @@ class Project:
 
     def _edit_facts(self, name: str) -> Facts:
         """What judging the gates of every phase needs, because an edit may finish any of them."""
-        from detent.engine.gates import Checks  # noqa: PLC0415 - only an edit needs it
+        from detent.engine.gates import GateChecks  # noqa: PLC0415 - only an edit needs it
 
         session = self.replica(name).session()
-        checks = Checks(self.store, self.place, name)
+        checks = GateChecks(self.store, self.place, name)
         found = [checks.facts(session, key, self.clock()) for key in session.workflow.order]
         return Facts(
             now=self.clock(),
-            exists=frozenset().union(*(facts.exists for facts in found)),
+            exists=frozenset().union(*(facts.exists or () for facts in found)),
             changed={digest: files for facts in found for digest, files in facts.changed.items()},
             tree=self.checkpoints.tree(checkpoint_id(name, self.clock(), "edit"), session)
             if self.takes_checkpoints

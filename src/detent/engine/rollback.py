@@ -18,7 +18,7 @@ from detent.core.actor import Actor
 from detent.core.checkpoint import Tree, checkpoint_id
 from detent.core.commands import Rollback
 from detent.core.decide import decide
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.manifest import Entry
 from detent.core.path_text import from_text, to_text
 from detent.core.session import Session, SessionStatus

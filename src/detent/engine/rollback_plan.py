@@ -11,7 +11,7 @@ from detent.core.checkpoint import Taken, checkpoint_id
 from detent.core.commands import Rollback
 from detent.core.decide import decide
 from detent.core.events import RolledBack
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.manifest import Manifest
 from detent.core.path_text import from_text, to_text
 from detent.core.rollback import kept_paths, live_beside

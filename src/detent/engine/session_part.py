@@ -10,7 +10,7 @@ from detent.core.session import Session
 from detent.engine.results import Outcome
 
 if TYPE_CHECKING:
-    from detent.engine.gates import Checks
+    from detent.engine.gates import GateChecks
     from detent.engine.project import Project
 
 
@@ -26,7 +26,7 @@ class SessionPart(ABC):
 
     @property
     @abstractmethod
-    def _checks(self) -> "Checks":
+    def _checks(self) -> "GateChecks":
         """What runs checks and gathers facts for judging."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ import msgspec
 from detent.core.commands import Archive, Pause, Reopen, Resume
 from detent.core.decide import decide
 from detent.core.events import Claim
-from detent.core.evidence import Facts
+from detent.core.gate.evidence import Facts
 from detent.core.session import Session, SessionStatus
 from detent.core.slug import check_session_id
 from detent.documents.state.writing import current_phase

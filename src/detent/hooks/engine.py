@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
+from detent.core.gate.registry import KINDS
 from detent.core.intent import agent_name, target_phase
 from detent.core.result_block import result_block
 from detent.core.runner import runner
@@ -306,8 +307,7 @@ def _stop(event: Event) -> str:
         (phase, one)
         for phase, judged in event.handle.judgements(event.bound).items()
         for one in judged
-        if one.verdict in (_MENDED if event.bound is None else _FAILING)
-        and one.kind in ("tests", "command", "artifacts", "constitution")
+        if one.verdict in (_MENDED if event.bound is None else _FAILING) and KINDS[one.kind].opened_by.is_agent
     ]
     if not actionable:
         return ""

@@ -8,9 +8,9 @@ import msgspec
 
 from detent.core.agent_event import Failed, Failure
 from detent.core.commands import Fail, Finish
-from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Artifacts, Gate
-from detent.core.judge import artifact_paths
+from detent.core.gate import Gate
+from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.gate.kind import required_paths
 from detent.core.limits import MAX_ERROR, cut
 from detent.core.phase_state import Report
 from detent.core.run_event import PhaseEnded
@@ -93,8 +93,7 @@ class AttemptEnd:
 
     def _gate_artifacts(self, session: Session) -> list[str]:
         """What the phase was asked to leave behind is an artifact of it, whether the agent says so or not."""
-        asked = [gate for gate in self._gates if isinstance(gate, Artifacts)]
-        paths = [path for gate in asked for path in artifact_paths(gate, session.folder)]
+        paths = [path for gate in self._gates for path in required_paths(gate, session.folder)]
         return [path for path in paths if os.path.isfile(os.path.join(self._base, path))]
 
     def _tell(self, session: Session, status: str, said: str, warnings: Iterable[str]) -> None:

@@ -20,13 +20,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from detent.core.agent_event import Failure
-from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Command, Constitution, Gate, Tests, gate_name
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.gate.registry import KINDS
 from detent.core.session import Session, SessionStatus
 from detent.core.status import Status
 
-#: Gates that only a person opens.
-PERSONAL = ("approval", "consensus", "elicitation")
 #: So often may the same gates be closed for the same reasons after a turn; less often if nothing ran at all.
 SAME_FAILURE, SAME_SILENCE = 3, 2
 
@@ -56,7 +55,7 @@ def after_gates(
 
 def is_rejected(judged: Sequence[Judgement]) -> bool:
     """Whether somebody who had to agree said no, so that nobody is waited for any more."""
-    return any(one.verdict is Verdict.FAIL and one.kind in PERSONAL for one in judged)
+    return any(one.verdict is Verdict.FAIL and KINDS[one.kind].opened_by.is_person for one in judged)
 
 
 def is_personal(gates: Sequence[Gate], judged: Judgement, *, sees_tests: bool = True) -> bool:
@@ -64,23 +63,14 @@ def is_personal(gates: Sequence[Gate], judged: Judgement, *, sees_tests: bool = 
 
     `sees_tests`: a gate that asks for tests and names no command can be opened all the same.
     """
-    match next((gate for gate in gates if gate_name(gate) == judged.gate), None):
-        case Constitution() as declared:
-            return not declared.checks
-        case Tests() as declared:
-            return declared.command is None and judged.verdict is Verdict.PENDING and not sees_tests
-    return judged.kind in PERSONAL
+    gate = next(gate for gate in gates if gate_name(gate) == judged.gate)
+    return gate.needs_person(judged.verdict, sees_tests=sees_tests)
 
 
 def is_only_stale(judged: Sequence[Judgement]) -> bool:
     """Whether nothing but time stands between the verdicts and an end: what passed has to be run again."""
     closed = [one.verdict for one in judged if one.verdict is not Verdict.PASS]
     return Verdict.STALE in closed and set(closed) <= {Verdict.STALE, Verdict.PENDING}
-
-
-def is_merge(gate: Gate) -> bool:
-    """Whether the gate brings the work of a tree of its own back: it does so when nothing else is closed."""
-    return isinstance(gate, Command) and gate.command.startswith("detent merge")
 
 
 def may_try_again(failure: Failure, *, tries: int, attempts: int) -> bool:

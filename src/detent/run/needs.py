@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Elicitation, Tests, gate_name
+from detent.core.gate import Opener, gate_name
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.run_event import Need, PersonNeeded
 from detent.core.session import Session
 from detent.core.task.row import TaskStatus
@@ -112,10 +112,10 @@ def _closed(handle: "SessionHandle", phase: str) -> list[Judgement]:
 def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHandle") -> PersonNeeded:
     gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == one.gate)
     need, text, way_out = Need.APPROVAL, f"{one.gate} of {phase} is {one.verdict}: {one.reason}", one.way_out
-    if isinstance(gate, Elicitation):
+    if gate.opened_by is Opener.ANSWER:
         need = Need.ANSWER
-    elif isinstance(gate, Tests):
-        need, text = Need.WORK, f"nothing says what runs the tests of {phase}: set tests under [run] in detent.toml"
+    elif (task := gate.person_task(phase)) is not None:
+        need, text = Need.WORK, task
     return PersonNeeded(
         at=handle.now(),
         need=need,
@@ -123,7 +123,7 @@ def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHan
         text=text,
         way_out=way_out,
         about=one.gate,
-        choices=gate.final if isinstance(gate, Elicitation) else (),
+        choices=gate.choices,
     )
 
 

@@ -1,12 +1,11 @@
-"""The gates of an attempt that is worked on in a run: run, recorded and told."""
+"""Runs, records and reports the gates of an attempt during a run."""
 
 from typing import TYPE_CHECKING
 
-from detent.core.evidence import Judgement, Verdict
-from detent.core.gate import Command, Constitution, Gate, Tests, gate_name
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.run_event import GateJudged, GateStarted
 from detent.engine import agent_environment as variables
-from detent.run.course import is_merge
 from detent.run.ended import Came, Ended
 from detent.run.work import Work
 
@@ -24,7 +23,7 @@ class PhaseGates:
     def run(self) -> tuple[tuple[Judgement, ...], Ended | None]:
         """Run what can be run and is not open; the merge comes last, when nothing else is closed."""
         for gate in self._gates:
-            command = self._command_of(gate)
+            command = gate.runnable(self._desk.options.tests)
             if command is None or not self._is_due(gate):
                 continue
             if self._work.is_stopping():
@@ -32,20 +31,20 @@ class PhaseGates:
             if (stopped := self._run_gate(gate, command)) is not None:
                 return (), stopped
         judged = self.judge()
-        for one in judged:
-            if one.verdict is not Verdict.PASS and one.kind not in ("tests", "command"):
-                self._tell_verdict(one)
+        runnable = {gate_name(gate) for gate in self._gates if gate.runnable(self._desk.options.tests) is not None}
+        for judgement in judged:
+            if judgement.verdict is not Verdict.PASS and judgement.gate not in runnable:
+                self._tell_verdict(judgement)
         return judged, None
 
     def _run_gate(self, gate: Gate, command: str) -> Ended | None:
         name = gate_name(gate)
         self._desk.tell(GateStarted(at=self._desk.clock(), phase=self._phase, gate=name, command=command))
-        given = command if isinstance(gate, Tests) else None
         assert self._work.target is not None
         env = {**self._desk.marks, variables.GATE: str(self._work.target.token)}
         self._work.is_at_gate = True
         try:
-            receipt = self._handle.check_gate(name, phase=self._phase, command=given, env=env)
+            receipt = self._handle.check_gate(name, phase=self._phase, command=command, env=env)
         finally:
             self._work.is_at_gate = False
         if self._work.is_stopping():
@@ -54,34 +53,26 @@ class PhaseGates:
         if self._is_over():
             return Ended(Came.ELSEWHERE)
         self._handle.record_gate(name, phase=self._phase, receipt=receipt)
-        for one in self.judge():
-            if one.gate == name:
-                self._tell_verdict(one)
+        for judgement in self.judge():
+            if judgement.gate == name:
+                self._tell_verdict(judgement)
         return None
-
-    def _command_of(self, gate: Gate) -> str | None:
-        """What is run for the gate, for showing it; None if nothing can be."""
-        match gate:
-            case Tests():
-                return gate.command or self._desk.options.tests
-            case Command():
-                return gate.command
-            case Constitution():
-                return "its articles" if gate.checks else None
-            case _:
-                return None
 
     def _is_due(self, gate: Gate) -> bool:
         name = gate_name(gate)
-        closed = {one.gate for one in self.judge() if one.verdict is not Verdict.PASS}
-        return name in closed and (not is_merge(gate) or closed == {name})
+        closed = {judgement.gate for judgement in self.judge() if judgement.verdict is not Verdict.PASS}
+        return name in closed and (not gate.runs_last or closed == {name})
 
     def judge(self) -> tuple[Judgement, ...]:
         return self._handle.judgements(self._phase)[self._phase]
 
-    def _tell_verdict(self, one: Judgement) -> None:
+    def _tell_verdict(self, judgement: Judgement) -> None:
         now = self._desk.clock()
-        self._desk.tell(GateJudged(at=now, phase=self._phase, gate=one.gate, verdict=one.verdict, reason=one.reason))
+        self._desk.tell(
+            GateJudged(
+                at=now, phase=self._phase, gate=judgement.gate, verdict=judgement.verdict, reason=judgement.reason
+            )
+        )
 
     def _is_over(self) -> bool:
         target = self._work.target

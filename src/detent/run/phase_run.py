@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from detent.core.agent_event import Failed
 from detent.core.events import PhaseRedone
-from detent.core.evidence import Judgement, Result, Verdict
-from detent.core.gate import Consensus
+from detent.core.gate.evidence import Judgement, Result, Verdict
 from detent.core.phase_state import PhaseState
 from detent.core.run_event import Need, PersonNeeded, TurnStarted
 from detent.core.session import Session
@@ -87,7 +86,7 @@ class PhaseRun:
 
     def _is_only_voted_on(self) -> bool:
         """Whether the phase is nothing but a vote: nobody's work, and gates at which approvers agree."""
-        return not self._role and bool(self._gates) and all(isinstance(gate, Consensus) for gate in self._gates)
+        return not self._role and bool(self._gates) and all(gate.needs_quorum for gate in self._gates)
 
     def _has_tasks(self) -> bool:
         with self._handle.reading() as session:

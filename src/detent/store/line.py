@@ -9,6 +9,7 @@ import hashlib
 import msgspec
 
 from detent.core.events import Commit
+from detent.core.gate.registry import decode_gate
 from detent.errors import Corrupt, UnknownFormat
 
 #: Raise it with every change that another Detent could not read, and replace the fixture journal of the tests.
@@ -25,7 +26,7 @@ class _Head(msgspec.Struct):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Commit).decode
+_decode = msgspec.json.Decoder(Commit, dec_hook=decode_gate).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from detent.core.evidence import Judgement, Verdict
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.handover import Handover
 from detent.core.session import Session
 from detent.core.status import Status

@@ -1,8 +1,8 @@
-"""The verdicts on the gates of phases, for people."""
+"""Prints the verdicts on the gates of phases."""
 
 from collections.abc import Mapping, Sequence
 
-from detent.core.evidence import Judgement, Verdict
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session import Session
 from detent.views.paper import Paper
 
@@ -13,16 +13,16 @@ def gates_text(session: Session, judged: Mapping[str, Sequence[Judgement]], pape
     lines: list[str] = []
     for phase, judgements in judged.items():
         lines += [*([""] if lines else []), f"{phase}: {_headline(judgements)}"]
-        for one in judgements:
-            first, *rest = paper.wrap(f"{one.verdict:<7} {one.gate}: {one.reason}", "          ")
+        for judgement in judgements:
+            first, *rest = paper.wrap(f"{judgement.verdict:<7} {judgement.gate}: {judgement.reason}", "          ")
             lines += ["  " + first.strip(), *rest]
-            if one.way_out:
-                lines += paper.command(paper.clean(one.way_out), "          ")
+            if judgement.way_out:
+                lines += paper.command(paper.clean(judgement.way_out), "          ")
     return "\n".join(lines) or "no phase is in progress"
 
 
 def _headline(judgements: Sequence[Judgement]) -> str:
     if not judgements:
         return "no gates"
-    passed = sum(one.verdict is Verdict.PASS for one in judgements)
+    passed = sum(judgement.verdict is Verdict.PASS for judgement in judgements)
     return "open" if passed == len(judgements) else f"{passed} of {len(judgements)} gates passed"

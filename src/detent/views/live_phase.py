@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.run_picture import Doing, Picture, Work
 from detent.core.session import Session
 from detent.core.status import Status

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from detent.core.evidence import GateState, Judgement, Verdict
+from detent.core.gate.evidence import GateState, Judgement, Verdict
+from detent.core.gate.registry import KINDS
 from detent.core.handover import Handover, Passed
 from detent.core.limits import MAX_SUMMARY, cut
 from detent.core.session import Session
@@ -121,7 +122,7 @@ def _failed_text(session: Session, phase: str, judged: Sequence[Judgement], fail
 
 def _is_to_be_mended(judgement: Judgement) -> bool:
     """Whether it is for the agent to do something about; what others have yet to do is not."""
-    waits = judgement.verdict is Verdict.PENDING and judgement.kind in ("delegation", "consensus", "approval")
+    waits = judgement.verdict is Verdict.PENDING and KINDS[judgement.kind].opened_by.is_for_others
     return judgement.verdict is not Verdict.PASS and not waits
 
 

@@ -19,10 +19,10 @@ from detent.core.events import (
     SessionCompleted,
     VoteCast,
 )
-from detent.core.evidence import GateState, Receipt
-from detent.core.gate import Artifacts, Delegation, Elicitation, Gate, gate_name
-from detent.core.judge import artifact_paths
-from detent.core.phase_state import PhaseState
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.evidence import NOTHING_KNOWN, Receipt
+from detent.core.gate.judge import evidence_of, judge_recorded
+from detent.core.gate.kind import Evidence
 from detent.core.session import Session
 from detent.core.status import Status
 from detent.core.task.row import Row
@@ -58,38 +58,27 @@ def gate_lines(session: Session) -> Iterator[str]:
 
 
 def _proved(session: Session, key: str, gate: Gate) -> tuple[str, str]:
-    """The verdict, and what it rests on. A phase is completed only with every gate open."""
-    state = session.phases[key]
-    at_gate = state.gates.get(gate_name(gate), GateState())
-    proof = _proof(session, state, gate, at_gate)
-    if at_gate.approved_by is not None:
-        return "opened by hand", proof
-    if state.status is Status.COMPLETED:
-        return "PASS", proof
-    if state.status is Status.SKIPPED or not state.attempt:
+    """The verdict, and the evidence for it."""
+    evidence = evidence_of(session, key, gate, NOTHING_KNOWN)
+    if evidence.gate.approved_by is not None:
+        return "opened by hand", _proof(gate, evidence)
+    if evidence.state.status is Status.SKIPPED or not evidence.state.attempt:
         return "not reached", ""
-    return "open" if at_gate.receipt is None else str(at_gate.receipt.result), proof
+    return str(judge_recorded(session, key, gate).verdict), _proof(gate, evidence)
 
 
-def _proof(session: Session, state: PhaseState, gate: Gate, at_gate: GateState) -> str:
+def _proof(gate: Gate, evidence: Evidence) -> str:
+    at_gate = evidence.gate
     if at_gate.approved_by is not None:
         return f"{at_gate.approved_by}: {at_gate.approval_reason}"
     if at_gate.receipt is not None:
         times = f", run {at_gate.iterations}" if at_gate.iterations > 1 else ""
         return _receipt_text(at_gate.receipt) + times
     if at_gate.votes:
-        said = {True: "approved", False: "rejected"}
-        votes = (f"{who} {said[vote.approve]}: {vote.reason}" for who, vote in at_gate.votes.items())
+        words = {True: "approved", False: "rejected"}
+        votes = (f"{who} {words[vote.approve]}: {vote.reason}" for who, vote in at_gate.votes.items())
         return "; ".join(vote.removesuffix(": ") for vote in votes)
-    match gate:
-        case Artifacts() if state.status is Status.COMPLETED:
-            return f"there were {', '.join(artifact_paths(gate, session.folder))}"
-        case Delegation():
-            return "; ".join(dict.fromkeys(f"{one.agent} ran" for one in state.delegations if one.succeeded))
-        case Elicitation():
-            return f"{at_gate.interactions} answers" + (f", then {at_gate.selection}" if at_gate.selection else "")
-        case _:
-            return ""
+    return gate.proof(evidence)
 
 
 def _receipt_text(receipt: Receipt) -> str:

@@ -6,7 +6,7 @@ from datetime import tzinfo
 import msgspec
 
 from detent.core.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
-from detent.core.evidence import Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.run_event import (
     AgentDid,
     GateJudged,

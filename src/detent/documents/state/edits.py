@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from detent.core.commands import Begin, Command, Fail, Finish
 from detent.core.decide import decide
 from detent.core.events import Event
-from detent.core.evidence import Facts
 from detent.core.evolve import apply
+from detent.core.gate.evidence import Facts
 from detent.core.session import Session
 from detent.core.status import Status
 from detent.documents.state.rules import Violation, check_write

@@ -1,4 +1,4 @@
-"""What a gate was judged on, and where it stands."""
+"""Evidence of gates: verdicts, receipts, votes, the state of a gate, and the facts that judging needs."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 class Result(StrEnum):
-    """How a run ended. An unclear one is neither a pass nor a failure."""
+    """The result of a run. UNCLEAR is neither a pass nor a failure."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -60,7 +60,7 @@ class Vote(_Value, frozen=True, kw_only=True):
 
 
 class GateState(_Value, frozen=True, kw_only=True):
-    """What has happened at one gate in the present attempt."""
+    """The state of a gate in the current attempt."""
 
     iterations: int = 0
     failures: int = 0
@@ -97,10 +97,10 @@ class Judgement(_Value, frozen=True, kw_only=True):
 
 
 class Facts(_Value, frozen=True, kw_only=True):
-    """What the world looks like, as far as judging needs it; gathered before deciding."""
+    """The state of the world that judging needs, gathered before deciding."""
 
-    #: Those of the asked-for paths that exist.
-    exists: frozenset[str] = frozenset()
+    #: The required paths that exist; None if nothing was looked up.
+    exists: frozenset[str] | None = None
     #: Manifest digest of a receipt to the files that have changed since.
     changed: dict[str, tuple[str, ...]] = {}
     #: The files of the project, where a checkpoint is to be taken of what is decided.

@@ -1,4 +1,4 @@
-"""How what happens at a gate changes where it stands."""
+"""How an event at a gate changes the state of the gate."""
 
 from datetime import datetime
 from typing import assert_never
@@ -6,7 +6,7 @@ from typing import assert_never
 import msgspec
 
 from detent.core.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
-from detent.core.evidence import GateState, Receipt, Result, Vote
+from detent.core.gate.evidence import GateState, Receipt, Result, Vote
 
 
 def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> GateState:

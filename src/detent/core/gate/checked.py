@@ -1,0 +1,111 @@
+"""Gates that a run of a check decides: the receipt, retries, and when a passed run is stale."""
+
+from detent.core.gate.evidence import Facts, GateState, Receipt, Result, Verdict
+from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name, listed
+from detent.errors import Refused
+
+TAIL_CHARS = 2_000
+MAX_ERROR = 200
+
+
+class Checked(Gate):
+    """For kinds that a run decides. A kind implements `run`, and `shortfall` if a passed run may not be enough."""
+
+    __slots__ = ()
+
+    opened_by = Opener.RUN
+
+    @property
+    def max_iterations(self) -> int:
+        """After this many runs without success a person has to decide."""
+        return 10
+
+    @property
+    def circuit_breaker(self) -> int | None:
+        """The same, for the same failure this many times in a row."""
+        return None
+
+    def shortfall(self, receipt: Receipt) -> str | None:
+        """Why a run that passed does not open the gate."""
+        return None
+
+    def limit_reason(self, receipt: Receipt) -> str:
+        """The kind of escalation when no runs are left."""
+        return "max_iterations"
+
+    def judge(self, evidence: Evidence) -> tuple[Verdict, str]:
+        state = evidence.gate
+        receipt = state.receipt
+        if receipt is None:
+            return Verdict.PENDING, "no run yet"
+        tries = f"run {state.iterations} of {self.max_iterations}"
+        if state.escalated is not None:
+            return Verdict.FAIL, f"{tries}, a person must decide ({state.escalated}): {receipt.error or receipt.result}"
+        match receipt.result:
+            case Result.FAILED:
+                violated = f"articles {', '.join(receipt.violated)}: " if receipt.violated else ""
+                return Verdict.FAIL, f"{tries} failed: {violated}{receipt.error or f'exit code {receipt.exit_code}'}"
+            case Result.UNCLEAR:
+                return Verdict.PENDING, f"{tries} was unclear: {receipt.error or 'no result could be read from it'}"
+            case Result.ERROR:
+                return Verdict.ERROR, f"the check could not run: {receipt.error or receipt.command}"
+            case Result.PASSED:
+                return self._judge_pass(receipt, evidence.facts)
+
+    def _judge_pass(self, receipt: Receipt, facts: Facts) -> tuple[Verdict, str]:
+        shortfall = self.shortfall(receipt)
+        if shortfall is not None:
+            return Verdict.FAIL, shortfall
+        if receipt.inputs is not None:
+            if receipt.inputs not in facts.changed:
+                return Verdict.ERROR, "another run was recorded meanwhile; ask again"
+            changed = facts.changed[receipt.inputs]
+            if changed:
+                return Verdict.STALE, f"{listed(changed)} changed after the run that passed"
+        return Verdict.PASS, f"passed: {receipt.command or 'reported'}"
+
+    def way_out(self, phase: str, state: GateState) -> str:
+        return f"detent gate run {gate_name(self)}"
+
+    def exhausted(self, state: GateState) -> str | None:
+        receipt = state.receipt
+        if receipt is None or state.escalated is not None:
+            return None
+        if receipt.result is Result.PASSED and self.shortfall(receipt) is None:
+            return None
+        if self.circuit_breaker is not None and state.repeats >= self.circuit_breaker:
+            return "circuit_breaker"
+        return self.limit_reason(receipt) if state.iterations >= self.max_iterations else None
+
+    def tries(self) -> str:
+        return f", {self.max_iterations} times at most"
+
+
+def receipt_of(ran: Ran, command: str, result: Result) -> Receipt:
+    """The receipt of one command, with its last line as the error if it did not pass."""
+    last = next((line for line in reversed(ran.output.splitlines()) if line.strip()), "")
+    error = None if result is Result.PASSED else (ran.problem or last)[:MAX_ERROR]
+    return Receipt(
+        result=result,
+        command=command,
+        exit_code=ran.exit_code,
+        duration_s=round(ran.duration_s, 3),
+        tail=ran.output[-TAIL_CHARS:],
+        error=error,
+        signature=error,
+    )
+
+
+def exit_result(ran: Ran) -> Result:
+    """The result of a command whose exit code decides."""
+    if ran.problem:
+        return Result.ERROR
+    return Result.PASSED if ran.exit_code == 0 else Result.FAILED
+
+
+def own_command(gate: Gate, declared: str, given: str | None) -> str:
+    """The declared command; another one is refused."""
+    if given not in (None, declared):
+        name = gate_name(gate)
+        raise Refused(f"gate {name} is decided by its own command: {declared}", way_out=f"detent gate run {name}")
+    return declared

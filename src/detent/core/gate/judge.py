@@ -1,0 +1,55 @@
+"""The one judge of gates. Pure: the state of the world comes in as `Facts`.
+
+A gate that cannot be judged is ERROR, and one without evidence is PENDING; neither opens.
+"""
+
+import msgspec
+
+from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
+from detent.core.gate.kind import Evidence, Gate, gate_name, required_paths
+from detent.core.session import Session
+from detent.core.status import Status
+
+
+def judgements(session: Session, phase: str, facts: Facts) -> tuple[Judgement, ...]:
+    """The verdict on each gate of the phase, in the order in which they are declared."""
+    if not session.gates_apply:
+        return ()
+    return tuple(judge(session, phase, gate, facts) for gate in session.workflow.by_key[phase].gates)
+
+
+def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:
+    evidence = evidence_of(session, phase, gate, facts)
+    state = evidence.gate
+    if state.approved_by is not None:
+        verdict, reason = Verdict.PASS, f"opened by {state.approved_by}: {state.approval_reason}"
+    else:
+        verdict, reason = gate.judge(evidence)
+    if verdict is Verdict.PASS:
+        way_out = ""
+    elif state.escalated is not None:
+        way_out = f"detent resolve retry|skip|cancel, or detent approve {phase} --gate {gate_name(gate)} -m WHY"
+    else:
+        way_out = gate.way_out(phase, state)
+    return Judgement(gate=gate_name(gate), kind=gate.kind, verdict=verdict, reason=reason, way_out=way_out)
+
+
+def judge_recorded(session: Session, phase: str, gate: Gate, *, paths_exist: bool = False) -> Judgement:
+    """The verdict that the journal supports, for documents and reports.
+
+    Inputs count as unchanged. Whether required paths exist is unknown, unless `paths_exist` takes it for granted.
+    The gates of a completed phase are open: it was finished with every gate open.
+    """
+    receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
+    unchanged = {receipt.inputs: ()} if receipt is not None and receipt.inputs is not None else {}
+    exists = frozenset(required_paths(gate, session.folder)) if paths_exist else None
+    judgement = judge(session, phase, gate, msgspec.structs.replace(NOTHING_KNOWN, changed=unchanged, exists=exists))
+    if judgement.verdict is Verdict.PASS or session.phases[phase].status is not Status.COMPLETED:
+        return judgement
+    reason = "open when the phase was finished"
+    return msgspec.structs.replace(judgement, verdict=Verdict.PASS, reason=reason, way_out="")
+
+
+def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:
+    state = session.phases[phase]
+    return Evidence(session.folder, state, state.gates.get(gate_name(gate), GateState()), facts)

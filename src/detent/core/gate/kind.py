@@ -1,0 +1,240 @@
+"""The interface of a gate kind: everything that the rest of Detent asks of a gate.
+
+A kind is one module: a subclass of `GateSettings` whose fields are the settings in `detent.toml` and in the journal,
+and whose methods answer the questions below. Most have a default. `registry.register` makes the kind known.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import msgspec
+
+from detent.core.gate.evidence import Facts, GateState, Receipt, Verdict
+from detent.errors import Refused
+
+if TYPE_CHECKING:
+    from detent.core.phase_state import PhaseState
+
+#: How many paths a reason names.
+_MAX_LISTED = 3
+
+
+class Opener(StrEnum):
+    """The act that opens a gate."""
+
+    #: A check is run, or its result is reported.
+    RUN = "run"
+    #: The agent does its work.
+    WORK = "work"
+    #: The agent of the phase ends its turn.
+    DELEGATION = "delegation"
+    #: A person votes.
+    VOTE = "vote"
+    #: A person answers a question.
+    ANSWER = "answer"
+
+    @property
+    def is_person(self) -> bool:
+        """Whether only a person performs the act."""
+        return self in (Opener.VOTE, Opener.ANSWER)
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether an agent performs the act during its turn."""
+        return self in (Opener.RUN, Opener.WORK)
+
+    @property
+    def is_for_others(self) -> bool:
+        """Whether an agent can only wait for the act; it can ask for an answer."""
+        return self in (Opener.DELEGATION, Opener.VOTE)
+
+
+class Evidence(NamedTuple):
+    """All values that a kind judges on."""
+
+    #: The artifact folder of the session.
+    folder: str
+    state: "PhaseState"
+    gate: GateState
+    facts: Facts
+
+
+class Surroundings(NamedTuple):
+    """The project, as far as it decides which gates apply in it."""
+
+    #: Whether a path of the project exists.
+    exists: Callable[[str], bool]
+    #: Detent is installed in a client and sees what its agents do.
+    is_observed: bool
+    #: The caller that starts the session delegates its phases itself and records that.
+    delegates: bool
+
+
+class Ran(Protocol):
+    """One command that ran. `problem` says why it could not run or was ended."""
+
+    @property
+    def exit_code(self) -> int | None: ...
+
+    @property
+    def output(self) -> str: ...
+
+    @property
+    def duration_s(self) -> float: ...
+
+    @property
+    def problem(self) -> str | None: ...
+
+
+class CheckRunner(Protocol):
+    """Runs the commands of a check; the engine implements it."""
+
+    def run(self, command: str) -> Ran:
+        """Run a shell command in the project."""
+        ...
+
+    def run_protected(self, command: str) -> Ran | None:
+        """Run it in a copy that has the protected files as they were when the phase began; None if none are kept."""
+        ...
+
+
+class Gate:
+    """A gate of any kind. A plain class, so that msgspec decodes its values through the registry."""
+
+    __slots__ = ()
+
+    opened_by: ClassVar[Opener]
+    #: The checkpoint document lists it under compliance checks instead of quality gates.
+    is_compliance: ClassVar[bool] = False
+    #: Several approvers have to agree. A phase with such gates only, and without a role, needs no agent.
+    needs_quorum: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The name that commands and evidence use; empty stands for the kind."""
+        return ""
+
+    @property
+    def kind(self) -> str:
+        return kind_name(type(self))
+
+    # Judging
+
+    def judge(self, evidence: Evidence) -> tuple[Verdict, str]:
+        """The verdict and its reason. Pure."""
+        raise NotImplementedError
+
+    def way_out(self, phase: str, state: GateState) -> str:
+        """The command or act that opens the gate."""
+        raise NotImplementedError
+
+    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+        """The sentence that tells an agent what opens the gate. `tests` is the default test command of a run."""
+        raise NotImplementedError
+
+    def proof(self, evidence: Evidence) -> str:
+        """What an open gate rests on besides receipts and votes, for the report."""
+        return ""
+
+    # Facts
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths that must exist; `{artifact_folder}` stands for the folder of the session."""
+        return ()
+
+    @property
+    def inputs(self) -> tuple[str, ...] | None:
+        """Patterns of the files whose change makes a passed run stale; none stand for all, None for no file."""
+        return None
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Patterns of the files to keep as they are when the phase begins."""
+        return ()
+
+    def skipped_because(self, project: Surroundings) -> str | None:
+        """Why the gate cannot apply in this project; None if it applies."""
+        return None
+
+    # Opening
+
+    def runnable(self, tests: str | None) -> str | None:
+        """The command that a run executes for the gate, as it is shown; None if there is nothing to run."""
+        return None
+
+    @property
+    def runs_last(self) -> bool:
+        """Whether a run executes it only when every other gate of the phase is open."""
+        return False
+
+    def run(self, runner: CheckRunner, command: str | None) -> Receipt:
+        """Run the check. `command` is the one that the caller gave, or the one of `runnable`."""
+        raise Refused("this gate is not decided by a run")
+
+    def observe(self, command: str, output: str, exit_code: int | None) -> Receipt | None:
+        """The receipt of a test run that was seen in an agent's shell; None if that is no evidence."""
+        return None
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether a reviewer reports the result."""
+        return False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The answers of a person that open the gate."""
+        return ()
+
+    def check_voter(self, phase: str, who: str) -> None:
+        """Refuse a vote of somebody who is no approver."""
+
+    def exhausted(self, state: GateState) -> str | None:
+        """Why another run would not help, so that a person has to decide."""
+        return None
+
+    def needs_person(self, verdict: Verdict, *, sees_tests: bool) -> bool:
+        """Whether only a person can open it in a run. `sees_tests`: the run can execute or observe tests."""
+        return self.opened_by.is_person
+
+    def person_task(self, phase: str) -> str | None:
+        """What a person has to do besides voting or answering."""
+        return None
+
+    # Documents
+
+    def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]] | None:
+        """A record of its own in the phase's record of the state document: the keys that lead to it, and its fields."""
+        return None
+
+
+class GateSettings(
+    msgspec.Struct,
+    Gate,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+):
+    """The settings that every kind has. A kind gives its own name as `tag`."""
+
+    name: str = ""
+
+
+def kind_name(kind: type[Gate]) -> str:
+    return str(kind.__struct_config__.tag)  # type: ignore[attr-defined]
+
+
+def gate_name(gate: Gate) -> str:
+    return gate.name or gate.kind
+
+
+def required_paths(gate: Gate, folder: str) -> tuple[str, ...]:
+    return tuple(path.replace("{artifact_folder}", folder) for path in gate.paths)
+
+
+def listed(paths: "tuple[str, ...] | list[str]") -> str:
+    more = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
+    return ", ".join(paths[:_MAX_LISTED]) + more

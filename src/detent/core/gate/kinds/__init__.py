@@ -1,0 +1,1 @@
+"""The gate kinds that come with Detent, one module each."""
