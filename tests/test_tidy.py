@@ -22,6 +22,11 @@ LAYERS = {
     "finding": 1,
     "doctor_tasks": 3.5,
     "doctor": 4,
+    # Facts about clients, and nothing of their rooms: builtins only, so that every layer and the hook may read them.
+    "clients.client": 0.5,
+    "clients.dialect": 0.5,
+    "clients.registry": 0.6,
+    "clients": 4.5,
     "hooks": 5,
     "run": 5,
     "install": 5,
@@ -54,7 +59,9 @@ def imports(tree: ast.AST) -> Iterator[str]:
 def package(name: str) -> str | None:
     """`core` of `detent.core.graph`; none for `detent` itself, which only has the version."""
     parts = name.split(".")
-    return parts[1] if parts[0] == "detent" and len(parts) > 1 else None
+    if parts[0] != "detent" or len(parts) == 1:
+        return None
+    return next((own for own in (".".join(parts[1:3]),) if own in LAYERS), parts[1])
 
 
 def layer_problems(name: str, tree: ast.AST) -> list[str]:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from detent.clients.adapter.driven import MAX_INPUT, MAX_REASON, MAX_SAID
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
 from detent.core.phase_state import Report, Tokens
@@ -14,7 +15,6 @@ from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES
 from detent.process.marked import marked
 from detent.run import adapters
-from detent.run.adapters.driven import MAX_INPUT, MAX_REASON, MAX_SAID
 from tests.run.turns import AGENT_ID, command, turn, work
 
 MARK = f"DETENT_AGENT={AGENT_ID}"
