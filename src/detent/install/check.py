@@ -7,9 +7,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from detent.clients.client import Client
 from detent.clients.installing.installation import AGAIN, ERROR, WARNING, Finding, Installation
-from detent.clients.registry import CLIENTS, with_hooks
+from detent.clients.registry import CLIENTS, Client, with_hooks
 from detent.errors import DetentError
 from detent.install import manifest as records
 
