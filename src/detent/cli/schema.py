@@ -33,6 +33,7 @@ def schema_of(name: str) -> dict[str, Any]:
     from detent.config.settings import Settings
     from detent.core.events import Commit
     from detent.core.graph import Workflow
+    from detent.run.agents import adapters
 
     types: dict[str, Any] = {
         "detent.toml": Settings,
@@ -42,8 +43,7 @@ def schema_of(name: str) -> dict[str, Any]:
         "state": shape.StateDocument,
         "history": shape.HistoryEntry,
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": name,
-        **msgspec.json.schema(types[name]),
-    }
+    schema = msgspec.json.schema(types[name])
+    if name == "detent.toml":
+        schema["$defs"]["AgentSettings"]["properties"]["adapter"]["enum"] = adapters()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}
