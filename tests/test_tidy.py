@@ -149,7 +149,6 @@ CLIENT_NAMES = re.compile("claude|codex|gemini", re.IGNORECASE)
 #: Modules outside of `clients` that may name one, and why.
 NAMES_A_CLIENT = {
     "documents/workflow/file.py": "the seed prescribes the path of this document",
-    "engine/actor.py": "the marks of shells, until they are passed in from clients.registry",
 }
 
 

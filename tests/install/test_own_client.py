@@ -152,13 +152,10 @@ def test_a_run_drives_it(place):
     assert "run completed" in told
 
 
-def test_its_facts_are_known(place):
-    code = (
-        f"import sys; sys.path.insert(0, {str(place.launcher.parent / 'plugins')!r}); import acme\n"
-        "from detent.clients import registry\n"
-        "print(registry.shell_marks()['ACME_SHELL'], '.acme' in registry.directories())"
-    )
+def test_its_shell_is_known_for_an_agents(place):
+    place.detent("start", "row", "Add search")
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    told = place.detent("skip", "06-implementation", "--reason", "dull", code=1, ACME_SHELL="1")
 
-    assert done.stdout == "acme True\n"
+    assert "this is an agent's shell (ACME_SHELL is set)" in told
+    place.detent("skip", "06-implementation", "--reason", "dull")

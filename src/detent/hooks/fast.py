@@ -167,7 +167,7 @@ def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
     load_packages()
     from detent.hooks.engine import handle
 
-    return handle(client, dialect, payload)
+    return handle(client or "agent", dialect, payload)
 
 
 def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:
