@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from .acme import CONF
-
 SETTINGS = """
 [workflows.row]
 phases = [{ key = "06-implementation", gates = [{ kind = "tests" }] }, "08-code-review"]
 [workflows.short]
 phases = [{ key = "one" }, { key = "two" }]
 """
+CONF = ".acme/agent.conf"
 BEFORE = b"colour = blue\n\n# mine\n"
 
 
