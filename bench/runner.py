@@ -14,14 +14,14 @@ from bench.peers import DBOS, LANGGRAPH, Peer, Unavailable, environment, running
 from bench.table import Goal, Row, Section
 from bench.tree import Repository
 from bench.workload import ACTOR
+from detent.clients.adapter.agent import Agent, Turn
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Finished, Started
 from detent.core.graph import chain
 from detent.core.phase_state import Report
 from detent.core.run_event import End, PhaseEnded, RunEvent
 from detent.engine.project import Project, init_project, open_project
-from detent.run.adapters import agent
-from detent.run.agent import Agent, Turn
+from detent.run.agents import make_agent
 from detent.run.desk import RunOptions
 from detent.run.runner import Runner
 
@@ -91,7 +91,7 @@ def runner(setting: Setting) -> Section:
 def _overhead_rows(setting: Setting) -> tuple[Row, Row]:
     phases = setting.pick(200, 50)
     say(f"{phases} phases by a command")
-    ours = Chain(os.path.join(setting.directory, "command"), phases, agent(_COMMAND))
+    ours = Chain(os.path.join(setting.directory, "command"), phases, make_agent(_COMMAND))
 
     def bare() -> None:
         for _ in range(phases):

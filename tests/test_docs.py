@@ -12,6 +12,8 @@ import pytest
 
 from detent.cli import run as run_verb
 from detent.cli.question import TIMEOUT_S
+from detent.clients.adapter import driven
+from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
 from detent.core.agent_event import Said, Started, ToolUsed, Used
@@ -20,8 +22,7 @@ from detent.engine import runner_note
 from detent.process import GRACE_S
 from detent.process.conversation import MAX_LINE_BYTES
 from detent.run import course, delegate, feed, lease
-from detent.run.adapters import ADAPTERS, DEFAULTS, driven
-from detent.run.adapters.command import TRY_LATER, Result
+from detent.run.agents import adapters, default_agents, make_agent
 from detent.views import prompt
 from tests.run.turns import turn
 
@@ -134,9 +135,9 @@ def test_the_settings_that_are_shown_can_be_used():
     shown = re.findall(r"```toml\n(.*?)```", RUN, re.DOTALL)
     settings = parse_settings("\n".join(shown), "docs/run.md")
 
-    assert {one.adapter for one in settings.agents.values()} == set(ADAPTERS)
+    assert {one.adapter for one in settings.agents.values()} == set(adapters())
     assert settings.run.agents
-    for name in DEFAULTS:
+    for name in default_agents():
         assert f"`{name}`" in section("Agents")
 
 
@@ -148,7 +149,7 @@ def test_the_calls_of_clients_are_those_that_are_documented(tmp_path):
         stand_in = tmp_path / program
         stand_in.write_text(f'#!/bin/sh\necho "$@" > {recorded}\n')
         stand_in.chmod(0o755)
-        agent = ADAPTERS[name](AgentSettings(adapter=name, command=str(stand_in)))
+        agent = make_agent(AgentSettings(adapter=name, command=str(stand_in)))
 
         list(agent.work(turn(tmp_path), lambda: False))
 

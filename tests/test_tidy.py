@@ -1,6 +1,7 @@
 """The rules that the code keeps: layers, purity, sizes, names and calls that are not allowed."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,10 @@ LAYERS = {
     "finding": 1,
     "doctor_tasks": 3.5,
     "doctor": 4,
+    # Facts about clients, and nothing of their rooms: builtins only, so that every layer and the hook may read them.
+    "clients.dialect": 0.5,
+    "clients.registry": 0.6,
+    "clients": 4.5,
     "hooks": 5,
     "run": 5,
     "install": 5,
@@ -57,7 +62,9 @@ def imports(tree: ast.AST) -> Iterator[str]:
 def package(name: str) -> str | None:
     """`core` of `detent.core.graph`; none for `detent` itself, which only has the version."""
     parts = name.split(".")
-    return parts[1] if parts[0] == "detent" and len(parts) > 1 else None
+    if parts[0] != "detent" or len(parts) == 1:
+        return None
+    return next((own for own in (".".join(parts[1:3]),) if own in LAYERS), parts[1])
 
 
 def layer_problems(name: str, tree: ast.AST) -> list[str]:
@@ -289,6 +296,59 @@ def test_no_package_registry_is_named():
     assert [(name, host) for name, text in MODULES.items() for host in REGISTRIES if host in text] == []
 
 
+CLIENT_NAMES = re.compile("claude|codex|gemini", re.IGNORECASE)
+#: Modules outside of `clients` that may name one, and why.
+NAMES_A_CLIENT = {
+    "documents/workflow/file.py": "the seed prescribes the path of this document",
+}
+
+
+def client_names(directory: Path) -> dict[str, set[str]]:
+    """The clients that files outside of `clients` name, by file; texts that are installed and settings included."""
+    files = {path.relative_to(directory).as_posix(): path for path in sorted(directory.rglob("*")) if path.is_file()}
+    return {
+        name: names
+        for name, path in files.items()
+        if not name.startswith("clients/") and path.suffix != ".pyc"
+        if (names := {each.lower() for each in CLIENT_NAMES.findall(path.read_text())})
+    }
+
+
+def test_only_the_room_of_a_client_names_it():
+    assert client_names(SOURCE / "detent").keys() == NAMES_A_CLIENT.keys()
+
+
+def test_the_name_of_a_client_is_noticed(tmp_path):
+    for name in ("clients/codex/adapter.py", "cli/a.py", "config/data/b.toml", "core/c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("nothing" if name == "core/c.py" else "in Codex or .claude/settings.json")
+
+    assert client_names(tmp_path) == {name: {"codex", "claude"} for name in ("cli/a.py", "config/data/b.toml")}
+
+
+#: Modules of the interpreter itself, which cost nothing to import.
+BUILTIN = {"_json", "posix", "sys"}
+
+
+def loaded_at_once(tree: ast.Module) -> list[str]:
+    """The imports that run with the module: not those in functions or for types only."""
+    return [
+        name
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in imports(ast.Module([node]))
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in MODULES if re.match(r"detent\.clients\.(.*\.)?(dialect|registry)$", name)]
+)
+def test_the_hook_process_can_load_a_dialect_without_loading_anything_else(name):
+    modules = loaded_at_once(ast.parse(MODULES[name]))
+
+    assert [each for each in modules if each.partition(".")[0] not in BUILTIN and "clients.dialect" not in each] == []
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
@@ -297,6 +357,7 @@ def test_no_package_registry_is_named():
         ("detent.store.files", "def f():\n    import detent.documents.x", "detent.store.files imports documents"),
         ("detent.engine.project", "from detent import cli", "detent.engine.project imports cli"),
         ("detent.errors", "from detent.core import slug", "detent.errors imports core"),
+        ("detent.engine.project", "from detent.clients.codex import dialect", "detent.engine.project imports clients"),
         ("detent.core.graph", "from detent.nowhere import x", "detent.core.graph: nowhere has no layer"),
         ("detent.nowhere", "", "detent.nowhere: nowhere has no layer"),
     ],

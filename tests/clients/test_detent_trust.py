@@ -31,7 +31,7 @@ def test_codex_skips_hooks_that_nobody_approved_without_a_word_and_detent_says_s
     assert (stage.project / "detent.toml").read_text() == 'gates = "off"\n'
     assert "Detent holds this work" not in stage.server.told("main")
     assert "hook" not in (run.stdout + run.stderr).lower()
-    told = findings(str(stage.project), codex_home=str(stage.client.home / ".codex"))
+    told = findings(str(stage.project), environment={"CODEX_HOME": str(stage.client.home / ".codex")})
     assert any("nobody has approved them" in one.message for one in told)
 
 

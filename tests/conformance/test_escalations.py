@@ -58,7 +58,7 @@ def test_the_agent_cannot_resolve_it(tmp_path: Path) -> None:
 
     for command in ("detent resolve skip", "detent release --reason x", "cd src && python -m detent resolve retry"):
         assert place.before("Bash", command=command).denied is not None
-    for agent_shell in ("CLAUDECODE", "GEMINI_CLI"):
+    for agent_shell in ("CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI"):
         assert "agent's shell" in place.refused("resolve", "retry", **{agent_shell: "1"})
     assert len(place.disk.state()["pending_escalations"]) == 1
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from detent.clients.registry import dialect
 from detent.core import standing
 from detent.core.intent import target_phase
-from detent.hooks.payload import tool_call
 
 LEGACY, PRESENT = "13-test-deploy", "12-test-deploy"
 
@@ -58,7 +58,9 @@ def test_what_is_no_document_says_nothing(doc):
 
 @pytest.mark.parametrize("agent", ["developer", "reviewer", "architect", "maintainer"])
 def test_an_everyday_name_is_only_an_agent_of_a_workflow_that_has_its_phase(agent):
-    call = tool_call({"tool_name": "Task", "tool_input": {"subagent_type": agent, "prompt": f"ask the {agent}"}})
+    call = dialect("claude-code").call(
+        {"tool_name": "Task", "tool_input": {"subagent_type": agent, "prompt": f"ask the {agent}"}}
+    )
 
     assert target_phase(document({}), call) == ""
     assert target_phase({"active_workflow": {"phases": ["development", "review", "planning", "hygiene"]}}, call) != ""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detent.clients.registry import generated_files, guarded_files
 from detent.core.session import SessionStatus
 from detent.core.status import Status
 from detent.documents.workflow import (
@@ -21,6 +22,7 @@ from detent.documents.workflow import (
     STATE,
     check,
     create_workflow_state,
+    file,
     from_session,
     generate_markdown,
     get_workflow_state,
@@ -578,3 +580,8 @@ def on_disk(root: Any) -> dict[str, Any]:
 def files(root: Any) -> dict[str, bytes]:
     """Everything but the lock, which is empty."""
     return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file() and path.suffix != ".lock"}
+
+
+def test_the_client_that_reads_the_document_is_registered_with_its_paths():
+    assert generated_files() == (file.STATE, file.MARKDOWN)
+    assert guarded_files()["document"] == (file.STATE,)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.guarded import command_hits
 from tests.guard.corpus import CASES, HARMLESS, HOME, ROOT, WRITES
+from tests.guard.guarding import command_hits
 
 PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-")
 

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from detent.core import shell
-from detent.core.guarded import command_hits, guarded, guarded_hits
 from detent.core.path_pattern import hits, may_match, may_meet
 from detent.core.shell import MAX_LENGTH, write_targets
+from tests.guard.guarding import command_hits, guarded, guarded_hits
 
 SRC = Path(shell.__file__).parents[3]
 
@@ -515,7 +515,7 @@ sys.modules["detent"] = detent
 before = set(sys.modules)
 from detent.core.guarded import command_hits
 for command in ("git clean -fdx", "cp a b", "python3 -c 'open(1)'", "echo $(ls) | xargs rm"):
-    command_hits(command, "/r", "/r")
+    command_hits(command, "/r", "/r", {{"config": (), "document": ()}})
 print(*sorted(name for name in set(sys.modules) - before if not name.startswith("detent.core")))
 """
 

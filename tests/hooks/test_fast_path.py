@@ -26,11 +26,11 @@ def busy(tmp_path_factory):
     return place
 
 
-def loaded(place, event, **fields):
+def loaded(place, event, client="claude-code", **fields):
     """The modules that the hook process imported, and what it said."""
     payload = {"session_id": "s-1", "cwd": str(place.root), "hook_event_name": event, **fields}
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-X", "importtime", str(FAST), "claude-code"],
+        [sys.executable, "-I", "-S", "-X", "importtime", str(FAST), client],
         cwd=place.root,
         env={"PATH": os.environ["PATH"]},
         input=json.dumps(payload).encode(),
@@ -74,6 +74,24 @@ def test_at_an_event_that_means_nothing_here_nothing_slow_is_loaded(busy, event)
 
     assert said == ""
     assert modules & SLOW == set()
+
+
+@pytest.mark.parametrize(
+    ("client", "event", "tool"), [("codex", "PreToolUse", "Bash"), ("gemini", "BeforeTool", "run_shell_command")]
+)
+@pytest.mark.parametrize("command", ["ls -la src", "rm -rf .workflow"])
+def test_no_client_loads_anything_slow_or_another_client(busy, client, event, tool, command):
+    modules, said = loaded(busy, event, client, tool_name=tool, tool_input={"command": command})
+
+    assert ("deny" in said) == command.startswith("rm")
+    assert modules & SLOW == set()
+    rooms = {name for name in modules if name.startswith("detent.clients.")}
+    assert rooms == {
+        "detent.clients.registry",
+        "detent.clients.dialect",
+        f"detent.clients.{client}",
+        f"detent.clients.{client}.dialect",
+    }
 
 
 def test_a_denial_is_not_slow_either(busy):

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from detent.clients.registry import dialect
 from detent.doctor import check
 from detent.engine.project import open_project
 from detent.hooks import fast
-from detent.hooks.payload import EVENTS
 from tests.conformance.hook import FAST, Place
 
 from .client import check_answer
 from .test_payloads import NAMES, PAYLOADS, client_of
 
 CLIENTS = ("claude-code", "codex", "gemini")
+EVENTS = {event for client in CLIENTS for event in dialect(client).EVENTS}
 OF_GEMINI = {"BeforeAgent", "BeforeTool", "AfterTool", "PreCompress", "AfterAgent"}
 FUZZ = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

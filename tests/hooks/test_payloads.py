@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from detent.hooks import fast, reply
-from detent.install.clients import CLIENT_TABLE
+from detent.clients.registry import dialect
+from detent.hooks import fast
 from tests.conformance.hook import Place
+from tests.install.place import FORMS
 
 from .client import CONTEXT, DENIES, MAX_CHARS, check_answer
 
 PAYLOADS = Path(__file__).parent / "payloads"
 NAMES = sorted(path.name for path in PAYLOADS.glob("*.json") if path.name != "http_hook_request.json")
-INSTALLED = [(client, event) for client, settings in CLIENT_TABLE.items() for event in settings.events]
+INSTALLED = [(client, event) for client, form in FORMS.items() for event in form.events]
 SETTINGS = """
 [workflows.row]
 phases = [
@@ -85,7 +86,7 @@ def test_the_payloads_are_all_of_the_events_that_are_installed():
 
 @pytest.mark.parametrize(("client", "event"), INSTALLED)
 def test_what_is_said_is_said_where_the_client_hears_it(client, event):
-    answer = check_answer(client, event, reply.tell(event, "look out"))
+    answer = check_answer(client, event, dialect(client).tell(event, "look out"))
 
     heard = answer.get("hookSpecificOutput", {}).get("additionalContext") == "look out"
     assert heard == (event in CONTEXT[client])
@@ -95,9 +96,9 @@ def test_what_is_said_is_said_where_the_client_hears_it(client, event):
 @pytest.mark.parametrize("client", DENIES)
 @pytest.mark.parametrize("reason", ["no", 'é \u2028 \ud800 \x00 " \\', "x" * 50_000])
 def test_every_reason_can_be_said(client, reason):
-    check_answer(client, DENIES[client], reply.deny(client, reason))
+    check_answer(client, DENIES[client], dialect(client).deny(reason))
     stop = "AfterAgent" if client == "gemini" else "Stop"
-    answer = check_answer(client, stop, reply.keep_going(client, reason))
+    answer = check_answer(client, stop, dialect(client).keep_going(reason))
     assert answer["reason"] == reason[: MAX_CHARS - 1_000]
 
 

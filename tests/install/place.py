@@ -6,8 +6,12 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from detent.clients.registry import CLIENTS, with_hooks
 from detent.install import apply, plan, plan_removal
-from detent.install.clients import CLIENT_TABLE
+
+#: The installation of each client, and the form of its hook settings.
+INSTALLATIONS = {name: CLIENTS[name].load("installation").INSTALLATION for name in with_hooks()}
+FORMS = {name: installation.hooks for name, installation in INSTALLATIONS.items()}
 
 
 class Place:
@@ -42,7 +46,7 @@ class Place:
         return (self.root / path).read_bytes()
 
     def settings(self, client):
-        return json.loads(self.read(CLIENT_TABLE[client].settings))
+        return json.loads(self.read(FORMS[client].path))
 
     def tree(self):
         """Every path below the root, with the content of files."""
@@ -71,7 +75,7 @@ _handler = st.fixed_dictionaries(
 _group = st.fixed_dictionaries(
     {"hooks": st.lists(_handler, max_size=2)}, optional={"matcher": st.sampled_from(["*", "Bash", "mcp__.*", ""])}
 )
-_events = sorted({event for client in CLIENT_TABLE.values() for event in client.events} | {"Notification"})
+_events = sorted({event for form in FORMS.values() for event in form.events} | {"Notification"})
 
 
 @st.composite

@@ -5,8 +5,10 @@ import os
 
 import pytest
 
-from detent.install import CLIENTS, findings, json_text
-from detent.install.clients import CLIENT_TABLE
+from detent.clients.installing import json_text
+from detent.install import CLIENTS, findings
+
+from .place import FORMS
 
 
 def told(place, **options):
@@ -38,8 +40,8 @@ def test_an_interpreter_that_is_gone(installed):
     os.unlink(installed.python)
 
     assert told(installed) == [
-        f"{client.name} {client.settings}: the interpreter {installed.python} is not there; the hooks do nothing"
-        for client in CLIENT_TABLE.values()
+        f"{form.client} {form.path}: the interpreter {installed.python} is not there; the hooks do nothing"
+        for form in FORMS.values()
     ]
 
 
@@ -80,7 +82,7 @@ def test_hooks_switched_off_in_codex(installed, tmp_path):
     (tmp_path / "home/config.toml").write_text("[features]\nhooks = false\n")
     installed.write(".codex/config.toml", "features = { hooks = false }")
 
-    said = told(installed, codex_home=str(tmp_path / "home"))
+    said = told(installed, environment={"CODEX_HOME": str(tmp_path / "home")})
     assert "codex .codex/config.toml: features.hooks switches hooks off" in said
     assert f"codex {tmp_path}/home/config.toml: features.hooks switches hooks off" in said
 
@@ -103,7 +105,7 @@ def test_settings_that_were_removed_or_cannot_be_read(installed):
 
     said = told(installed)
     assert "gemini .gemini/settings.json: .gemini/settings.json is not plain JSON: it has comments" in said
-    assert sum("codex .codex/hooks.json: the hook for" in line for line in said) == len(CLIENT_TABLE["codex"].events)
+    assert sum("codex .codex/hooks.json: the hook for" in line for line in said) == len(FORMS["codex"].events)
 
 
 def test_texts_that_are_missing_damaged_or_old(installed):
@@ -139,15 +141,15 @@ CODEX_EVENTS = [
 def test_codex_hooks_that_nobody_approved(installed, tmp_path):
     home = tmp_path / "home"
 
-    assert "nobody has approved" in told(installed, codex_home=str(home))[0]
+    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS)
-    assert told(installed, codex_home=str(home)) == []
+    assert told(installed, environment={"CODEX_HOME": str(home)}) == []
     approve(installed, home, events=CODEX_EVENTS[1:])
-    assert "the hooks for SessionStart without a word" in told(installed, codex_home=str(home))[0]
+    assert "the hooks for SessionStart without a word" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS, enabled=False)
-    assert "nobody has approved" in told(installed, codex_home=str(home))[0]
+    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS, path="/elsewhere/hooks.json")
-    assert "nobody has approved" in told(installed, codex_home=str(home))[0]
+    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
 
 
 def test_no_home_is_looked_at_unless_it_is_named(installed, monkeypatch, tmp_path):
@@ -162,7 +164,7 @@ def test_no_home_is_looked_at_unless_it_is_named(installed, monkeypatch, tmp_pat
     findings(str(installed.root))
 
     assert opened
-    assert all(path.startswith(str(installed.root)) or "/detent/install/data/" in path for path in opened)
+    assert all(path.startswith(str(installed.root)) or "/detent/clients/installing/data/" in path for path in opened)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_no_home_is_looked_at_unless_it_is_named(installed, monkeypatch, tmp_pat
 def test_a_client_that_is_older_than_what_was_tried(place, version, is_old):
     place.install("claude-code")
 
-    said = told(place, version_of=lambda client: {"claude-code": version}[client])
+    said = told(place, version_of=lambda program: {"claude": version}[program])
     assert said == (
         ["claude-code Claude Code: Claude Code is of version 2.1.196; Detent was tried with 2.1.197 and later"]
         if is_old
@@ -188,7 +190,7 @@ def test_a_client_that_is_older_than_what_was_tried(place, version, is_old):
 
 def test_looking_changes_nothing(installed):
     before = installed.tree()
-    findings(str(installed.root), codex_home=str(installed.root), version_of=lambda _: "1.0")
+    findings(str(installed.root), environment={"CODEX_HOME": str(installed.root)}, version_of=lambda _: "1.0")
     assert installed.tree() == before
 
 

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
+from detent.clients.installing.invocation import own_invocation
 from detent.errors import Invalid, NotFound
 from detent.install import CLIENTS
-from detent.install.clients import CLIENT_TABLE, own_invocation
 
-from .place import Place
+from .place import INSTALLATIONS, Place
 
 CLAUDE_EVENTS = [
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart",
@@ -205,5 +205,5 @@ def test_an_unknown_client_is_named(place):
 
 
 def test_every_client_of_the_table_has_its_own_files():
-    paths = [path for client in CLIENT_TABLE.values() for path in (client.settings, client.instructions)]
+    paths = [path for each in INSTALLATIONS.values() for path in (each.hooks.path, each.instructions)]
     assert len(set(paths)) == len(paths)

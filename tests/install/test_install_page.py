@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from detent.install.clients import CLIENT_TABLE
+from .place import INSTALLATIONS
 
 PAGE = (Path(__file__).parents[2] / "docs/install.md").read_text()
 
 
-@pytest.mark.parametrize("client", CLIENT_TABLE.values(), ids=lambda client: client.name)
-def test_the_page_names_files_events_and_versions(client):
-    for word in (client.name, client.settings, client.instructions, *client.events):
+@pytest.mark.parametrize(("name", "installation"), INSTALLATIONS.items())
+def test_the_page_names_files_events_and_versions(name, installation):
+    for word in (name, installation.hooks.path, installation.instructions, *installation.hooks.events):
         assert f"`{word}`" in PAGE
-    assert ".".join(map(str, client.oldest)) in PAGE
+    assert ".".join(map(str, installation.oldest)) in PAGE
 
 
 def test_the_example_of_the_page_runs(place, capsys):

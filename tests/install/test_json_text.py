@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detent.clients.installing import json_text
 from detent.errors import Invalid
-from detent.install import json_text
 
 from .place import settings_texts
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detent.install import CLIENTS, hook_settings, json_text
-from detent.install.clients import CLIENT_TABLE, Invocation
+from detent.clients.installing import hook_settings, json_text
+from detent.clients.installing.invocation import Invocation
+from detent.install import CLIENTS
 
-from .place import Place, settings_texts
+from .place import FORMS, INSTALLATIONS, Place, settings_texts
 
 _markdown = st.binary(max_size=30) | st.sampled_from([b"", b"# Us\n", b"# Us", b"# Us\r\n\r\ntext\r\n", b"\n\n"])
 
@@ -24,9 +25,9 @@ def test_removal_restores_every_byte_and_installing_twice_is_installing_once(dat
         place = Place(Path(directory))
         for client in chosen:
             if data.draw(st.booleans()):
-                place.write(CLIENT_TABLE[client].settings, data.draw(settings_texts()))
+                place.write(FORMS[client].path, data.draw(settings_texts()))
             if data.draw(st.booleans()):
-                place.write(CLIENT_TABLE[client].instructions, data.draw(_markdown.filter(_is_fair)))
+                place.write(INSTALLATIONS[client].instructions, data.draw(_markdown.filter(_is_fair)))
         before = place.tree()
 
         place.install(*chosen)
@@ -57,7 +58,7 @@ def test_what_others_have_in_the_settings_means_the_same_with_our_hooks(text, cl
 def test_a_key_that_a_person_adds_after_the_installation_survives_the_removal(text, client):
     edited = json_text.insert(_merged(text, client).decode(), (), ["theirs"], key="added later").encode()
 
-    left = hook_settings.strip(edited, text, client=CLIENT_TABLE[client]).content
+    left = hook_settings.strip(edited, text, form=FORMS[client]).content
 
     expected = {**json_text.parse(text.decode(), "it"), "added later": ["theirs"]}
     assert json_text.parse(left.decode(), "it") == expected
@@ -79,7 +80,7 @@ def test_the_removal_says_which_files_were_edited_since(place):
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_edit_between_two_installations_is_part_of_what_comes_back(place, client):
-    path = CLIENT_TABLE[client].settings
+    path = FORMS[client].path
     place.write(path, '{\n  "theirs": 1\n}\n')
     place.install(client)
     edited = place.read(path).replace(b'"theirs": 1', b'"theirs": 2')
@@ -136,9 +137,7 @@ def test_clients_are_removed_one_by_one(place):
 
 
 def _merged(text, client):
-    made = hook_settings.merge(
-        text, client=CLIENT_TABLE[client], invocation=Invocation("/p", "/x/detent/hooks/fast.py")
-    )
+    made = hook_settings.merge(text, form=FORMS[client], invocation=Invocation("/p", "/x/detent/hooks/fast.py"))
     return made.content
 
 

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detent.clients.installing import block, texts, whole
 from detent.core.agents import PHASE_AGENTS
 from detent.errors import Invalid
-from detent.install import block, content, whole
 
-BLOCK = b"<!-- detent:begin -->\n" + content.instructions() + b"<!-- detent:end -->\n"
+from .place import INSTALLATIONS
+
+BLOCK = b"<!-- detent:begin -->\n" + texts.instructions() + b"<!-- detent:end -->\n"
 
 
 def merged(current):
-    return block.merge(current, name="CLAUDE.md", text=content.instructions()).content
+    return block.merge(current, name="CLAUDE.md", text=texts.instructions()).content
 
 
 def stripped(current, original=None):
@@ -142,7 +144,7 @@ def test_an_older_file_of_ours_is_replaced_also_in_a_clone(place):
     place.write(path, whole.sealed("what an older Detent wrote\n"))
 
     place.install("claude-code")
-    assert place.read(path) == content.claude_files()[path]
+    assert place.read(path) == INSTALLATIONS["claude-code"].files()[path]
     place.uninstall("claude-code")
 
     assert path not in place.tree()
@@ -150,7 +152,7 @@ def test_an_older_file_of_ours_is_replaced_also_in_a_clone(place):
 
 def test_a_file_that_a_newer_detent_no_longer_writes_goes(place, monkeypatch):
     path = ".gemini/commands/detent/gone.toml"
-    files = content.gemini_files()
+    files = INSTALLATIONS["gemini"].files()
     with monkeypatch.context() as older:
         older.setitem(files, path, whole.sealed("x = 1\n", comment=("# ", "")))
         place.install("gemini")

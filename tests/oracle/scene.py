@@ -10,6 +10,7 @@ import copy
 import json
 from typing import Any
 
+from detent.clients.registry import dialect, guarded_files
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
 from detent.core.gate import Gate, gate_name
@@ -17,7 +18,6 @@ from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.guard import Scene, guard
 from detent.core.phase_key import normalize_phase_key
 from detent.core.standing import mapping
-from detent.hooks.payload import tool_call
 
 from .cases import Case
 
@@ -27,13 +27,13 @@ PHASE = Catalogue(Settings()).phase
 
 def decision(case: Case) -> tuple[str, str]:
     """What the guard says to the recorded call: allow or block, and why."""
-    reason, _ = guard(Scene(document(case), call(case.input), ROOT, lambda path: path in case.files))
+    reason, _ = guard(Scene(document(case), call(case.input), ROOT, lambda path: path in case.files, guarded_files()))
     return ("allow", "") if reason is None else ("block", reason)
 
 
 def call(payload: dict[str, Any]) -> dict[str, Any]:
     moved = json.dumps({**payload, "cwd": ROOT}).replace(".isdlc/", ".workflow/").replace("<project>", ROOT)
-    return tool_call(json.loads(moved))
+    return dialect("claude-code").call(json.loads(moved))
 
 
 def document(case: Case) -> Any:

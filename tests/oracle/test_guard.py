@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from detent.clients.registry import guarded_files
 from detent.config.catalogue import shipped_settings
 from detent.core.guard import Scene, guard
 from detent.core.intent import agent_name, target_phase
@@ -122,5 +123,5 @@ def recorded_phase(case: Case) -> tuple[str | None, str | None]:
 
 def is_held(case: Case) -> bool:
     *_, state = case.input["args"]
-    reason, _ = guard(Scene(completed(state, {}), call(ADVANCE), ROOT, lambda _: False))
+    reason, _ = guard(Scene(completed(state, {}), call(ADVANCE), ROOT, lambda _: False, guarded_files()))
     return reason is not None

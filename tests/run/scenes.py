@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Failure, Finished
 from detent.core.phase_state import Report
@@ -18,7 +19,6 @@ from detent.doctor import check
 from detent.engine.handle import SessionHandle
 from detent.engine.project import Clock, Project, init_project, open_project, utc_now
 from detent.process.marked import kill_marked, marked
-from detent.run.agent import Turn
 from detent.run.desk import RunOptions
 from detent.run.runner import Runner
 

@@ -7,7 +7,7 @@ import pytest
 
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import Failed, Failure, Finished, Said
-from detent.run import adapters
+from detent.run.agents import make_agent
 from tests.run.test_adapters_streams import STREAMS
 from tests.run.turns import turn, work
 
@@ -56,7 +56,7 @@ def test_a_client_is_given_its_prompt_on_its_input_and_its_usual_rights_unless_t
 ):
     settings = AgentSettings(adapter=adapter, command=program(tmp_path, TELLER), args=args, env={"MINE": "yes"})
 
-    work(adapters.agent(settings), turn(tmp_path, prompt="do\nthis"))
+    work(make_agent(settings), turn(tmp_path, prompt="do\nthis"))
 
     told = json.loads((tmp_path / "told.json").read_text())
     assert told == {"argv": argv.split(), "given": "do\nthis", "cwd": str(tmp_path), "mine": "yes"}
@@ -66,7 +66,7 @@ def test_a_client_is_given_its_prompt_on_its_input_and_its_usual_rights_unless_t
 def test_a_client_that_is_not_installed_is_a_failure(tmp_path, adapter):
     missing = AgentSettings(adapter=adapter, command=str(tmp_path / "missing"))
 
-    assert work(adapters.agent(missing), turn(tmp_path)) == [
+    assert work(make_agent(missing), turn(tmp_path)) == [
         Failed(failure=Failure.ERROR, reason=f"could not start {tmp_path}/missing: No such file or directory")
     ]
 
@@ -75,7 +75,7 @@ def test_a_client_that_is_not_installed_is_a_failure(tmp_path, adapter):
 def test_a_recorded_stream_comes_through_a_process(tmp_path, adapter):
     replay = program(tmp_path, f"#!/bin/sh\ncat {STREAMS}/{adapter}.works.jsonl\n")
 
-    events = work(adapters.agent(AgentSettings(adapter=adapter, command=replay)), turn(tmp_path))
+    events = work(make_agent(AgentSettings(adapter=adapter, command=replay)), turn(tmp_path))
 
     assert isinstance(events[-1], Finished)
     assert events[-1].report.summary == "wrote out.txt"
@@ -95,7 +95,7 @@ def test_a_client_that_hangs_tells_at_which_tool(tmp_path, adapter, call, tool):
     (tmp_path / "begun").write_bytes(recorded[: recorded.index(b"\n", recorded.index(call)) + 1])
     hanging = program(tmp_path, "#!/bin/sh\ncat begun; sleep 600\n")
 
-    events = work(adapters.agent(AgentSettings(adapter=adapter, command=hanging)), turn(tmp_path, timeout_s=1))
+    events = work(make_agent(AgentSettings(adapter=adapter, command=hanging)), turn(tmp_path, timeout_s=1))
 
     assert (events[-2].tool, events[-2].succeeded) == (tool, False)
     assert events[-1].failure is Failure.TIMEOUT
@@ -105,7 +105,7 @@ def test_a_client_that_hangs_tells_at_which_tool(tmp_path, adapter, call, tool):
 def test_a_program_that_puts_out_something_else_has_failed(tmp_path, adapter):
     other = program(tmp_path, "#!/bin/sh\necho hello; echo '{\"a\": 1}'; echo 'unknown option' >&2; exit 2\n")
 
-    [last] = work(adapters.agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
+    [last] = work(make_agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
 
     assert last.failure is Failure.ERROR
     assert last.reason.endswith("ended with exit code 2: unknown option")
@@ -115,6 +115,6 @@ def test_a_program_that_puts_out_something_else_has_failed(tmp_path, adapter):
 def test_a_program_that_cannot_reach_its_model_is_worth_another_try(tmp_path, adapter):
     other = program(tmp_path, "#!/bin/sh\necho 'connect ECONNREFUSED 1.2.3.4:443' >&2; exit 1\n")
 
-    [last] = work(adapters.agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
+    [last] = work(make_agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
 
     assert last.failure is Failure.TRANSIENT

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
+from detent.clients.adapter.driven import MAX_INPUT, MAX_REASON, MAX_SAID
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
 from detent.core.phase_state import Report, Tokens
 from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES
 from detent.process.marked import marked
-from detent.run import adapters
-from detent.run.adapters.driven import MAX_INPUT, MAX_REASON, MAX_SAID
+from detent.run.agents import make_agent
 from tests.run.turns import AGENT_ID, command, turn, work
 
 MARK = f"DETENT_AGENT={AGENT_ID}"
@@ -92,7 +92,7 @@ def test_it_works_in_the_directory_of_the_turn_with_the_arguments_of_the_setting
 
 def test_a_command_agent_without_a_command_is_invalid():
     with pytest.raises(Invalid, match="has no command"):
-        adapters.agent(AgentSettings(adapter="command"))
+        make_agent(AgentSettings(adapter="command"))
 
 
 # What comes out

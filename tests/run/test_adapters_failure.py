@@ -2,9 +2,9 @@
 
 import pytest
 
+from detent.clients.adapter.failure import crashed, failed
 from detent.core.agent_event import Failure
 from detent.process.conversation import Exited
-from detent.run.adapters.failure import crashed, failed
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import time
 
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import Failed, Failure, Said
-from detent.run import adapters
+from detent.run.agents import make_agent
 from tests.run.turns import turn, work
 
-MANUAL = adapters.agent(AgentSettings(adapter="manual"))
+MANUAL = make_agent(AgentSettings(adapter="manual"))
 
 
 def test_it_is_said_what_to_do_and_waited_until_it_is_stopped(tmp_path):

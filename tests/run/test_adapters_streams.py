@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from detent.clients.claude_code.adapter import ClaudeCodeReader
+from detent.clients.codex.adapter import CodexReader
+from detent.clients.gemini.adapter import GeminiReader
 from detent.core.agent_event import Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.phase_state import Report, Tokens
 from detent.process.conversation import Exited
-from detent.run.adapters.claude_code import ClaudeCodeReader
-from detent.run.adapters.codex import CodexReader
-from detent.run.adapters.gemini import GeminiReader
 
 STREAMS = Path(__file__).parent / "streams"
 READERS = {"claude-code": ClaudeCodeReader, "codex": CodexReader, "gemini": GeminiReader}

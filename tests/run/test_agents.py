@@ -4,8 +4,7 @@ import pytest
 
 from detent.config.settings import AgentSettings, RunSettings, Settings
 from detent.errors import Invalid, NotFound
-from detent.run import adapters
-from detent.run.agents import ConfiguredAgents
+from detent.run.agents import ConfiguredAgents, on_path
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +55,7 @@ def test_the_phase_comes_before_its_role_and_both_before_the_agent_for_all():
 def test_without_any_settings_the_first_client_that_is_installed_works(path):
     path("gemini", "codex")
 
-    assert adapters.installed() == ["codex", "gemini"]
+    assert on_path() == ["codex", "gemini"]
     assert chosen(settings()) == "codex"
 
 
@@ -101,8 +100,6 @@ def test_an_agent_that_cannot_work_is_refused_at_once_if_it_is_used():
     assert ConfiguredAgents(settings("manual", broken=broken)).for_phase("build", "")[0] == "manual"
 
 
-def test_every_adapter_of_the_settings_has_a_module():
-    kinds = AgentSettings.__annotations__["adapter"].__args__
-
-    assert set(adapters.ADAPTERS) == set(kinds)
-    assert set(adapters.DEFAULTS) == set(kinds) - {"command"}
+def test_an_adapter_that_does_not_exist_is_refused_with_those_that_do():
+    with pytest.raises(Invalid, match="no adapter is called 'telnet'; there are claude-code, codex, gemini, command"):
+        ConfiguredAgents(settings("mine", mine=AgentSettings(adapter="telnet")))

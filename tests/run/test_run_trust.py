@@ -9,7 +9,7 @@ from detent.core.events import PhaseSkipped, VoteCast
 from detent.core.run_event import End, TurnStarted
 from detent.core.session import SessionStatus
 from detent.core.task.document import new_document
-from detent.engine.actor import AGENT_SHELLS
+from detent.engine.actor import agent_marks
 from detent.engine.project import init_project
 from detent.run.needs import carry_out, needs
 from tests.cli.conftest import DETENT, Tool
@@ -35,7 +35,7 @@ SECRETS = (TOKEN, "AKIAABCDEFGHIJKLMNOP", "hunter2hunter2")
 
 @pytest.fixture
 def scene(tmp_path, monkeypatch):
-    for name in AGENT_SHELLS:
+    for name in agent_marks():
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "project").mkdir()
     with scenes(tmp_path / "project") as make:

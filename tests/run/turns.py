@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from detent.clients.adapter.agent import Agent, Turn
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent
-from detent.run import adapters
-from detent.run.agent import Agent, Turn
+from detent.run.agents import make_agent
 
 #: Tests run in several processes, and a turn ends whatever carries its agent's name.
 AGENT_ID = f"run-{os.getpid()}/tester/1"
@@ -31,7 +31,7 @@ def turn(directory: Path, **changed: Any) -> Turn:
 
 
 def command(script: str, **settings: Any) -> Agent:
-    return adapters.agent(AgentSettings(adapter="command", command=script, **settings))
+    return make_agent(AgentSettings(adapter="command", command=script, **settings))
 
 
 def work(agent: Agent, given: Turn, stopping: Callable[[], bool] = lambda: False) -> list[AgentEvent]:

@@ -40,24 +40,18 @@ def _installed(root: str) -> "list[Finding]":
 
     return [
         Finding(invariant="hooks", severity=one.severity, subject=one.subject, message=one.message, way_out=one.way_out)
-        for one in install.findings(root, codex_home=_codex_home(), version_of=_version_of)
+        for one in install.findings(root, environment=os.environ, version_of=_version_of)
     ]
 
 
-def _codex_home() -> str | None:
-    """Where Codex says which hooks a person has approved; only read, and only where it is installed."""
-    home = os.environ.get("HOME")
-    return os.environ.get("CODEX_HOME") or (os.path.join(home, ".codex") if home else None)
-
-
-def _version_of(client: str) -> str | None:
-    """What the client says of itself; nothing if it is not on the path."""
+def _version_of(program: str) -> str | None:
+    """The version that a client's program prints; None if it is not on the path."""
     from shutil import which
 
     from detent.process import run
 
-    program = which({"claude-code": "claude"}.get(client, client))
-    ran = run([program, "--version"], cwd=".", timeout_s=10) if program else None
+    path = which(program)
+    ran = run([path, "--version"], cwd=".", timeout_s=10) if path else None
     return ran.output.strip() if ran and ran.exit_code == 0 else None
 
 

@@ -5,11 +5,14 @@ import sys
 import click
 
 from detent.cli.request import Request, write_text
-from detent.cli.verb import CLIENTS, verb
+from detent.cli.verb import verb
+from detent.clients.registry import with_hooks
+
+_CLIENTS = with_hooks()
 
 
-@verb("hook", example="detent hook claude-code --explain < payload.json")
-@click.argument("client", type=click.Choice(CLIENTS))
+@verb("hook", example=f"detent hook {_CLIENTS[0]} --explain < payload.json")
+@click.argument("client", type=click.Choice(_CLIENTS))
 @click.option("--explain", is_flag=True, help="Print what each rule found instead of the answer.")
 @click.pass_obj
 def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa: ARG001 - every verb has a request
@@ -27,7 +30,7 @@ def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa:
 
 
 @verb("uninstall", example="detent uninstall --dry-run")
-@click.option("--agent", "agents", multiple=True, type=click.Choice(CLIENTS), help="Only from this one; repeat it.")
+@click.option("--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Only from this one; repeat it.")
 @click.option("--dry-run", is_flag=True, help="Show the changes as a diff and change nothing.")
 @click.pass_obj
 def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:
@@ -41,7 +44,7 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
     request.authorize(Decision.UNINSTALL)
     with request.reading() as project:
         root = project.place.root
-    plan = install.plan_removal(root, agents or CLIENTS)
+    plan = install.plan_removal(root, agents or _CLIENTS)
     if not dry_run:
         install.apply(plan)
     changed = [change.path for change in plan if not change.path.startswith(".workflow/")]

@@ -6,11 +6,16 @@ from collections import Counter
 import click
 
 from detent.cli.request import Request
-from detent.cli.verb import CLIENTS, verb
+from detent.cli.verb import verb
+from detent.clients.registry import with_hooks
+
+_CLIENTS = with_hooks()
 
 
-@verb("init", example="detent init --agent claude-code --agent codex")
-@click.option("--agent", "agents", multiple=True, type=click.Choice(CLIENTS), help="Install hooks here too; repeat it.")
+@verb("init", example=f"detent init --agent {_CLIENTS[0]} --agent {_CLIENTS[1]}")
+@click.option(
+    "--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Install hooks here too; repeat it."
+)
 @click.option("--dry-run", is_flag=True, help="Show what --agent would change as a diff, and change nothing.")
 @click.pass_obj
 def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:

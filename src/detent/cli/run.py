@@ -15,6 +15,7 @@ from detent.cli.request import Request, write_text
 from detent.cli.run_screen import Screen, Style
 from detent.cli.run_session import Asked, meant
 from detent.cli.verb import TEXT, known_workflows, session_option, verb
+from detent.clients.registry import with_hooks
 from detent.errors import Conflict, LockTimeout, Refused, StoreFailed
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 CANCELLED, LOST, PAUSED = 7, 4, 130
 
 
-@verb("run", example='detent run "Add login" --workflow feature --agent claude-code')
+@verb("run", example=f'detent run "Add login" --workflow feature --agent {with_hooks()[0]}')
 @click.argument("task", required=False, type=TEXT)
 @click.option("--workflow", metavar="W", shell_complete=known_workflows, help="For a new session; else [run] workflow.")
 @click.option("--size", help="A size of the workflow, such as light, for a new session.")

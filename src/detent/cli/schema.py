@@ -35,6 +35,7 @@ def schema_of(name: str) -> dict[str, Any]:
     from detent.core.gate import Gate
     from detent.core.gate.registry import KINDS
     from detent.core.graph import Workflow
+    from detent.run.agents import adapters
 
     types: dict[str, Any] = {
         "detent.toml": Settings,
@@ -56,4 +57,6 @@ def schema_of(name: str) -> dict[str, Any]:
     schema = msgspec.json.schema(types[name], schema_hook=gate_schema)
     if used:
         schema["$defs"] |= used
+    if name == "detent.toml":
+        schema["$defs"]["AgentSettings"]["properties"]["adapter"]["enum"] = adapters()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}

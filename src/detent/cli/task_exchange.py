@@ -1,13 +1,14 @@
 """`task import` and `task export`: tasks of other tools, and for them."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from detent.cli.request import Request, session_of, write_text
 from detent.cli.task_argument import STDIN, answer_moved, parse_json, read_json, read_text
 from detent.cli.verb import session_option, verb
+from detent.clients.registry import CLIENTS
 from detent.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from detent.core.task.exchange.documents import Imported
     from detent.core.task.exchange.draft import Draft
 
-_FORMATS = ("markdown", "claude", "task-master", "backlog")
+#: The clients whose own task lists can be read, by the name of their program.
+_CLIENTS = {client.program: client for client in CLIENTS.values() if client.task_list}
+_FORMATS = ("markdown", *_CLIENTS, "task-master", "backlog")
 #: Files of a directory that are read.
 _MOST_FILES = 10_000
 
@@ -44,7 +47,7 @@ def import_tasks(
 ) -> None:
     """Add the tasks of another tool, all or none.
 
-    PATH is a Markdown checklist, the JSON of Claude Code's tasks or todos or the directory that has one file per task,
+    PATH is a Markdown checklist, the JSON of a client's own tasks or todos or the directory that has one file per task,
     tasks.json of task-master, or the tasks directory of Backlog.md; - reads standard input. They get new numbers behind
     those that there are.
     """
@@ -103,33 +106,26 @@ def _drafts(request: Request, path: str, source: str, *, headings: bool, tag: st
         raise click.UsageError("--headings goes with --from markdown")
     if tag is not None and source != "task-master":
         raise click.UsageError("--tag goes with --from task-master")
+    if source in _CLIENTS:
+        drafts: tuple[Draft, ...] = _CLIENTS[source].load("task_list").read_tasks(_decoded(request, path))
+        return drafts
     match source:
         case "markdown":
             return read_markdown(read_text(request, path), headings=headings)
         case "task-master":
             return read_taskmaster(read_json(request, path), tag=tag)
-        case "claude":
-            return _claude(request, path)
         case _:
             from detent.core.task.exchange.backlog import read_backlog
 
             return read_backlog(_texts(request, path, ".md"))
 
 
-def _claude(request: Request, path: str) -> "tuple[Draft, ...]":
-    """The tasks of Claude Code, or the list that TodoWrite gets: the entries say which."""
-    from detent.core.task.exchange.claude import read_claude_tasks, read_todo_list
-
-    if path != STDIN and os.path.isdir(os.path.join(request.directory, path)):
-        files = _texts(request, path, ".json")
-        ordered = sorted(files, key=lambda name: (len(name), name))
-        return read_claude_tasks([parse_json(files[name], name) for name in ordered])
-    decoded: Any = read_json(request, path)
-    entries = decoded.get("todos", decoded) if isinstance(decoded, dict) else decoded
-    first = entries[0] if isinstance(entries, list) and entries else None
-    if isinstance(first, dict) and "content" in first and "subject" not in first:
-        return read_todo_list(decoded)
-    return read_claude_tasks(decoded)
+def _decoded(request: Request, path: str) -> object:
+    """The JSON in a file, or of all files of a directory in the order of their numbers."""
+    if path == STDIN or not os.path.isdir(os.path.join(request.directory, path)):
+        return read_json(request, path)
+    files = _texts(request, path, ".json")
+    return [parse_json(files[name], name) for name in sorted(files, key=lambda name: (len(name), name))]
 
 
 def _texts(request: Request, path: str, ending: str) -> dict[str, str]:

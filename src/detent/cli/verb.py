@@ -11,8 +11,6 @@ from detent.cli.request import Request
 from detent.errors import DetentError, Invalid
 
 MAX_STDIN = 16 * 1024 * 1024
-#: The agents that Detent can be installed in.
-CLIENTS = ("claude-code", "codex", "gemini")
 
 
 class Usage(DetentError):

@@ -69,7 +69,8 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
 class AgentSettings(_Table, frozen=True, kw_only=True):
     """Who does the work of phases, and how it is called."""
 
-    adapter: Literal["claude-code", "codex", "gemini", "command", "manual"]
+    #: The client, `command` for any shell command, or `manual` for a person.
+    adapter: str
     #: The shell command of a `command` agent; of the others the program, where it is not their usual name.
     command: str | None = None
     #: Further arguments of the program.

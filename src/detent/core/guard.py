@@ -3,19 +3,16 @@
 It runs in a hook for every tool call, so this module and what it imports load nothing beyond plain code.
 """
 
-from detent.core import standing
 from detent.core.harmless import is_harmless
-from detent.core.intent import ADVANCE, HAND_OVER, agent_name, asks_to_move, target_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from detent.core.standing import Json
 
 WAY_ROUND = "use detent for that, or let a person do it in a terminal of their own"
 RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
-LEAVE = (*ADVANCE, *HAND_OVER)
 #: What an agent does not decide: to approve, to leave work out, to end it, or to be rid of Detent.
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
@@ -30,12 +27,22 @@ _WHAT = {
 
 
 class Scene:
-    """All that a decision rests on. `doc` is the state document, None without one, False if it cannot be read."""
+    """All that a decision rests on. `doc` is the state document, None without one, False if it cannot be read.
 
-    __slots__ = ("call", "doc", "exists", "root")
+    `files` has the clients' files that are guarded, by kind: "config" and "document".
+    """
 
-    def __init__(self, doc: object, call: "Json", root: str, exists: "Callable[[str], bool]") -> None:
-        self.doc, self.call, self.root, self.exists = doc, call, root, exists
+    __slots__ = ("call", "doc", "exists", "files", "root")
+
+    def __init__(
+        self,
+        doc: object,
+        call: "Json",
+        root: str,
+        exists: "Callable[[str], bool]",
+        files: "Mapping[str, tuple[str, ...]]",
+    ) -> None:
+        self.doc, self.call, self.root, self.exists, self.files = doc, call, root, exists, files
 
 
 def guard(scene: Scene) -> "tuple[str | None, list[tuple[str, str]]]":
@@ -52,14 +59,14 @@ def guard(scene: Scene) -> "tuple[str | None, list[tuple[str, str]]]":
 def _guarded_files(scene: Scene) -> "str | None":
     """What Detent wrote is changed through Detent. A document may be written as a whole and is adopted afterwards."""
     call = scene.call
-    if call["kind"] not in ("shell", "write") or _is_harmless(call):
+    if call["kind"] not in ("shell", "write") or _is_harmless(scene):
         return None
     from detent.core.guarded import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
 
     if call["kind"] == "shell":
-        hits = command_hits(call["command"], call["cwd"], scene.root, home=call["home"])
+        hits = command_hits(call["command"], call["cwd"], scene.root, scene.files, home=call["home"])
     else:
-        hits = guarded_hits([(path, call["tool"]) for path in call["paths"]], scene.root)
+        hits = guarded_hits([(path, call["tool"]) for path in call["paths"]], scene.root, scene.files)
     for path, how, kind in hits:
         if kind != "document" or call["kind"] == "shell":
             return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
@@ -68,7 +75,7 @@ def _guarded_files(scene: Scene) -> "str | None":
 
 def _people_decide(scene: Scene) -> "str | None":
     """An agent that may approve itself makes every approval worthless."""
-    if scene.call["kind"] != "shell" or _is_harmless(scene.call):
+    if scene.call["kind"] != "shell" or _is_harmless(scene):
         return None
     from detent.core.shell import simple_commands  # noqa: PLC0415 - most calls never need it
 
@@ -95,6 +102,11 @@ def _readable(scene: Scene) -> "str | None":
 
 def _in_order(scene: Scene) -> "str | None":
     """A phase is delegated only while it is in progress; its own sub-agents are part of it."""
+    if scene.call["kind"] != "delegate":
+        return None
+    from detent.core import standing  # noqa: PLC0415 - most calls delegate nothing
+    from detent.core.intent import agent_name, target_phase  # noqa: PLC0415
+
     doc, target = scene.doc, target_phase(scene.doc, scene.call)
     current = standing.current_phase(doc)
     if not target or not current or not standing.phases(doc):
@@ -116,9 +128,14 @@ def _in_order(scene: Scene) -> "str | None":
 
 def _corridor(scene: Scene) -> "str | None":
     """While a gate fails, the way is back to the work, not on."""
+    if scene.call["kind"] not in ("delegate", "skill"):
+        return None
+    from detent.core import standing  # noqa: PLC0415
+    from detent.core.intent import ADVANCE, HAND_OVER, asks_to_move  # noqa: PLC0415
+
     phase = standing.current_phase(scene.doc)
     kind = standing.corridor(scene.doc, phase) if phase and standing.workflow(scene.doc) else ""
-    if not kind or not asks_to_move(scene.doc, scene.call, LEAVE, only_orchestrators=False):
+    if not kind or not asks_to_move(scene.doc, scene.call, (*ADVANCE, *HAND_OVER), only_orchestrators=False):
         return None
     if kind == "tests":
         run = standing.tests(scene.doc, phase)
@@ -132,6 +149,11 @@ def _corridor(scene: Scene) -> "str | None":
 
 
 def _gates(scene: Scene) -> "str | None":
+    if scene.call["kind"] not in ("delegate", "skill"):
+        return None
+    from detent.core import standing  # noqa: PLC0415
+    from detent.core.intent import ADVANCE, asks_to_move  # noqa: PLC0415
+
     phase = standing.current_phase(scene.doc)
     if not phase or not standing.workflow(scene.doc):
         return None
@@ -141,8 +163,9 @@ def _gates(scene: Scene) -> "str | None":
     return f"phase {phase} is held by its gates: {'; '.join(reasons)}. {RELEASE}" if reasons else None
 
 
-def _is_harmless(call: "Json") -> bool:
-    return call["kind"] == "shell" and is_harmless(call["command"], call["cwd"])
+def _is_harmless(scene: Scene) -> bool:
+    directories = tuple(path.partition("/")[0] for paths in scene.files.values() for path in paths)
+    return scene.call["kind"] == "shell" and is_harmless(scene.call["command"], scene.call["cwd"], directories)
 
 
 RULES = (

@@ -2,9 +2,10 @@
 
 - "journal": never written by an agent: everything below `.workflow` that is not named below.
 - "document": may be edited, and is adopted afterwards.
-- "config": detent.toml and the files in which agents keep their hooks.
+- "config": detent.toml and the files in which clients keep their hooks.
 
-Names are compared without regard to case, as some file systems do.
+The files of clients are passed in as `files`: their paths by kind, "config" or "document". Names are compared without
+regard to case, as some file systems do.
 """
 
 from detent.core.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
@@ -16,37 +17,32 @@ Hit = tuple[str, str, str]
 
 _FREE_FOLDERS = (".summaries", ".chat", ".brainstorming", ".process")
 _FREE_FILES = ("impl_plan.md", "todo_list.md")
-_CONFIG = (
-    "detent.toml", ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".codex/config.toml",
-    ".gemini/settings.json",
-)  # fmt: skip
-_CLIENT_DOCUMENT = ".claude/state/workflow.json"
-#: Files outside `.workflow` that say how Detent works or show what it holds: a person's, and no part of the work.
-CLIENT_FILES = (*_CONFIG, _CLIENT_DOCUMENT, ".claude/workflow_state_system.md")
+_CONFIG = "detent.toml"
 _JOURNAL = (
     "wfs-*/journal.jsonl", "wfs-*/snapshot.json", "wfs-*/.documents.json", ".documents.json", "history.jsonl",
     ".lock", ".active-wfs",
 )  # fmt: skip
 _DOCUMENTS = ("state.json", "wfs-*/workflow-session.json", "wfs-*/.task/impl-*.json")
-_TOPS = (".workflow", "detent.toml", ".claude", ".codex", ".gemini")
 # What a path of unknown start must name before it is taken for one of ours.
-_TELLING = (
-    ".workflow", "journal.jsonl", "workflow-session.json", "detent.toml", ".active-wfs", ".claude/settings",
-    ".codex/", ".gemini/settings",
-    ".claude/state/workflow.json",
-)  # fmt: skip
+_TELLING = (".workflow", "journal.jsonl", "workflow-session.json", _CONFIG, ".active-wfs")
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Files = Mapping[str, tuple[str, ...]]
 
 
-def guarded(path: str, root: str) -> str | None:
+def guarded(path: str, root: str, files: "Files") -> str | None:
     """What an absolute path is to the project at `root`; None if it is not guarded."""
     path, root = normal(path, "/").lower(), normal(root, "/").lower()
     start = _checkout(path, root).rstrip("/") + "/"
     if not path.startswith(start):
         return None
     inside = path[len(start) :]
-    if inside in _CONFIG:
+    if inside == _CONFIG or inside in files[CONFIG]:
         return CONFIG
-    if inside == _CLIENT_DOCUMENT:
+    if inside in files[DOCUMENT]:
         return DOCUMENT
     first, _, rest = inside.partition("/")
     return _of_workflow(rest.split("/")) if first == ".workflow" else None
@@ -65,42 +61,42 @@ def _of_workflow(segments: list[str]) -> str | None:
     return DOCUMENT if task or last in ("state.json", "workflow-session.json") else JOURNAL
 
 
-def guarded_hits(targets: list[tuple[str, str]], root: str) -> list[Hit]:
+def guarded_hits(targets: list[tuple[str, str]], root: str, files: "Files") -> list[Hit]:
     """The targets that can be guarded files, each with what it is: (path, how, kind).
 
     Where several kinds are possible, the first of journal, config, document is said.
     """
-    found: list[Hit] = []
+    hits: list[Hit] = []
     for at, (path, how) in enumerate(targets):
         if how == EXCEPT:
             continue
         spared: list[str] = []
         while at + 1 + len(spared) < len(targets) and targets[at + 1 + len(spared)][1] == EXCEPT:
             spared.append(targets[at + 1 + len(spared)][0].lower())
-        kind = _kind(path, normal(root, "/"), spared, recursive=how in REACHES_BELOW)
+        kind = _kind(path, normal(root, "/"), spared, files, recursive=how in REACHES_BELOW)
         if kind:
-            found.append((path, how, kind))
-    return found
+            hits.append((path, how, kind))
+    return hits
 
 
-def command_hits(command: str, cwd: str, root: str, *, home: str = "") -> list[Hit]:
+def command_hits(command: str, cwd: str, root: str, files: "Files", *, home: str = "") -> list[Hit]:
     """The guarded files that a shell command would write when run in `cwd`."""
-    return guarded_hits(write_targets(command, cwd, home=home), root)
+    return guarded_hits(write_targets(command, cwd, home=home), root, files)
 
 
-def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | None:
+def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive: bool) -> str | None:
     if is_literal(path):
-        exact = None if _is_spared(path.lower(), spared) else guarded(path, root)
+        exact = None if _is_spared(path.lower(), spared) else guarded(path, root, files)
         if exact or not recursive:
             return exact
-    elif path.startswith("**") and not any(name in path.lower() for name in _TELLING):
+    elif path.startswith("**") and not any(name in path.lower() for name in (*_TELLING, *_starts(files))):
         return None
     path, root = path.lower(), root.lower()
     start = _checkout(literal_start(path), root).rstrip("/") + "/"
     # The way to a worktree leads through `.workflow` too, and says nothing about what is named in it.
-    told = path.removeprefix(start)
-    above, named, _ = told.partition(".workflow")
-    if named and told == path and not may_meet(above, start):
+    inside_path = path.removeprefix(start)
+    above, named, _ = inside_path.partition(".workflow")
+    if named and inside_path == path and not may_meet(above, start):
         return None
     shapes = [shape for shape in ([path, below(path)] if recursive else [path]) if not _is_free(shape)]
     for shape in shapes:
@@ -109,9 +105,9 @@ def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | 
             continue
         inside, before = (shape[len(start) :], "") if known.startswith(start) else (shape, start)
         first = inside.partition("/")[0]
-        if not before and is_literal(first) and first not in _TOPS:
+        if not before and is_literal(first) and first not in (".workflow", _CONFIG, *_tops(files)):
             continue
-        for kind, name in _guards(told):
+        for kind, name in _guards(inside_path, files):
             if may_meet(inside, before + name) and not _is_spared(start + name, spared):
                 return kind
     return None
@@ -124,16 +120,25 @@ def _checkout(path: str, root: str) -> str:
     return worktrees + name if name and inside else root
 
 
-def _guards(path: str) -> list[tuple[str, str]]:
+def _starts(files: "Files") -> list[str]:
+    """The directories of the clients' files; a file that stands in no directory is named itself."""
+    return [path.rpartition("/")[0] + "/" if "/" in path else path for each in files.values() for path in each]
+
+
+def _tops(files: "Files") -> list[str]:
+    return [path.partition("/")[0] for each in files.values() for path in each]
+
+
+def _guards(path: str, files: "Files") -> list[tuple[str, str]]:
     """What a pattern is held against. Only one that names `.workflow` is taken for whatever may be there."""
     named = ".workflow" in path
     session = "wfs-*" if named or "wfs-" in path else "wfs-x"
     bases = (".workflow/", ".workflow/projects/*/") if named else (".workflow/",)
     return [
         *((JOURNAL, base + name.replace("wfs-*", session)) for base in bases for name in _JOURNAL),
-        *((CONFIG, name) for name in _CONFIG),
+        *((CONFIG, name) for name in (_CONFIG, *files[CONFIG])),
         *((DOCUMENT, base + name.replace("wfs-*", session)) for base in bases for name in _DOCUMENTS),
-        (DOCUMENT, _CLIENT_DOCUMENT),
+        *((DOCUMENT, name) for name in files[DOCUMENT]),
         *((JOURNAL, name) for name in (".workflow", ".workflow/**") if named),
     ]
 

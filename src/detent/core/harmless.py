@@ -8,7 +8,7 @@ runs other text.
 MAX_LENGTH = 2_000
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:=,+@%|;&>\n")
 #: Whatever has none of these in it is no guarded path, and no way to call Detent.
-_STEMS = ("workflow", "detent", ".claude", ".codex", ".gemini", "journal", "state.json", "settings", "hooks.json")
+_STEMS = ("workflow", "detent", "journal", "state.json", "settings", "hooks.json")
 #: They reach files that the command does not name.
 _BROAD = frozenset(
     (
@@ -21,11 +21,12 @@ _BROAD = frozenset(
 )
 
 
-def is_harmless(command: str, cwd: str) -> bool:
+def is_harmless(command: str, cwd: str, directories: "tuple[str, ...]") -> bool:
+    """`directories` are those in which clients keep their files."""
     if len(command) > MAX_LENGTH or not _PLAIN.issuperset(command):
         return False
     lowered = command.lower()
-    if any(stem in lowered or stem in cwd for stem in _STEMS):
+    if any(stem in lowered or stem in cwd for stem in (*_STEMS, *directories)):
         return False
     for mark in "|;&>\n":
         lowered = lowered.replace(mark, " ")

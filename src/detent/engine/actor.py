@@ -3,19 +3,18 @@
 import os
 from collections.abc import Mapping
 
+from detent.clients.registry import shell_marks
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.limits import MAX_NAME, check_text
 from detent.engine.agent_environment import PHASE, RUN
 
-#: Variable that is set in an agent's shell, and the client that sets it.
-AGENT_SHELLS = {
-    "CLAUDECODE": "claude-code",
-    "CODEX_SANDBOX": "codex",
-    "GEMINI_CLI": "gemini",
-    PHASE: "agent",
-    # A run starts gate checks and flow steps too, and agents write those.
-    RUN: "agent",
-}
+
+def agent_marks() -> dict[str, str]:
+    """Variables that are set in agents' shells, each with the client that sets it.
+
+    A run starts gate checks and flow steps too, and agents write those.
+    """
+    return {**shell_marks(), PHASE: "agent", RUN: "agent"}
 
 
 def identify(environment: Mapping[str, str], channel: Channel, *, name: str | None = None) -> Actor:
@@ -23,8 +22,9 @@ def identify(environment: Mapping[str, str], channel: Channel, *, name: str | No
 
     A name changes what commits show. It never makes an agent a person.
     """
-    mark = next((variable for variable in AGENT_SHELLS if environment.get(variable)), "")
-    named = name or environment.get("DETENT_ACTOR") or AGENT_SHELLS.get(mark) or _account(environment)
+    marks = agent_marks()
+    mark = next((variable for variable in marks if environment.get(variable)), "")
+    named = name or environment.get("DETENT_ACTOR") or marks.get(mark) or _account(environment)
     kind = ActorKind.AGENT if mark else ActorKind.PERSON
     return Actor(name=check_text("an actor", named, MAX_NAME), kind=kind, channel=channel, mark=mark)
 

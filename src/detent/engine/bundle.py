@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from detent import __version__
+from detent.clients.registry import client_files
 from detent.core.events import CheckpointTaken, Commit
-from detent.core.guarded import CLIENT_FILES
 from detent.core.path_text import from_text, to_text
 from detent.core.slug import check_session_id
 from detent.engine import bundle_file
@@ -119,7 +119,7 @@ def import_session(
                 f"the journal in {reader.path} is that of {session}, which cannot be changed without forging it",
                 way_out="give it no other name; to have both, import it into another project",
             )
-        own = CLIENT_FILES if project.place.project is None else ()
+        own = client_files() if project.place.project is None else ()
         check_paths(reader, contents, own)
         epoch = project.checkpoints.captures.epoch()
         if not _is_here(store, reader):

@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from detent.clients.registry import client_files
 from detent.config.place import CHECKPOINTS, INTENT, Place, is_worktree
 from detent.config.settings import CheckpointSettings
 from detent.core.checkpoint import Tree
 from detent.core.events import CheckpointTaken, Commit, RolledBack
 from detent.core.evolve import apply, evolve
-from detent.core.guarded import CLIENT_FILES
 from detent.core.manifest import Manifest
 from detent.core.path_text import to_text
 from detent.core.session import Session
@@ -213,7 +213,7 @@ def _scope(place: Place, settings: CheckpointSettings) -> Scope:
     return Scope(
         base=place.base,
         exclude=settings.exclude,
-        own=frozenset(CLIENT_FILES) if place.project is None else frozenset(),
+        own=frozenset(client_files()) if place.project is None else frozenset(),
         declared_only=settings.capture == "declared",
         max_bytes=settings.max_file_mb * 1024 * 1024,
     )

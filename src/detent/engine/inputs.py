@@ -8,13 +8,14 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from detent import process
+from detent.clients.registry import directories
 from detent.errors import Invalid
 
 MAX_FILES = 50_000
 #: Larger files are told apart by size and time of change.
 MAX_HASHED = 64 * 1024 * 1024
 #: What Detent and its clients write never makes evidence stale, and neither do version control and installed packages.
-NEVER = (".workflow", ".git", ".claude", ".codex", ".gemini", "node_modules", ".venv", "__pycache__", ".bench")
+NEVER = (".workflow", ".git", *directories(), "node_modules", ".venv", "__pycache__", ".bench")
 #: Left out where no inputs are declared: prose is not what tests run on.
 PROSE = ("docs", "*.md", "*.rst", "*.txt", "LICENSE", ".*")
 #: Named like prose, but builds and tests read them.

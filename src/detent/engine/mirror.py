@@ -1,19 +1,17 @@
-"""The session as Claude Code's own tools look for it: `.claude/state/workflow.json` and a Markdown page beside it.
+"""Mirrors the session into the workflow document of a client that reads one, and the Markdown page beside it.
 
-Both only show the session; nothing is read back. They are written where that client is installed, or where somebody
-made the directory for them. What cannot be written is said and stops nothing: it is written with the next change.
+Both only show the session; nothing is read back. They are written if Detent is installed in such a client, or if their
+directory exists. A file that cannot be written is reported and stops nothing: the next change writes it.
 """
 
 import os
 
+from detent.clients.registry import guarded_files, shown_to
 from detent.config.place import Place, is_worktree
 from detent.core.session import Session
 from detent.engine.applicable import INSTALLED
 from detent.engine.stores import checkout_store
 from detent.errors import DetentError, StoreFailed
-
-_CLIENT = b"claude-code"
-_DIRECTORY = os.path.join(".claude", "state")
 
 
 def mirror(place: Place, session: Session) -> list[str]:
@@ -37,11 +35,12 @@ def _is_wanted(place: Place) -> bool:
     """
     if is_worktree(place):
         return False
-    if os.path.isdir(os.path.join(place.base, _DIRECTORY)):
+    if any(os.path.isdir(os.path.join(place.base, os.path.dirname(path))) for path in guarded_files()["document"]):
         return True
     if place.project is not None:
         return False
     try:
-        return _CLIENT in (checkout_store(place.root).get(INSTALLED) or b"")
+        manifest = checkout_store(place.root).get(INSTALLED) or b""
     except StoreFailed:
         return False
+    return any(name.encode() in manifest for name in shown_to())

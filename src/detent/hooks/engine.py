@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from detent.clients.dialect import Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Verdict
 from detent.core.gate.registry import KINDS
@@ -21,22 +22,19 @@ from detent.engine.project import Project
 from detent.engine.publish import UNREADABLE
 from detent.engine.workspace import Workspace
 from detent.errors import DetentError
-from detent.hooks import drift, reply
-from detent.hooks.outcome import agent_report, named_files, shell_result, todo_entries
-from detent.hooks.payload import event_kind, text_of, tool_call
+from detent.hooks import drift
+from detent.hooks.outcome import named_files
 from detent.store.port import PROJECT
 from detent.views.briefing import assignment, briefing, todos
 
 MAX_STOPS = 3
 STOPS = "stops.json"
-#: What clients call an agent that can do anything.
-GENERAL_AGENTS = ("", "default", "worker", "general-purpose", "generalist")
 
 
 class Event(NamedTuple):
     """Something that happened in a client, and the session it happened to."""
 
-    client: str
+    dialect: Dialect
     payload: dict[str, Any]
     project: Project
     handle: SessionHandle
@@ -56,26 +54,26 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-def handle(client: str, payload: dict[str, Any]) -> str:
+def handle(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
     """Carry out what the event means and answer it."""
     name = text_of(payload.get("hook_event_name"))
     try:
-        told, said = _handled(client, payload)
+        told, said = _handled(client, dialect, payload)
     except DetentError as error:
-        if event_kind(payload) == "pre_tool":
+        if dialect.event(payload) == "pre_tool":
             raise
         told, said = [], f"Detent: {error.message}. A person should run: detent doctor"
     if said.startswith("{"):
         return said
     text = "\n".join(part for part in (*told, said) if part)
-    return reply.tell(name, text) if text else ""
+    return dialect.tell(name, text) if text else ""
 
 
 class _Doubtful(Exception):
     """The record itself was changed behind Detent's back, so nothing is written over it."""
 
 
-def _handled(client: str, payload: dict[str, Any]) -> tuple[list[str], str]:
+def _handled(client: str, dialect: Dialect, payload: dict[str, Any]) -> tuple[list[str], str]:
     """Notices for the agent, and the answer to the event itself."""
     workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd())
     actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
@@ -93,10 +91,10 @@ def _handled(client: str, payload: dict[str, Any]) -> tuple[list[str], str]:
             told += [f"Detent: {notice}" for notice in workspace.notices]
             if project.active() is None:
                 return told, ""
-            event = Event(client, payload, project, *_bound(project))
-            return told, _EVENTS.get(event_kind(payload), _nothing)(event)
+            event = Event(dialect, payload, project, *_bound(project))
+            return told, _EVENTS.get(dialect.event(payload), _nothing)(event)
     except _Doubtful as doubt:
-        return [], reply.deny(client, str(doubt)) if event_kind(payload) == "pre_tool" else f"Detent: {doubt}"
+        return [], dialect.deny(str(doubt)) if dialect.event(payload) == "pre_tool" else f"Detent: {doubt}"
 
 
 def _bound(project: Project) -> tuple[SessionHandle, str | None]:
@@ -142,10 +140,10 @@ def _prompt(event: Event) -> str:
 
 def _before_tool(event: Event) -> str:
     """A delegation to a phase that is ready or has failed begins it, in workflows that are driven by delegation."""
-    call = tool_call(event.payload)
+    call = event.dialect.call(event.payload)
     target = target_phase(state_document.write(event.handle.state), call)
     if event.bound is not None:
-        return reply.deny(event.client, f"{target} is begun by the run that started you; work on {event.bound} alone")
+        return event.dialect.deny(f"{target} is begun by the run that started you; work on {event.bound} alone")
     agent = agent_name(call["agent"]) or None
     try:
         if event.handle.state.phases[target].status is Status.FAILED:
@@ -153,12 +151,12 @@ def _before_tool(event: Event) -> str:
         else:
             event.handle.begin(target, agent=agent)
     except DetentError as error:
-        return reply.deny(event.client, f"{error.message}. {error.way_out or ''}")
+        return event.dialect.deny(f"{error.message}. {error.way_out or ''}")
     return ""
 
 
 def _after_tool(event: Event) -> str:
-    call = tool_call(event.payload)
+    call = event.dialect.call(event.payload)
     if call["kind"] == "delegate":
         return _delegated(event, call)
     if call["kind"] == "shell":
@@ -174,7 +172,7 @@ def _disagrees(event: Event) -> bool:
     known = {
         entry["content"]: entry["status"] for entry in workflow_document.todos(workflow_document.from_session(session))
     }
-    return any(known.get(title, status) != status for title, status in todo_entries(event.payload))
+    return any(known.get(title, status) != status for title, status in event.dialect.todo_entries(event.payload))
 
 
 def _delegated(event: Event, call: dict[str, Any]) -> str:
@@ -184,11 +182,11 @@ def _delegated(event: Event, call: dict[str, Any]) -> str:
     phase = target or ("" if payload.get("agent_id") else _phase_for(event, agent))
     if phase not in (handle.state.phases if event.bound is None else event.live):
         return ""
-    state, report = handle.state.phases[phase], agent_report(payload)
+    state, report = handle.state.phases[phase], event.dialect.agent_report(payload)
     known = report.agent_id in {one.agent_id for one in state.delegations}
     if state.status is not Status.IN_PROGRESS:
         return todos(handle.state) if known and state.status is Status.COMPLETED else ""
-    # Gemini gives its agents no id, and tells of one only when it has ended.
+    # Some clients give their agents no id, and tell of one only when it has ended.
     agent_id = (
         report.agent_id or f"{payload.get('session_id')}@{payload.get('tool_use_id') or payload.get('timestamp')}"
     )
@@ -221,7 +219,7 @@ def _phase_for(event: Event, agent: str) -> str:
     """
     session, live = event.handle.state, event.live
     own = [phase for phase in live if agent and session.phases[phase].agent == agent]
-    if own or len(live) != 1 or agent not in GENERAL_AGENTS:
+    if own or len(live) != 1 or agent not in event.dialect.GENERAL_AGENTS:
         return own[0] if own else ""
     return "" if _running(session, live[0]) else live[0]
 
@@ -287,7 +285,7 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
     if not any(runner(words) for words in simple_commands(call["command"])):
         return ""
     handle = event.handle
-    output, exit_code = shell_result(event.payload)
+    output, exit_code = event.dialect.shell_result(event.payload)
     told = []
     for phase in event.live:
         outcome = handle.observe_tests(phase, call["command"], output, exit_code)
@@ -316,7 +314,7 @@ def _stop(event: Event) -> str:
         f"{one.gate} of {phase} is {one.verdict}: {one.reason} ({one.way_out})" for phase, one in actionable
     )
     if held <= MAX_STOPS:
-        return reply.keep_going(event.client, f"The work is not done: {reasons}")
+        return event.dialect.keep_going(f"The work is not done: {reasons}")
     if event.bound is not None:
         # The runner judges the gates itself, and has its own limit after which a person is asked.
         return ""

@@ -1,5 +1,6 @@
 """The hook command: `python -I -S fast.py CLIENT`, an event on standard input, the answer on standard output.
 
+`--module FILE` names the dialect of a client that is no part of Detent; importing it registers the client.
 Starting the interpreter is nearly all of a hook's time. So this file and what it always needs use builtin modules only;
 everything else is loaded when a decision needs it. Whatever happens, the exit code is 0: any other code means "let it
 through" to some clients and "deny everything" to others.
@@ -12,11 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from detent.clients.dialect import Dialect
+
     Call = dict[str, Any]
 
-_TODO_LISTS = ("TodoWrite", "write_todos", "update_plan")
-#: What the names of guarded files have in common, for when nothing better than looking for them is possible.
-_OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml", ".claude", ".codex", ".gemini")
+#: Parts of the names of guarded files, for a crash: then nothing better than searching for them is possible.
+_OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml")
 #: One of these stands in every command that runs tests.
 _TEST_WORDS = (
     "test", "tst", "unit", "spec", "check", "verify", "surefire", "failsafe", "cargo", "npm", "cypress", "ava", "bats",
@@ -29,9 +31,9 @@ sys.path.insert(0, _HERE.rpartition("/")[0])
 
 def main(arguments: list[str], data: "bytes | None" = None) -> str:
     """Answer one event; the text to print, empty for "go on"."""
-    client = arguments[0] if arguments else "claude-code"
+    client = arguments[0] if arguments else ""
     explain = "--explain" in arguments
-    payload = None
+    payload = dialect = None
     try:
         from detent.hooks.files import parse, read_all
 
@@ -39,48 +41,61 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         payload = parse(given) if given.strip() else None
         if not isinstance(payload, dict):
             return ""
-        return answer(client, payload, explain)
+        dialect = load_dialect(client, arguments)
+        payload = dialect.read(payload)
+        return answer(client, dialect, payload, explain)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
-        return _crashed(client, payload, error)
+        return _crashed(client, dialect, payload, error)
 
 
-def answer(client: str, payload: "Any", explain: bool = False) -> str:
+def load_dialect(client: str, arguments: list[str]) -> "Dialect":
+    from detent.clients import registry
+
+    if "--module" in arguments[:-1]:
+        directory, _, file = arguments[arguments.index("--module") + 1].rpartition("/")
+        sys.path.append(directory)
+        __import__(file.removesuffix(".py"))
+    return registry.dialect(client)
+
+
+def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = False) -> str:
+    from detent.clients.dialect import text_of
     from detent.hooks.files import project_root
-    from detent.hooks.payload import event_kind, text_of, tool_call
     from detent.hooks.record import is_running, read_document
 
     root = project_root(text_of(payload.get("cwd")) or posix.getcwd())
     if root is None:
         return ""
-    kind = event_kind(payload)
+    kind = dialect.event(payload)
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
-        return _before_tool(client, payload, tool_call(payload), root, state, explain)
+        return _before_tool(client, dialect, payload, root, state, explain)
     document = read_document(state)
     if not is_running(document) and kind != "session_start":
         return ""
     if kind in ("post_tool", "tool_failed"):
-        matters = _matters_afterwards(tool_call(payload), document, state)
+        matters = _matters_afterwards(dialect.call(payload), document, state)
     elif kind == "prompt":
-        # An agent that ran in the background has ended; this is the first the one in front hears of it.
-        matters = text_of(payload.get("prompt")).startswith("<task-notification>")
+        # The agent that delegated hears of the end of a background agent here first.
+        matters = dialect.ends_background_agent(payload)
     else:
         matters = kind in ("session_start", "subagent_start", "subagent_stop", "stop")
-    return _with_engine(client, payload) if matters else ""
+    return _with_engine(client, dialect, payload) if matters else ""
 
 
-def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: str, explain: bool) -> str:
-    from detent.core import standing
+def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str, explain: bool) -> str:
+    from detent.clients.registry import guarded_files
     from detent.core.guard import Scene, guard
-    from detent.core.intent import target_phase
     from detent.hooks.files import exists, resolve
     from detent.hooks.record import is_running, journal_problem, read_document
 
+    call = dialect.call(payload)
     call["home"] = posix.environ.get(b"HOME", b"").decode("utf-8", "replace")
     if call["kind"] == "write":
         call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path))))
     document = bound_document(read_document(state))
-    reason, trail = guard(Scene(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}")))
+    scene = Scene(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}"), guarded_files())
+    reason, trail = guard(scene)
     if explain:
         return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
     odd = ""
@@ -93,18 +108,17 @@ def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: st
 
         note_delegation(document, call, state, denied=reason is not None)
     if reason is not None:
-        from detent.hooks.reply import deny
-
-        return deny(client, reason)
+        return dialect.deny(reason)
     if odd:
-        from detent.hooks.reply import tell
-
-        return tell(payload["hook_event_name"], f"Detent will not take this over as it is: {odd}")
+        return dialect.tell(payload["hook_event_name"], f"Detent will not take this over as it is: {odd}")
     if call["kind"] == "delegate" and isinstance(document, dict):
+        from detent.core import standing
+        from detent.core.intent import target_phase
+
         target = target_phase(document, call)
         by_delegation = standing.workflow(document).get("activation") == "delegation"
         if by_delegation and target and standing.status(document, target) in ("pending", "failed"):
-            return _with_engine(client, payload)
+            return _with_engine(client, dialect, payload)
     return ""
 
 
@@ -113,7 +127,8 @@ def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | Non
     from detent.core.guarded import guarded
     from detent.hooks.record import journal_problem, read_document
 
-    if not any(path.endswith("/state.json") and guarded(path, root) == "document" for path in call["paths"]):
+    none: dict[str, tuple[str, ...]] = {"config": (), "document": ()}
+    if not any(path.endswith("/state.json") and guarded(path, root, none) == "document" for path in call["paths"]):
         return None, ""
     document = read_document(state)
     problem = journal_problem(document, state) if isinstance(document, dict) else None
@@ -127,7 +142,7 @@ def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | Non
 
 def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
     """Whether the engine has something to do after this call."""
-    if call["kind"] == "delegate" or call["tool"] in _TODO_LISTS:
+    if call["kind"] in ("delegate", "todo"):
         return True
     if call["kind"] == "shell" and may_test(call["command"]):
         from detent.core.runner import runner
@@ -148,14 +163,14 @@ def may_test(command: str) -> bool:
     return any(word in text for word in _TEST_WORDS)
 
 
-def _with_engine(client: str, payload: "Any") -> str:
+def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
     load_packages()
     from detent.hooks.engine import handle
 
-    return handle(client, payload)
+    return handle(client or "agent", dialect, payload)
 
 
-def _crashed(client: str, payload: "Any", error: "BaseException") -> str:
+def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:
     """A crash denies what is guarded, with a reason, and is counted; everything else goes on."""
     try:
         from detent.hooks.notes import note_failure
@@ -164,13 +179,13 @@ def _crashed(client: str, payload: "Any", error: "BaseException") -> str:
     except Exception:  # noqa: BLE001, S110 - not being able to count it changes nothing about the answer
         pass
     try:
-        from detent.hooks.payload import event_kind, tool_call
-        from detent.hooks.reply import deny
+        if dialect is None:
+            from detent.clients import registry
 
-        if event_kind(payload) == "pre_tool" and _may_be_guarded(tool_call(payload)):
+            dialect = registry.dialect(client)
+        if dialect.event(payload) == "pre_tool" and _may_be_guarded(dialect.call(payload)):
             problem = f"{type(error).__name__}: {error}"[:500]
-            return deny(
-                client,
+            return dialect.deny(
                 f"Detent could not judge this call ({problem}); a person should run: detent doctor. "
                 "If that is wrong, a person can type: detent release --reason WHY",
             )
@@ -183,8 +198,10 @@ def _may_be_guarded(call: "Call") -> bool:
     """Without any reading of commands or state: what hands work on, or names something that is Detent's."""
     if call["kind"] in ("delegate", "skill"):
         return True
+    from detent.clients.registry import directories
+
     text = " ".join((call["command"], *call["paths"])).lower()
-    return any(name in text for name in _OWN_NAMES)
+    return any(name in text for name in (*_OWN_NAMES, *directories()))
 
 
 def load_packages() -> None:

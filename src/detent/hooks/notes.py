@@ -35,7 +35,7 @@ def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) 
 
 
 def note_failure(payload: "Any", error: "BaseException") -> None:
-    from detent.hooks.payload import text_of
+    from detent.clients.dialect import text_of
 
     fields = payload if isinstance(payload, dict) else {}
     root = project_root(text_of(fields.get("cwd")) or posix.getcwd())

@@ -7,9 +7,9 @@ import hashlib
 
 import msgspec
 
+from detent.clients.installing.files import read
 from detent.errors import Corrupt
 from detent.install.change import RECORDS, Change
-from detent.install.files import read
 
 MANIFEST = f"{RECORDS}/manifest.json"
 ORIGINALS = f"{RECORDS}/originals"

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 import msgspec
 
 import detent
+from detent.clients.installing.files import missing_directories, read, resolve
+from detent.clients.installing.installation import NOTHING_TO_RUN, Installation
+from detent.clients.installing.invocation import HOOK_TAIL, Invocation
+from detent.clients.installing.part import Outcome, Part
+from detent.clients.registry import CLIENTS, with_hooks
 from detent.errors import Invalid, NotFound
 from detent.install import manifest as records
 from detent.install.change import Change, Plan
-from detent.install.clients import CLIENTS, HOOK_TAIL, Invocation
-from detent.install.files import missing_directories, read, resolve
 from detent.install.manifest import Entry, Manifest, digest
-from detent.install.part import Outcome, Part
-from detent.install.parts import parts
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(detent.__file__)), "hooks", "fast.py")
 
@@ -28,7 +29,7 @@ def plan(root: str, clients: Sequence[str], *, python: str = sys.executable, hoo
     invocation = _checked(Invocation(os.path.abspath(python) if python else "", os.path.abspath(hook)))
     draft = _Draft(root)
     for client in _known(clients):
-        wanted = {resolve(draft.root, part.path): part for part in parts(client, invocation)}
+        wanted = {resolve(draft.root, part.path): part for part in _parts(client, invocation)}
         for path, part in wanted.items():
             draft.merge(path, part, client)
         for path in draft.paths_of(client) - wanted.keys():
@@ -40,7 +41,7 @@ def plan_removal(root: str, clients: Sequence[str]) -> Plan:
     """Take out everything of `clients`; other clients keep theirs."""
     draft = _Draft(root)
     for client in _known(clients):
-        known = {resolve(draft.root, part.path): part for part in parts(client)}
+        known = {resolve(draft.root, part.path): part for part in _parts(client)}
         for path in [*known, *sorted(draft.paths_of(client) - known.keys())]:
             draft.take_out(path, known.get(path), client)
     return draft.plan(records_first=False)
@@ -146,10 +147,19 @@ class _Draft:
 
 
 def _known(clients: Sequence[str]) -> list[str]:
-    unknown = [client for client in clients if client not in CLIENTS]
+    unknown = [client for client in clients if client not in with_hooks()]
     if unknown:
-        raise NotFound(f"there is no client {', '.join(unknown)}; there are {', '.join(CLIENTS)}")
+        raise NotFound(f"there is no client {', '.join(unknown)}; there are {', '.join(with_hooks())}")
     return list(dict.fromkeys(clients))
+
+
+def _parts(name: str, invocation: Invocation = NOTHING_TO_RUN) -> list[Part]:
+    client = CLIENTS[name]
+    installation: Installation = client.load("installation").INSTALLATION
+    if not client.dialect.startswith("detent."):
+        # The hook process starts without the path that this module was imported from.
+        invocation = invocation._replace(module=os.path.abspath(client.load("dialect").__file__))
+    return installation.parts(invocation)
 
 
 def _checked(invocation: Invocation) -> Invocation:

@@ -9,9 +9,9 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
+from detent.clients.installing.files import missing_directories, read
 from detent.errors import Conflict, StoreFailed
 from detent.install.change import RECORDS, Change, Plan
-from detent.install.files import missing_directories, read
 from detent.store import disk
 
 _PRIVATE = 0o600

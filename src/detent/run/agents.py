@@ -1,13 +1,40 @@
-"""Which agent does which phase, as the settings and whoever started the run say."""
+"""The agent of each phase, from the settings and the options of the run."""
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 
+from detent.clients.adapter.agent import Agent
+from detent.clients.registry import CLIENTS
 from detent.config.settings import AgentSettings, Settings
-from detent.errors import NotFound
-from detent.run import adapters
-from detent.run.agent import Agent
+from detent.errors import Invalid, NotFound
 
 _WAY_OUT = "set agent under [run] in detent.toml, or use --agent"
+#: The adapter that is nothing without settings.
+_COMMAND = "command"
+
+
+def adapters() -> list[str]:
+    return [name for name, client in CLIENTS.items() if client.adapter]
+
+
+def make_agent(settings: AgentSettings) -> Agent:
+    if settings.adapter not in adapters():
+        raise Invalid(
+            f"no adapter is called {settings.adapter!r}; there are {', '.join(adapters())}",
+            way_out="correct the adapter under [agents] in detent.toml",
+        )
+    agent: Agent = CLIENTS[settings.adapter].load("adapter").adapter(settings)
+    return agent
+
+
+def default_agents() -> dict[str, AgentSettings]:
+    """The agents that can be named without any settings."""
+    return {name: AgentSettings(adapter=name) for name in adapters() if name != _COMMAND}
+
+
+def on_path() -> list[str]:
+    """The clients whose program is on PATH, in the order of preference."""
+    return [name for name in adapters() if CLIENTS[name].program and shutil.which(CLIENTS[name].program)]
 
 
 class ConfiguredAgents:
@@ -24,11 +51,11 @@ class ConfiguredAgents:
         *,
         needed: Iterable[tuple[str, str]] = (),
     ) -> None:
-        self._known = {**adapters.DEFAULTS, **settings.agents}
+        self._known = {**default_agents(), **settings.agents}
         self._overrides = dict(overrides or {})
         self._named = settings.run.agents
-        self._rest = self._overrides.pop("", None) or settings.run.agent or next(iter(adapters.installed()), None)
-        self._agents = {name: adapters.agent(self.settings_of(name)) for name in self._names()}
+        self._rest = self._overrides.pop("", None) or settings.run.agent or next(iter(on_path()), None)
+        self._agents = {name: make_agent(self.settings_of(name)) for name in self._names()}
         for phase, role in needed:
             self.for_phase(phase, role)
 
@@ -37,9 +64,10 @@ class ConfiguredAgents:
         chosen = (names.get(key) for names in (self._overrides, self._named) for key in (phase, role))
         name = next((name for name in chosen if name), self._rest)
         if name is None:
+            programs = [client.program for client in CLIENTS.values() if client.program]
+            listed = f"{', '.join(programs[:-1])} and {programs[-1]}"
             raise NotFound(
-                f"there is no agent for {phase}: none is set, and none of claude, codex and gemini is on PATH",
-                way_out=_WAY_OUT,
+                f"there is no agent for {phase}: none is set, and none of {listed} is on PATH", way_out=_WAY_OUT
             )
         return name, self._agents[name]
 
@@ -60,7 +88,7 @@ class OneAgent:
 
     def __init__(self, name: str, agent: Agent, settings: AgentSettings | None = None) -> None:
         self._name, self._agent = name, agent
-        self._settings = settings or AgentSettings(adapter="command")
+        self._settings = settings or AgentSettings(adapter=_COMMAND)
 
     def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:  # noqa: ARG002 - whatever it is
         return self._name, self._agent

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from detent.clients.adapter.agent import Agent, Turn
 from detent.core.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.budget import budget_escalation
 from detent.core.phase_state import Report, Tokens, ToolUse
 from detent.core.redact import redact
 from detent.core.run_event import AgentDid, Retrying
 from detent.engine import agent_environment as variables
-from detent.run.agent import Agent, Turn
 from detent.run.course import pause_before
 from detent.run.work import Work
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from detent.clients.adapter.agent import Agent
 from detent.config.settings import AgentSettings
 from detent.core.run_event import RunEvent
 from detent.engine import agent_environment as variables
-from detent.run.agent import Agent
 
 if TYPE_CHECKING:
     from detent.engine.project import Clock, Project

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
+from detent.clients.registry import generated_files, settings_files
 from detent.config import place as places
-from detent.core.guarded import CLIENT_FILES
 from detent.core.isolation import tree_name
 from detent.engine.stores import worktree_store
 from detent.store import disk
@@ -16,9 +16,9 @@ from detent.store.lock import exclusive
 
 BRANCHES = "detent/"
 #: Detent writes these itself, in every checkout where a client is installed: they are nobody's work.
-GENERATED = tuple(name for name in CLIENT_FILES if "workflow" in name)
+GENERATED = generated_files()
 #: What the clients keep their hooks in.
-HOOKS = tuple(name for name in CLIENT_FILES if name.startswith(".") and name not in GENERATED)
+HOOKS = settings_files()
 #: A merge may wait for others, each with the hooks of the person.
 _WAIT_S = 1_200.0
 

@@ -1,7 +1,7 @@
 import pytest
 
+from detent.clients.claude_code.task_list import read_claude_tasks, read_todo_list
 from detent.core.task.exchange.backlog import read_backlog
-from detent.core.task.exchange.claude import read_claude_tasks, read_todo_list
 from detent.core.task.exchange.draft import walk
 from detent.core.task.exchange.front_matter import split_front_matter
 from detent.core.task.exchange.taskmaster import read_taskmaster

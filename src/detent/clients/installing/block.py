@@ -5,8 +5,8 @@ The markers stand on lines of their own. What is between them is ours and is rep
 
 import re
 
+from detent.clients.installing.part import Outcome
 from detent.errors import Invalid
-from detent.install.part import Outcome
 
 BEGIN, END = b"<!-- detent:begin -->", b"<!-- detent:end -->"
 

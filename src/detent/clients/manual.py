@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Iterator
 
+from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Failure, Said
-from detent.run.agent import Turn
 
 _TICK_S = 0.1
 
@@ -26,5 +26,5 @@ class Manual:
         yield Failed(failure=Failure.STOPPED, reason="stopped")
 
 
-def manual(_: AgentSettings) -> Manual:
+def adapter(_: AgentSettings) -> Manual:
     return Manual()

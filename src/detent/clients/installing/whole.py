@@ -7,7 +7,7 @@ is never overwritten or removed.
 import hashlib
 import re
 
-from detent.install.part import Outcome
+from detent.clients.installing.part import Outcome
 
 _SEAL = re.compile(rb"^(?:<!-- |# )detent:file ([0-9a-f]{16})(?: -->)?\n\Z", re.MULTILINE)
 

@@ -1,19 +1,66 @@
-"""The hooks in a client's JSON settings: put in beside those of others, found again by the script that they run."""
+"""The hooks in a client's JSON settings: merged beside those of others, recognised by the script that they run.
 
-from typing import Any
+Only tools that can change something have a hook, so that reading costs nothing. MCP tools are all included: the name of
+one does not tell what it does.
+"""
 
+import shlex
+from typing import Any, NamedTuple
+
+from detent.clients.installing import json_text
+from detent.clients.installing.invocation import Invocation, own_invocation
+from detent.clients.installing.part import Outcome
 from detent.errors import Invalid
-from detent.install import json_text
-from detent.install.clients import CLAUDE_CODE, Client, Invocation, own_invocation, status_line, wanted_groups
-from detent.install.part import Outcome
 
 Groups = dict[str, list[dict[str, Any]]]
 
+#: Matchers of an event that has a hook at every occurrence.
+EVERY: tuple[str | None, ...] = (None,)
+#: The argument of the hook that makes it print a status line.
+STATUS_LINE = "statusline"
+_TIMEOUT_S = 10
 
-def merge(current: bytes | None, *, client: Client, invocation: Invocation) -> Outcome:
-    text = _text(current, client.settings)
-    settings = read(current, client)
-    wanted, present = wanted_groups(client, invocation), own_groups(settings)
+
+class HookSettings(NamedTuple):
+    """The form in which a client's settings hold hooks."""
+
+    #: The argument by which the hook knows the client.
+    client: str
+    path: str
+    #: The matchers of each event, one group each; None stands for every occurrence.
+    events: dict[str, tuple[str | None, ...]]
+    session_end_timeout_s: int
+    #: Units of the timeout in a second.
+    timeout_units: int = 1
+    #: Whether a command may be given as `command` and `args`, without a shell.
+    exec_form: bool = False
+    #: Fields that every handler carries besides.
+    extra: tuple[tuple[str, str], ...] = ()
+    has_status_line: bool = False
+
+    def groups(self, invocation: Invocation) -> Groups:
+        """The groups of each event as the settings should hold them."""
+        return {
+            event: [
+                ({} if matcher is None else {"matcher": matcher}) | {"hooks": [self._handler(invocation, event)]}
+                for matcher in matchers
+            ]
+            for event, matchers in self.events.items()
+        }
+
+    def _handler(self, invocation: Invocation, event: str) -> dict[str, Any]:
+        argv = invocation.argv(self.client)
+        timeout_s = self.session_end_timeout_s if event == "SessionEnd" else _TIMEOUT_S
+        command: dict[str, Any] = (
+            {"command": argv[0], "args": argv[1:]} if self.exec_form else {"command": shlex.join(argv)}
+        )
+        return {"type": "command", **dict(self.extra), **command, "timeout": timeout_s * self.timeout_units}
+
+
+def merge(current: bytes | None, *, form: HookSettings, invocation: Invocation) -> Outcome:
+    text = _text(current, form.path)
+    settings = read(current, form)
+    wanted, present = form.groups(invocation), own_groups(settings)
     if "hooks" not in settings:
         text = json_text.insert(text, (), {}, key="hooks")
     for event in {**wanted, **present}:
@@ -22,52 +69,53 @@ def merge(current: bytes | None, *, client: Client, invocation: Invocation) -> O
         text = _without_handlers(text, settings, event)
         text = _with_groups(text, settings, event, wanted.get(event, []))
     note = ""
-    if client.name == CLAUDE_CODE:
-        text, note = _with_status_line(text, settings, status_line(invocation))
+    if form.has_status_line:
+        status_line = {"type": "command", "command": shlex.join(invocation.argv(STATUS_LINE))}
+        text, note = _with_status_line(text, settings, status_line)
     return Outcome(text.encode(), note)
 
 
-def strip(current: bytes, original: bytes | None, *, client: Client) -> Outcome:
+def strip(current: bytes, original: bytes | None, *, form: HookSettings) -> Outcome:
     """Without our entries. What they leave empty goes too, unless it was there before."""
-    text = _text(current, client.settings)
-    settings = read(current, client)
-    before = _readable(original, client)
+    text = _text(current, form.path)
+    settings = read(current, form)
+    before = _readable(original, form)
     for event in own_groups(settings):
         text = _without_handlers(text, settings, event)
-        if not json_text.parse(text, client.settings)["hooks"][event] and event not in before.get("hooks", {}):
+        if not json_text.parse(text, form.path)["hooks"][event] and event not in before.get("hooks", {}):
             text = json_text.remove(text, ("hooks", event))
     if own_invocation(settings.get("statusLine")):
         text = json_text.remove(text, ("statusLine",))
-    if text == _text(current, client.settings):
+    if text == _text(current, form.path):
         return Outcome(current)
-    left = json_text.parse(text, client.settings)
+    left = json_text.parse(text, form.path)
     if left.get("hooks") == {} and "hooks" not in before:
         text = json_text.remove(text, ("hooks",))
         del left["hooks"]
     return Outcome(text.encode() if left or original is not None else None)
 
 
-def read(current: bytes | None, client: Client) -> dict[str, Any]:
+def read(current: bytes | None, form: HookSettings) -> dict[str, Any]:
     """The settings, of a shape in which hooks can be put; anything else is refused, with the place."""
-    settings = json_text.parse(_text(current, client.settings), client.settings)
+    settings = json_text.parse(_text(current, form.path), form.path)
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
-        raise _misshapen(client, "hooks", "an object")
-    for event in client.events:
+        raise _misshapen(form, "hooks", "an object")
+    for event in form.events:
         if not isinstance(hooks.get(event, []), list):
-            raise _misshapen(client, f"hooks.{event}", "a list")
+            raise _misshapen(form, f"hooks.{event}", "a list")
     return settings
 
 
 def own_groups(settings: dict[str, Any]) -> Groups:
     """Our entries by event, each group reduced to the handlers in it that are ours."""
-    found: Groups = {}
+    groups_by_event: Groups = {}
     for event, groups in settings.get("hooks", {}).items():
         for group in groups if isinstance(groups, list) else ():
             own = [handler for handler in _handlers(group) if own_invocation(handler)]
             if own:
-                found.setdefault(event, []).append({**group, "hooks": own})
-    return found
+                groups_by_event.setdefault(event, []).append({**group, "hooks": own})
+    return groups_by_event
 
 
 def _with_groups(text: str, settings: dict[str, Any], event: str, groups: list[dict[str, Any]]) -> str:
@@ -120,12 +168,12 @@ def _text(current: bytes | None, name: str) -> str:
     return text if text.strip("\ufeff \t\r\n") else "{}\n"
 
 
-def _readable(original: bytes | None, client: Client) -> dict[str, Any]:
+def _readable(original: bytes | None, form: HookSettings) -> dict[str, Any]:
     try:
-        return {} if original is None else read(original, client)
+        return {} if original is None else read(original, form)
     except Invalid:
         return {}
 
 
-def _misshapen(client: Client, place: str, wanted: str) -> Invalid:
-    return Invalid(f"{place} in {client.settings} is not {wanted}", way_out="nothing was changed; correct it first")
+def _misshapen(form: HookSettings, place: str, wanted: str) -> Invalid:
+    return Invalid(f"{place} in {form.path} is not {wanted}", way_out="nothing was changed; correct it first")

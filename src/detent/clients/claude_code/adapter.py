@@ -5,20 +5,20 @@ from typing import Any
 
 import msgspec
 
+from detent.clients.adapter.driven import Driven, client
+from detent.clients.adapter.failure import crashed, failed
+from detent.clients.adapter.stream import Calls, Count, decoded, finished
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.phase_state import Tokens
 from detent.process.conversation import Exited
-from detent.run.adapters.driven import Driven, client
-from detent.run.adapters.failure import crashed, failed
-from detent.run.adapters.stream import Calls, Count, decoded, finished
 
 PROGRAM = "claude"
 _ARGUMENTS = ("-p", "--output-format", "stream-json", "--verbose")
 _PERMISSIONS = {"--permission-mode acceptEdits": ("--permission-mode", "--dangerously-skip-permissions")}
 
 
-def claude_code(settings: AgentSettings) -> Driven:
+def adapter(settings: AgentSettings) -> Driven:
     return client(settings, PROGRAM, _ARGUMENTS, unless=_PERMISSIONS, reader=ClaudeCodeReader)
 
 

@@ -12,15 +12,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from detent.clients.adapter.agent import Turn
+from detent.clients.adapter.driven import Driven, Launch, Reader, as_input
+from detent.clients.adapter.failure import last_words
+from detent.clients.adapter.stream import MAX_SUMMARY, Count, Tail, decoded, finished
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Failure, Finished, Said, ToolUsed, Used
 from detent.core.phase_state import Report, Tokens
 from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES, Exited
-from detent.run.adapters.driven import Driven, Launch, Reader, as_input
-from detent.run.adapters.failure import last_words
-from detent.run.adapters.stream import MAX_SUMMARY, Count, Tail, decoded, finished
-from detent.run.agent import Turn
 
 TRY_LATER = 75
 _PROMPT, _RESULT = "prompt.md", "result.json"
@@ -29,7 +29,7 @@ _FAILURES = {"failed": Failure.ERROR, "refused": Failure.REFUSED, "transient": F
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
-def command(settings: AgentSettings) -> Driven:
+def adapter(settings: AgentSettings) -> Driven:
     script = settings.command
     if not script:
         raise Invalid('an agent with the adapter "command" has no command', way_out="set its command in detent.toml")

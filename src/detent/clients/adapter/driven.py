@@ -8,13 +8,13 @@ from typing import Protocol
 
 import msgspec
 
+from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Failure, Said, ToolUsed
 from detent.core.redact import redact
 from detent.engine.agent_environment import AGENT
 from detent.process.conversation import Exited, converse
 from detent.process.marked import end_marked
-from detent.run.agent import Turn
 
 MAX_SAID = 400
 MAX_INPUT = 200

@@ -8,6 +8,14 @@ from detent.core.task.title import one_line
 from detent.errors import Invalid
 
 
+def read_tasks(decoded: object) -> tuple[Draft, ...]:
+    """Either form: the entries tell which."""
+    entries = decoded.get("todos", decoded) if isinstance(decoded, dict) else decoded
+    first = entries[0] if isinstance(entries, list) and entries else None
+    is_todo_list = isinstance(first, dict) and "content" in first and "subject" not in first
+    return read_todo_list(decoded) if is_todo_list else read_claude_tasks(decoded)
+
+
 def read_claude_tasks(decoded: object) -> tuple[Draft, ...]:
     """A list of task objects in the order of their files, one alone, or `{"tasks": […]}`."""
     entries = _entries(decoded, "tasks")

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
+from detent.clients.adapter.driven import Driven, client
+from detent.clients.adapter.failure import crashed, failed
+from detent.clients.adapter.stream import Calls, Count, decoded, finished
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
 from detent.core.phase_state import Tokens
 from detent.process.conversation import Exited
-from detent.run.adapters.driven import Driven, client
-from detent.run.adapters.failure import crashed, failed
-from detent.run.adapters.stream import Calls, Count, decoded, finished
 
 PROGRAM = "codex"
 _SANDBOX = (
@@ -27,7 +27,7 @@ _TOOLS = {"command_execution": "Bash", "file_change": "apply_patch"}
 _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
 
 
-def codex(settings: AgentSettings) -> Driven:
+def adapter(settings: AgentSettings) -> Driven:
     return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=CodexReader, last=("-",))
 
 

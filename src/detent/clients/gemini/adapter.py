@@ -5,19 +5,19 @@ from typing import Any
 
 import msgspec
 
+from detent.clients.adapter.driven import Driven, client
+from detent.clients.adapter.failure import crashed, failed
+from detent.clients.adapter.stream import Calls, Count, Tail, decoded, finished
 from detent.config.settings import AgentSettings
 from detent.core.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
 from detent.core.phase_state import Tokens
 from detent.process.conversation import Exited
-from detent.run.adapters.driven import Driven, client
-from detent.run.adapters.failure import crashed, failed
-from detent.run.adapters.stream import Calls, Count, Tail, decoded, finished
 
 PROGRAM = "gemini"
 _APPROVAL = {"--approval-mode auto_edit": ("--approval-mode", "--yolo", "-y")}
 
 
-def gemini(settings: AgentSettings) -> Driven:
+def adapter(settings: AgentSettings) -> Driven:
     return client(settings, PROGRAM, ("--output-format", "stream-json"), unless=_APPROVAL, reader=GeminiReader)
 
 

@@ -1,0 +1,1 @@
+"""Claude Code: its hook dialect, its installation and its adapter."""

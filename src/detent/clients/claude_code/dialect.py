@@ -1,0 +1,46 @@
+"""The hook dialect of Claude Code."""
+
+from detent.clients.dialect import Dialect, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+
+class ClaudeCodeDialect(Dialect):
+    EVENTS = {**Dialect.EVENTS, "TaskCreated": "todo", "TaskCompleted": "todo"}
+    TOOLS = {
+        "Task": "delegate",
+        "Agent": "delegate",
+        "Bash": "shell",
+        "Write": "write",
+        "Edit": "write",
+        "MultiEdit": "write",
+        "NotebookEdit": "write",
+        "Skill": "skill",
+        "TodoWrite": "todo",
+    }
+    WHOLE_FILES = ("Write",)
+    GENERAL_AGENTS = ("", "general-purpose")
+    HEARD = (*Dialect.HEARD, "PostToolUseFailure")
+
+    def ends_background_agent(self, payload: "Json") -> bool:
+        return text_of(payload.get("prompt")).startswith("<task-notification>")
+
+    def shell_result(self, payload: "Json") -> "tuple[str, int | None]":
+        """A command that fails is a failure of the tool, with the exit code in the first line of its error."""
+        error = payload.get("error")
+        if isinstance(error, str):
+            first, _, rest = error.partition("\n")
+            code = first.removeprefix("Exit code ").strip()
+            return rest, int(code) if code.isdigit() else 1
+        response = payload.get("tool_response")
+        if isinstance(response, str):
+            return super().shell_result(payload)
+        fields = response if isinstance(response, dict) else {}
+        return f"{fields.get('stdout', '')}\n{fields.get('stderr', '')}", 0
+
+
+DIALECT = ClaudeCodeDialect()

@@ -1,0 +1,1 @@
+"""Codex CLI: its hook dialect, its installation and its adapter."""

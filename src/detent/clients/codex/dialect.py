@@ -1,0 +1,33 @@
+"""The hook dialect of Codex: events and replies as most clients have them, results of tools as text."""
+
+from detent.clients.dialect import AgentReport, Dialect, first_text, json_fields, patched_files, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+
+class CodexDialect(Dialect):
+    TOOLS = {
+        "spawn_agent": "delegate",
+        "Bash": "shell",
+        "exec_command": "shell",
+        "shell": "shell",
+        "apply_patch": "write",
+        "update_plan": "todo",
+    }
+    GENERAL_AGENTS = ("", "default", "worker")
+
+    def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - there is one tool
+        return patched_files(first_text(inputs, ("command", "patch", "input")))
+
+    def agent_report(self, payload: "Json") -> AgentReport:
+        """A spawn returns at once, with JSON text that names the agent."""
+        report = super().agent_report(payload)
+        agent_id = report.agent_id or first_text(json_fields(text_of(payload.get("tool_response"))), ("agent_id", "id"))
+        return AgentReport(agent_id, is_running=True, succeeded=report.succeeded, text=report.text)
+
+
+DIALECT = CodexDialect()

@@ -1,0 +1,216 @@
+"""The hook dialect of a client: reads its events and writes its replies.
+
+The class holds the form that most clients share; a room changes the tables and methods in which its client differs.
+The hook process loads a dialect for every tool call, so this module and every `dialect.py` use builtins only.
+"""
+
+from _json import encode_basestring_ascii as quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+#: Clients cut longer texts.
+LIMIT = 9_000
+_PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+class AgentReport:
+    """The result of a call that launched an agent."""
+
+    __slots__ = ("agent_id", "is_running", "succeeded", "text")
+
+    def __init__(self, agent_id: str, *, is_running: bool, succeeded: bool, text: str) -> None:
+        self.agent_id, self.is_running, self.succeeded, self.text = agent_id, is_running, succeeded, text
+
+
+class Dialect:
+    """Reads events into one form and writes replies. An empty reply means: go on."""
+
+    #: The client's name of each event, and Detent's.
+    EVENTS: "dict[str, str]" = {
+        "SessionStart": "session_start",
+        "UserPromptSubmit": "prompt",
+        "PreToolUse": "pre_tool",
+        "PostToolUse": "post_tool",
+        "PostToolUseFailure": "tool_failed",
+        "SubagentStart": "subagent_start",
+        "SubagentStop": "subagent_stop",
+        "PreCompact": "pre_compact",
+        "Stop": "stop",
+        "SessionEnd": "session_end",
+    }
+    #: Kind of each tool that matters: delegate, shell, write, skill or todo.
+    TOOLS: "dict[str, str]" = {}
+    #: Tools whose input has the whole new text of a file as `content`.
+    WHOLE_FILES: "tuple[str, ...]" = ()
+    #: Names of agents that can do anything.
+    GENERAL_AGENTS: "tuple[str, ...]" = ()
+    #: Events at which the client hands `additionalContext` to its model. At all others the text goes to the person: at
+    #: the end of a turn or of an agent the client would take it for a request to continue, or ignore it.
+    HEARD: "tuple[str, ...]" = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart")
+
+    def read(self, payload: "Json") -> "Json":
+        """The payload with the names of the common form: `cwd`, `session_id`, `hook_event_name`, `tool_name`, …"""
+        return payload
+
+    def event(self, payload: "Any") -> str:
+        return (
+            self.EVENTS.get(text_of(payload.get("hook_event_name")), "other") if isinstance(payload, dict) else "other"
+        )
+
+    def call(self, payload: "Json") -> "Json":
+        """The tool call of an event: kind, tool, agent, text, command, cwd, paths, content."""
+        given = payload.get("tool_input")
+        inputs = given if isinstance(given, dict) else {}
+        tool, cwd = text_of(payload.get("tool_name")), text_of(payload.get("cwd")) or "/"
+        kind = self.TOOLS.get(tool, "other")
+        call: Json = {
+            "kind": kind,
+            "tool": tool,
+            "agent": "",
+            "text": "",
+            "command": "",
+            "cwd": cwd,
+            "home": "",
+            "paths": (),
+            "content": None,
+        }
+        if kind == "delegate":
+            agent = next(
+                (inputs[k] for k in ("subagent_type", "agent_type", "agent_name", "agent") if inputs.get(k)), ""
+            )
+            parts = [inputs.get(key) for key in ("prompt", "description", "message", "task")]
+            call["agent"], call["text"] = text_of(agent), " ".join(part for part in parts if isinstance(part, str))
+        elif kind == "shell":
+            command = inputs.get("command", inputs.get("cmd"))
+            if isinstance(command, list):
+                command = " ".join(quoted(text_of(word)) for word in command)
+            call["command"] = text_of(command)
+        elif kind == "write":
+            call["paths"] = tuple(absolute(name, cwd) for name in self.written(tool, inputs) if name)
+            content = inputs.get("content") if tool in self.WHOLE_FILES else None
+            call["content"] = content if isinstance(content, str) else None
+        elif kind == "skill":
+            call["agent"], call["text"] = text_of(inputs.get("skill")), text_of(inputs.get("args"))
+        return call
+
+    def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - some clients ask for the tool
+        """The files that a write names."""
+        return [text_of(inputs.get(key)) for key in ("file_path", "notebook_path", "path", "filePath")]
+
+    def ends_background_agent(self, payload: "Json") -> bool:  # noqa: ARG002 - most clients have none
+        """Whether a prompt says that an agent in the background has ended."""
+        return False
+
+    def deny(self, reason: str) -> str:
+        """Refuse the call and tell the agent why."""
+        return (
+            '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+            f'"permissionDecisionReason":{quote(reason[:LIMIT])}}}}}'
+        )
+
+    def keep_going(self, reason: str) -> str:
+        """Keep the agent from stopping."""
+        return f'{{"decision":"block","reason":{quote(reason[:LIMIT])}}}'
+
+    def tell(self, event_name: str, text: str) -> str:
+        """Tell the agent something, or the person where the agent cannot hear it."""
+        text = quote(text[:LIMIT])
+        if event_name not in self.HEARD:
+            return f'{{"systemMessage":{text}}}'
+        return f'{{"hookSpecificOutput":{{"hookEventName":{quote(event_name)},"additionalContext":{text}}}}}'
+
+    def agent_report(self, payload: "Json") -> AgentReport:
+        """The result of a call that launched an agent. A bare response counts as finished."""
+        response = payload.get("tool_response")
+        fields = response if isinstance(response, dict) else {}
+        text = joined_text(fields.get("content")) or joined_text(response)
+        failed = bool(fields.get("error") or fields.get("is_error") or payload.get("error"))
+        is_silent = isinstance(response, dict) and "content" in fields and not text
+        return AgentReport(
+            first_text(fields, ("agentId", "agent_id", "id")),
+            is_running=fields.get("status") == "async_launched",
+            succeeded=not failed and not is_silent,
+            text=text,
+        )
+
+    def shell_result(self, payload: "Json") -> "tuple[str, int | None]":
+        """Output and exit code of a shell call; None where the client does not tell the code."""
+        response = payload.get("tool_response")
+        output = response if isinstance(response, str) else ""
+        return output, exit_code_in(output)
+
+    def todo_entries(self, payload: "Json") -> "list[tuple[str, str]]":
+        """Title and status of each entry of a todo list that was written."""
+        given = payload.get("tool_input")
+        inputs = given if isinstance(given, dict) else {}
+        listed = inputs.get("todos") or inputs.get("plan")
+        entries = []
+        for entry in listed if isinstance(listed, list) else ():
+            fields = entry if isinstance(entry, dict) else {}
+            title = next((fields[key] for key in ("content", "description", "step") if key in fields), None)
+            if isinstance(title, str) and isinstance(fields.get("status"), str):
+                entries.append((title, fields["status"]))
+        return entries
+
+
+def text_of(value: "Any") -> str:
+    return value if isinstance(value, str) else ""
+
+
+def first_text(fields: "Json", keys: "tuple[str, ...]") -> str:
+    """The first field that is set, if it is a text."""
+    return text_of(next((fields[key] for key in keys if fields.get(key)), ""))
+
+
+def joined_text(content: object) -> str:
+    """A text, or the texts in a list of content blocks."""
+    if isinstance(content, list):
+        blocks = [block.get("text") for block in content if isinstance(block, dict)]
+        return "\n".join(text for text in blocks if isinstance(text, str))
+    return text_of(content)
+
+
+def exit_code_in(text: str) -> "int | None":
+    for line in text.splitlines():
+        head, _, rest = line.strip().lower().partition(":")
+        if head in ("exit code", "process exited with code") and rest.strip().isdigit():
+            return int(rest)
+    return None
+
+
+def patched_files(patch: str) -> "list[str]":
+    """The files that an `apply_patch` text names."""
+    return [line[len(h) :].strip() for line in patch.splitlines() for h in _PATCH_HEADERS if line.startswith(h)]
+
+
+def json_fields(text: str) -> "Json":
+    """The object that a text is the JSON of; empty if it is none."""
+    import json  # noqa: PLC0415 - only after an agent has ended
+
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def quoted(word: str) -> str:
+    """`word` as one word of a shell command."""
+    plain = word and all(c.isalnum() or c in "-_./=:,@%+" for c in word)
+    return word if plain else "'" + word.replace("'", "'\\''") + "'"
+
+
+def absolute(path: str, cwd: str) -> str:
+    """`path` from the root, without `.` and `..`; links are not followed."""
+    parts: list[str] = []
+    for part in (path if path.startswith("/") else cwd + "/" + path).split("/"):
+        if part == "..":
+            if parts:
+                parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)

@@ -1,0 +1,1 @@
+"""Gemini CLI: its hook dialect, its installation and its adapter."""

@@ -1,0 +1,43 @@
+"""The texts that are installed, from `data/`: instructions, agent definitions, slash commands."""
+
+import tomllib
+from functools import cache
+from importlib import resources
+from string import Template
+from typing import NamedTuple
+
+from detent.core.agents import PHASE_AGENTS
+
+
+class Command(NamedTuple):
+    """A slash command."""
+
+    description: str
+    hint: str
+    #: The tools that it may use without asking.
+    allowed: str
+    prompt: str
+
+
+@cache
+def instructions() -> bytes:
+    return _read("block.md").encode()
+
+
+def agents() -> dict[str, str]:
+    """The definition of each agent, in Markdown with front matter."""
+    fields, template = tomllib.loads(_read("agents.toml")), Template(_read("agent.md"))
+    names = dict.fromkeys(PHASE_AGENTS.values())
+    return {name: template.substitute(fields[name], name=name) + "\n" for name in names}
+
+
+def commands(arguments: str) -> dict[str, Command]:
+    """The slash commands; `arguments` is the client's placeholder for the words behind the command."""
+    return {
+        name: Command(**{**fields, "prompt": fields["prompt"].replace("{arguments}", arguments)})
+        for name, fields in tomllib.loads(_read("commands.toml")).items()
+    }
+
+
+def _read(name: str) -> str:
+    return (resources.files("detent.clients.installing") / "data" / name).read_text("utf-8")

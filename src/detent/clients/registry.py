@@ -1,0 +1,171 @@
+"""The clients that Detent knows: one entry a client, with plain facts and the names of the modules in its room.
+
+This module is a leaf: it uses builtins only and loads a room by name when it is asked for, so that the hook process and
+every layer can read the facts. The hook process loads it for every tool call; a module more would be felt there.
+"""
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from detent.clients.dialect import Dialect
+
+
+class Client:
+    """A client is a program that agents run in. Paths are relative to the project."""
+
+    __slots__ = (
+        *("name", "title", "adapter", "dialect", "installation", "task_list"),
+        *("program", "marks", "settings", "documents", "generated"),
+    )
+
+    def __init__(  # noqa: PLR0913 - one for each fact
+        self,
+        name: str,
+        *,
+        title: str = "",
+        adapter: str = "",
+        dialect: str = "",
+        installation: str = "",
+        task_list: str = "",
+        program: str = "",
+        marks: "tuple[str, ...]" = (),
+        settings: "tuple[str, ...]" = (),
+        documents: "tuple[str, ...]" = (),
+        generated: "tuple[str, ...]" = (),
+    ) -> None:
+        self.name, self.title = name, title or name
+        #: Module with `adapter(settings)`, which makes an agent.
+        self.adapter = adapter
+        #: Module with `DIALECT`; builtins only, since the hook process loads it for every tool call.
+        self.dialect = dialect
+        #: Module with `INSTALLATION`.
+        self.installation = installation
+        #: Module with `read_tasks(decoded)`, which reads the client's own task list.
+        self.task_list = task_list
+        #: The program on PATH.
+        self.program = program
+        #: Variables that the client sets in the shells of its agents.
+        self.marks = marks
+        #: Files that hold its hooks and switches; an agent must not write them.
+        self.settings = settings
+        #: Documents that show the session to the client. Detent writes them once it is installed in this client.
+        self.documents = documents
+        #: Views beside those documents.
+        self.generated = generated
+
+    @property
+    def has_hooks(self) -> bool:
+        return bool(self.dialect and self.installation)
+
+    def load(self, part: str) -> "Any":
+        """The module of a part: `adapter`, `dialect`, `installation` or `task_list`."""
+        name = getattr(self, part)
+        __import__(name)
+        return sys.modules[name]
+
+
+#: In the order in which `detent run` looks for one on PATH.
+CLIENTS: "dict[str, Client]" = {}
+
+
+def register(client: Client) -> None:
+    """Add a client, or replace the one of the same name."""
+    CLIENTS[client.name] = client
+
+
+def with_hooks() -> "tuple[str, ...]":
+    """The names of the clients that Detent can be installed in."""
+    return tuple(name for name, client in CLIENTS.items() if client.has_hooks)
+
+
+def dialect(name: str) -> "Dialect":
+    """The hook dialect of a client; that of the first one for an unknown name."""
+    client = CLIENTS.get(name)
+    if client is None or not client.dialect:
+        client = CLIENTS[with_hooks()[0]]
+    loaded: Dialect = client.load("dialect").DIALECT
+    return loaded
+
+
+def shell_marks() -> "dict[str, str]":
+    """Variables that are set in the shells of agents, each with the client that sets it."""
+    return {mark: client.name for client in CLIENTS.values() for mark in client.marks}
+
+
+def guarded_files() -> "dict[str, tuple[str, ...]]":
+    """The clients' files that agents must not write, by what they are to the guard."""
+    return {
+        "config": tuple(path for client in CLIENTS.values() for path in client.settings),
+        "document": tuple(path for client in CLIENTS.values() for path in client.documents),
+    }
+
+
+def generated_files() -> "tuple[str, ...]":
+    """The clients' files that Detent writes itself from the journal."""
+    return tuple(path for client in CLIENTS.values() for path in (*client.documents, *client.generated))
+
+
+def settings_files() -> "tuple[str, ...]":
+    return guarded_files()["config"]
+
+
+def client_files() -> "tuple[str, ...]":
+    """Files of the project that say how Detent works or show what it holds: a person's, and no part of the work."""
+    return ("detent.toml", *settings_files(), *generated_files())
+
+
+def directories() -> "tuple[str, ...]":
+    """The directories in which clients keep their files."""
+    paths = (*settings_files(), *generated_files())
+    return tuple(dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path))
+
+
+def shown_to() -> "tuple[str, ...]":
+    """The clients that want the session's document in their own directory."""
+    return tuple(client.name for client in CLIENTS.values() if client.documents)
+
+
+register(
+    Client(
+        "claude-code",
+        title="Claude Code",
+        adapter="detent.clients.claude_code.adapter",
+        dialect="detent.clients.claude_code.dialect",
+        installation="detent.clients.claude_code.installation",
+        task_list="detent.clients.claude_code.task_list",
+        program="claude",
+        marks=("CLAUDECODE",),
+        settings=(".claude/settings.json", ".claude/settings.local.json"),
+        documents=(".claude/state/workflow.json",),
+        generated=(".claude/workflow_state_system.md",),
+    )
+)
+register(
+    Client(
+        "codex",
+        title="Codex",
+        adapter="detent.clients.codex.adapter",
+        dialect="detent.clients.codex.dialect",
+        installation="detent.clients.codex.installation",
+        program="codex",
+        marks=("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI", "CODEX_SANDBOX"),
+        settings=(".codex/hooks.json", ".codex/config.toml"),
+    )
+)
+register(
+    Client(
+        "gemini",
+        title="Gemini CLI",
+        adapter="detent.clients.gemini.adapter",
+        dialect="detent.clients.gemini.dialect",
+        installation="detent.clients.gemini.installation",
+        program="gemini",
+        marks=("GEMINI_CLI",),
+        settings=(".gemini/settings.json",),
+    )
+)
+register(Client("command", title="any command", adapter="detent.clients.command"))
+register(Client("manual", title="a person", adapter="detent.clients.manual"))
