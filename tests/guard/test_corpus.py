@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.guarded import command_hits
+from detent.core.guard.protected import command_hits
 from tests.guard.corpus import CASES, HARMLESS, HOME, ROOT, WRITES
 
 PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-")

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from detent.core import shell
-from detent.core.guarded import command_hits, guarded, guarded_hits
+from detent.core.guard.protected import command_hits, guarded, guarded_hits
+from detent.core.guard.shell import walk as shell
+from detent.core.guard.shell.walk import MAX_LENGTH, write_targets
 from detent.core.path_pattern import hits, may_match, may_meet
-from detent.core.shell import MAX_LENGTH, write_targets
 
-SRC = Path(shell.__file__).parents[3]
+SRC = Path(shell.__file__).parents[4]
 
 fragments = st.sampled_from([
     *"abc ;&|()<>{}[]$`\"'\\#~*?!=+-/.,:%^@\n\t0", "$(", "$((", "))", "${", "<<", "<<-", "EOF", "\nEOF\n", ">>",
@@ -513,7 +513,7 @@ detent = type(sys)("detent")
 detent.__path__ = [{str(SRC / "detent")!r}]
 sys.modules["detent"] = detent
 before = set(sys.modules)
-from detent.core.guarded import command_hits
+from detent.core.guard.protected import command_hits
 for command in ("git clean -fdx", "cp a b", "python3 -c 'open(1)'", "echo $(ls) | xargs rm"):
     command_hits(command, "/r", "/r")
 print(*sorted(name for name in set(sys.modules) - before if not name.startswith("detent.core")))

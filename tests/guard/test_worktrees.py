@@ -2,7 +2,7 @@
 
 import pytest
 
-from detent.core.guarded import command_hits, guarded
+from detent.core.guard.protected import command_hits, guarded
 
 ROOT = "/home/me/shop"
 TREE = f"{ROOT}/.workflow/worktrees/WFS-x.a"

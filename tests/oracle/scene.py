@@ -13,7 +13,7 @@ from typing import Any
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
 from detent.core.gate import Artifacts, Gate, gate_kind, gate_name
-from detent.core.guard import Scene, guard
+from detent.core.guard.rules import Scene, guard
 from detent.core.phase_key import normalize_phase_key
 from detent.core.standing import mapping
 from detent.hooks.payload import tool_call

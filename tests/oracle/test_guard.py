@@ -5,7 +5,7 @@ import re
 import pytest
 
 from detent.config.catalogue import shipped_settings
-from detent.core.guard import Scene, guard
+from detent.core.guard.rules import Scene, guard
 from detent.core.intent import agent_name, target_phase
 from detent.hooks.fast import main
 

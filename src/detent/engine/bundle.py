@@ -16,7 +16,7 @@ import msgspec
 
 from detent import __version__
 from detent.core.events import CheckpointTaken
-from detent.core.guarded import CLIENT_FILES
+from detent.core.guard.protected import CLIENT_FILES
 from detent.core.path_text import from_text, to_text
 from detent.core.slug import check_session_id
 from detent.engine import bundle_file

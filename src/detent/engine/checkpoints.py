@@ -9,7 +9,7 @@ from detent.config.settings import CheckpointSettings
 from detent.core.checkpoint import Tree
 from detent.core.events import CheckpointTaken, Commit, RolledBack
 from detent.core.evolve import apply, evolve
-from detent.core.guarded import CLIENT_FILES
+from detent.core.guard.protected import CLIENT_FILES
 from detent.core.manifest import Manifest
 from detent.core.path_text import to_text
 from detent.core.session import Session

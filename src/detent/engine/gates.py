@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent import process
-from detent.core import testrun
 from detent.core.evidence import Facts, Receipt, Result
 from detent.core.gate import Artifacts, Command, Constitution, Gate, Runnable, Tests, gate_name
+from detent.core.guard.shell.walk import simple_commands
 from detent.core.judge import artifact_paths
 from detent.core.redact import redact
-from detent.core.runner import runner
 from detent.core.session import Session
-from detent.core.shell import simple_commands
+from detent.core.testrun import verdict
+from detent.core.testrun.detect import runner
 from detent.engine.inputs import Manifest, changed_files, encode_manifest, manifest
 from detent.errors import Refused
 from detent.store.port import PROJECT, Store
@@ -81,7 +81,7 @@ class Checks:
     def observed(self, gate: Tests, command: str, output: str, exit_code: int | None) -> Receipt:
         """A test run that was seen in the agent's shell."""
         output = redact(output)
-        judged = testrun.judge(output, exit_code)
+        judged = verdict.judge(output, exit_code)
         return Receipt(
             result=Result(judged.result),
             command=redact(command),
@@ -132,7 +132,7 @@ class Checks:
         if ran.problem:
             return self._receipt(gate, command, ran, before, result=Result.ERROR)
         # Only a declared command is trusted to fail when its tests do; of any other the output has to tell.
-        judged = testrun.judge(ran.output, ran.exit_code, trusted_exit=gate.command is not None)
+        judged = verdict.judge(ran.output, ran.exit_code, trusted_exit=gate.command is not None)
         receipt = self._receipt(gate, command, ran, before, result=Result(judged.result))
         baseline = session.phases[phase].protected
         protected = None
@@ -165,7 +165,7 @@ class Checks:
             ran = self._ran(command, copy)
         if ran.problem:
             return Result.ERROR
-        return Result(testrun.judge(ran.output, ran.exit_code, trusted_exit=gate.command is not None).result)
+        return Result(verdict.judge(ran.output, ran.exit_code, trusted_exit=gate.command is not None).result)
 
     def _run_articles(self, gate: Constitution) -> Receipt:
         """Every article that carries a check; those without one are for a person or a reviewer to report."""

@@ -71,7 +71,7 @@ def answer(client: str, payload: "Any", explain: bool = False) -> str:
 
 def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: str, explain: bool) -> str:
     from detent.core import standing
-    from detent.core.guard import Scene, guard
+    from detent.core.guard.rules import Scene, guard
     from detent.core.intent import target_phase
     from detent.hooks.files import exists, resolve
     from detent.hooks.record import is_running, journal_problem, read_document
@@ -110,7 +110,7 @@ def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: st
 
 def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | None, str]":
     """A whole document that is about to be written must be newer than what stands, and go forward."""
-    from detent.core.guarded import guarded
+    from detent.core.guard.protected import guarded
     from detent.hooks.record import journal_problem, read_document
 
     if not any(path.endswith("/state.json") and guarded(path, root) == "document" for path in call["paths"]):
@@ -130,8 +130,8 @@ def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
     if call["kind"] == "delegate" or call["tool"] in _TODO_LISTS:
         return True
     if call["kind"] == "shell" and may_test(call["command"]):
-        from detent.core.runner import runner
-        from detent.core.shell import simple_commands
+        from detent.core.guard.shell.walk import simple_commands
+        from detent.core.testrun.detect import runner
 
         if any(runner(words) for words in simple_commands(call["command"])):
             return True

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 
 from detent.config import place as places
-from detent.core.guarded import CLIENT_FILES
+from detent.core.guard.protected import CLIENT_FILES
 from detent.core.isolation import tree_name
 from detent.store import disk
 from detent.store.files import FileStore

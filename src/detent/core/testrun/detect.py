@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 
-from detent.core.launcher import Words, after_options, tool_name, unwrapped
+from detent.core.testrun.prefixes import Words, after_options, tool_name, unwrapped
 
 Finder = Callable[[Words], str | None]
 

@@ -1,7 +1,7 @@
 """Reading a shell command into nodes. It accepts more than a shell does; it never fails."""
 
-from detent.core.shell.tree import Node, Part, Redirect, Script, Word
-from detent.core.shell.words import MAX_DEPTH, Reader, arithmetic_end
+from detent.core.guard.shell.tree import Node, Part, Redirect, Script, Word
+from detent.core.guard.shell.words import MAX_DEPTH, Reader, arithmetic_end
 
 _OPERATORS = ("<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">", "&>>", "&>")
 _META = " \t\n;&|()<>"

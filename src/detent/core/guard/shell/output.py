@@ -3,8 +3,8 @@
 A list of lines; what cannot be known is `**`, a name without a slash that cannot be known is `*`.
 """
 
+from detent.core.guard.shell.writes import has, options, values
 from detent.core.path_pattern import ANY, STAR
-from detent.core.shell.writes import has, options, values
 
 FRESH = "/tmp/.fresh"  # noqa: S108 - stands for a name that did not exist before
 _PASSES_ON = frozenset(

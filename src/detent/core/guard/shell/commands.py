@@ -1,9 +1,8 @@
 """What a single command does to files, given its arguments: built-ins, programs that run others, and all that
 write."""
 
-from detent.core.path_pattern import ANY, normal, shown
-from detent.core.shell.expand import MAX_FIELDS, Expander, Place
-from detent.core.shell.wrappers import (
+from detent.core.guard.shell.expand import MAX_FIELDS, Expander, Place
+from detent.core.guard.shell.wrappers import (
     SHELLS,
     SLASHES,
     found,
@@ -13,7 +12,8 @@ from detent.core.shell.wrappers import (
     unwrapped,
     xargs_command,
 )
-from detent.core.shell.writes import EXCEPT, Target, written
+from detent.core.guard.shell.writes import EXCEPT, Target, written
+from detent.core.path_pattern import ANY, normal, shown
 
 _MAX_NESTING = 16
 _NO_FILE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/")
@@ -89,7 +89,7 @@ class Commands(Expander):
         return self._printed(name, argv, place)
 
     def _printed(self, name: str, argv: list[str], place: Place) -> list[str]:
-        from detent.core.shell.output import printed  # noqa: PLC0415 - pays only where something is made of it
+        from detent.core.guard.shell.output import printed  # noqa: PLC0415 - pays only where something is made of it
 
         return printed(name, argv[1:], place.stdin, place.cwds[0])
 
@@ -219,7 +219,7 @@ class Commands(Expander):
         return [ANY]
 
     def _coded(self, language: str, code: str, args: list[str], place: Place) -> None:
-        from detent.core.shell.code import code_writes  # noqa: PLC0415 - only when it is needed
+        from detent.core.guard.shell.code import code_writes  # noqa: PLC0415 - only when it is needed
 
         paths, commands = code_writes(code, args, slashes=language in SLASHES)
         for path in paths:

@@ -1,6 +1,6 @@
 """Reading the words of a shell command: quotes, escapes, expansions, here-documents."""
 
-from detent.core.shell.tree import Part, Redirect, Script, Word
+from detent.core.guard.shell.tree import Part, Redirect, Script, Word
 
 MAX_DEPTH = 60
 _ENDS_WORD = " \t\n;&|()<>"

@@ -5,12 +5,12 @@ tells. It runs nothing and looks at no file: a script that is only named, or a v
 stays unknown. A command that is too long or too deep to be followed is opaque: it may write whatever it names.
 """
 
+from detent.core.guard.shell.commands import Commands
+from detent.core.guard.shell.expand import Place
+from detent.core.guard.shell.grammar import parse
+from detent.core.guard.shell.tree import Node, Part, Redirect, Script, Word
+from detent.core.guard.shell.writes import OPAQUE, Target
 from detent.core.path_pattern import ANY, MARKS, STAR, normal, shown
-from detent.core.shell.commands import Commands
-from detent.core.shell.expand import Place
-from detent.core.shell.grammar import parse
-from detent.core.shell.tree import Node, Part, Redirect, Script, Word
-from detent.core.shell.writes import OPAQUE, Target
 
 MAX_LENGTH = 65_536
 MAX_ROUNDS = 32

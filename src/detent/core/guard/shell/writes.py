@@ -85,13 +85,13 @@ def written(name: str, args: list[str], stdin: list[str] | None) -> list[Target]
     if name in _HANDLERS:
         return _HANDLERS[name](args)
     if name in _COPYING:
-        from detent.core.shell.copies import copied  # noqa: PLC0415 - only when it is needed
+        from detent.core.guard.shell.copies import copied  # noqa: PLC0415 - only when it is needed
 
         return copied(name, args)
     if name in ("patch", "apply_patch", "applypatch"):
         return _patch(args, stdin)
     if name == "git":
-        from detent.core.shell.git import git_written  # noqa: PLC0415 - only when it is needed
+        from detent.core.guard.shell.git import git_written  # noqa: PLC0415 - only when it is needed
 
         return git_written(args, stdin)
     return [] if name in _OTHER_O else _output(args)

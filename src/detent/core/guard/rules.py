@@ -4,7 +4,7 @@ It runs in a hook for every tool call, so this module and what it imports load n
 """
 
 from detent.core import standing
-from detent.core.harmless import is_harmless
+from detent.core.guard.harmless import is_harmless
 from detent.core.intent import ADVANCE, HAND_OVER, agent_name, asks_to_move, target_phase
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def _guarded_files(scene: Scene) -> "str | None":
     call = scene.call
     if call["kind"] not in ("shell", "write") or _is_harmless(call):
         return None
-    from detent.core.guarded import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.protected import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
 
     if call["kind"] == "shell":
         hits = command_hits(call["command"], call["cwd"], scene.root, home=call["home"])
@@ -70,7 +70,7 @@ def _people_decide(scene: Scene) -> "str | None":
     """An agent that may approve itself makes every approval worthless."""
     if scene.call["kind"] != "shell" or _is_harmless(scene.call):
         return None
-    from detent.core.shell import simple_commands  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415 - most calls never need it
 
     for words in simple_commands(scene.call["command"]):
         verb, *rest = _detent_words(words) or [""]
