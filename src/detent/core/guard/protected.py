@@ -7,9 +7,9 @@
 Names are compared without regard to case, as some file systems do.
 """
 
+from detent.core.guard.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
 from detent.core.guard.shell.walk import write_targets
 from detent.core.guard.shell.writes import EXCEPT, REACHES_BELOW
-from detent.core.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
 
 JOURNAL, DOCUMENT, CONFIG = "journal", "document", "config"
 Hit = tuple[str, str, str]

@@ -70,14 +70,22 @@ def _people_decide(scene: Scene) -> "str | None":
     """An agent that may approve itself makes every approval worthless."""
     if scene.call["kind"] != "shell" or _is_harmless(scene.call):
         return None
-    from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.shell.opaque import words_of  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.shell.walk import opaque_texts, simple_commands  # noqa: PLC0415
 
-    for words in simple_commands(scene.call["command"]):
+    command = scene.call["command"]
+    for words in simple_commands(command):
         verb, *rest = _detent_words(words) or [""]
         for decision in PEOPLE_ONLY:
             name, _, more = decision.partition(" ")
             if verb == name and (not more or more in rest) and not _only_looks(verb, rest):
                 return f"detent {decision} is a person's decision; say what it is about and wait for the person"
+    for text in opaque_texts(command) if "detent" in command else ():
+        words = words_of(text)
+        following = {word for at, name in enumerate(words) if name == "detent" for word in words[at + 1 : at + 4]}
+        for decision in PEOPLE_ONLY:
+            if decision.split()[-1] in following:
+                return f"this code names detent {decision}, which is a person's decision; wait for the person"
     return None
 
 

@@ -1,10 +1,11 @@
 """What a single command does to files, given its arguments: built-ins, programs that run others, and all that
 write."""
 
+from detent.core.guard.path_pattern import ANY, STAR, normal, shown
 from detent.core.guard.shell.expand import MAX_FIELDS, Expander, Place
+from detent.core.guard.shell.opaque import written_by_code
 from detent.core.guard.shell.wrappers import (
     SHELLS,
-    SLASHES,
     found,
     interpreter_code,
     parallel_command,
@@ -13,23 +14,26 @@ from detent.core.guard.shell.wrappers import (
     xargs_command,
 )
 from detent.core.guard.shell.writes import EXCEPT, Target, written
-from detent.core.path_pattern import ANY, normal, shown
 
 _MAX_NESTING = 16
 _NO_FILE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/")
 _INTERPRETERS = ("python", "pypy", "node", "deno", "bun", "perl", "ruby", "php", "tsx")
 _INPUT = ("-", "/dev/stdin")
+_ECHOES = frozenset(("echo", "printf", "ls", "realpath", "readlink"))
+_FILTERS = frozenset(("cat", "tee", "sort", "uniq", "head", "tail", "tac", "grep", "egrep", "fgrep", "rg"))
+_FRESH = "/tmp/.fresh"  # noqa: S108 - stands for a name that did not exist before
 
 
 class Commands(Expander):
     """The targets found so far, and how to run one more command. Running text is for whoever walks the nodes."""
 
-    __slots__ = ("_seen", "argvs", "descriptors", "fuel", "opaque", "spared", "targets")
+    __slots__ = ("_seen", "argvs", "code", "descriptors", "fuel", "opaque", "spared", "targets")
 
     def __init__(self, home: str, work: int) -> None:
         super().__init__(home)
         self.targets: list[Target] = []
         self.argvs: list[list[str]] = []
+        self.code: list[str] = []
         self.spared: list[str] = []
         self.descriptors: dict[str, list[str]] = {}
         self.fuel = work
@@ -86,12 +90,7 @@ class Commands(Expander):
             return self._code(language, argv, place)
         for path, how in written(name, argv[1:], place.stdin):
             self.add(path, how, place)
-        return self._printed(name, argv, place)
-
-    def _printed(self, name: str, argv: list[str], place: Place) -> list[str]:
-        from detent.core.guard.shell.output import printed  # noqa: PLC0415 - pays only where something is made of it
-
-        return printed(name, argv[1:], place.stdin, place.cwds[0])
+        return _printed(name, argv[1:], place)
 
     def _inner(self, place: Place) -> Place:
         inner = place.copy()
@@ -208,24 +207,30 @@ class Commands(Expander):
         return self.run(build(argv, lines), inner)
 
     def _code(self, language: str, argv: list[str], place: Place) -> list[str]:
-        """Text for an interpreter: given with an option, or its input."""
+        """Code for an interpreter: given with an option, or its input."""
         codes, rest, in_place = interpreter_code(language, argv)
         if not codes and (not rest or rest[0] in _INPUT):
             codes = place.stdin or []
         for path, how in in_place:
             self.add(path, how, place)
+        how = f"{language} -{'c' if language in ('python', 'pypy') else 'e'}"
         for code in codes:
-            self._coded(language, code, rest, place)
+            self.code.append("\n".join([code, *rest]))
+            for path in written_by_code(code, rest):
+                self.add(path, how, place)
         return [ANY]
 
-    def _coded(self, language: str, code: str, args: list[str], place: Place) -> None:
-        from detent.core.guard.shell.code import code_writes  # noqa: PLC0415 - only when it is needed
 
-        paths, commands = code_writes(code, args, slashes=language in SLASHES)
-        for path in paths:
-            self.add(path, f"{language} -{'c' if language in ('python', 'pypy') else 'e'}", place)
-        for command in commands:
-            self.run(command, self._inner(place))
+def _printed(name: str, args: list[str], place: Place) -> list[str]:
+    """The lines that a command prints, for substitutions, pipes and `xargs`; `**` if they are unknown."""
+    names = [arg for arg in args if arg[:1] != "-"]
+    if name in _ECHOES:
+        return ([" ".join(names)] if name == "echo" else names) or [STAR]
+    if name == "pwd":
+        return place.cwds
+    if name == "mktemp":
+        return [_FRESH]
+    return place.stdin if name in _FILTERS and place.stdin is not None else [ANY]
 
 
 _BUILTINS = {

@@ -1,7 +1,7 @@
 """What the programs write that copy, move, link, pack, unpack and fetch."""
 
+from detent.core.guard.path_pattern import ABSOLUTE, ANY, ONE, STAR
 from detent.core.guard.shell.writes import EXCEPT, Option, Target, has, options, values
-from detent.core.path_pattern import ABSOLUTE, ANY, ONE, STAR
 
 _VALUED = {
     "cp": "-t -S --target-directory --suffix",

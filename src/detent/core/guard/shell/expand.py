@@ -1,7 +1,7 @@
 """What the words of a command stand for, as far as the command itself tells."""
 
+from detent.core.guard.path_pattern import ANY, CLASS, CLOSE, COMMA, HOME, MARKS, ONE, OPEN, STAR, may_match, shown
 from detent.core.guard.shell.tree import Node, Part, Word
-from detent.core.path_pattern import ANY, CLASS, CLOSE, COMMA, HOME, MARKS, ONE, OPEN, STAR, may_match, shown
 
 MAX_FIELDS = 256
 _MAX_LENGTH = 131_072  # of what the words of a command become

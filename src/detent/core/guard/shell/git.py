@@ -3,9 +3,9 @@
 Only where it names them, or where it takes the whole tree. What git does to its index, refs and branches is no write.
 """
 
+from detent.core.guard.path_pattern import ABSOLUTE
 from detent.core.guard.shell.copies import excepted
 from detent.core.guard.shell.writes import EXCEPT, Option, Target, has, options, patched, values
-from detent.core.path_pattern import ABSOLUTE
 
 _GLOBAL_VALUED = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
 _EXCLUDING = (":!", ":^", ":(exclude)")

@@ -5,20 +5,19 @@ tells. It runs nothing and looks at no file: a script that is only named, or a v
 stays unknown. A command that is too long or too deep to be followed is opaque: it may write whatever it names.
 """
 
+from detent.core.guard.path_pattern import ANY, MARKS, STAR, normal, shown
 from detent.core.guard.shell.commands import Commands
 from detent.core.guard.shell.expand import Place
 from detent.core.guard.shell.grammar import parse
+from detent.core.guard.shell.opaque import named_paths
 from detent.core.guard.shell.tree import Node, Part, Redirect, Script, Word
 from detent.core.guard.shell.writes import OPAQUE, Target
-from detent.core.path_pattern import ANY, MARKS, STAR, normal, shown
 
 MAX_LENGTH = 65_536
 MAX_ROUNDS = 32
 _MIN_WORK = 1_000  # commands, and more for long ones
 _MAX_VALUES = 64
 _MAX_VALUE = 16_384
-_MAX_NAME = 255
-_BETWEEN_WORDS = dict.fromkeys(map(ord, "\"'\\"), "") | dict.fromkeys(map(ord, "`()<>;&|={},:$[]!#"), " ")
 _WRITES = (">", ">>", ">|", "&>", "&>>", "<>", ">&")
 _DECLARES = ("export", "local", "declare", "readonly", "typeset")
 
@@ -49,11 +48,15 @@ def simple_commands(command: str, cwd: str = "/") -> list[list[str]]:
 
 
 def _opaque(command: str, cwd: str) -> list[Target]:
-    text = command.translate(_BETWEEN_WORDS)
-    words = [
-        word for word in dict.fromkeys(text.split()) if "." in word and word.strip("./") and len(word) <= _MAX_NAME
-    ]
-    return [("**", OPAQUE), *((shown(normal(word, cwd)), OPAQUE) for word in words)]
+    return [("**", OPAQUE), *((shown(normal(name, cwd)), OPAQUE) for name in named_paths(command))]
+
+
+def opaque_texts(command: str) -> list[str]:
+    """The pieces of a command that the reader does not follow: all of a long one, or code in another language."""
+    if len(command) > MAX_LENGTH:
+        return [command]
+    walk = _walked(command, "/", "")
+    return [command] if walk.opaque else walk.code
 
 
 def _walked(command: str, cwd: str, home: str) -> "_Walk":

@@ -1,7 +1,7 @@
 """Programs that run something else: what they run, and what is known of it."""
 
+from detent.core.guard.path_pattern import ANY, STAR
 from detent.core.guard.shell.writes import Target
-from detent.core.path_pattern import ANY, STAR
 
 # program -> (options that take a value, arguments that come before the command)
 _WRAPPERS: dict[str, tuple[str, int]] = {

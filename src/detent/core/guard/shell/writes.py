@@ -5,7 +5,7 @@ with the option that made it write where that matters. Those in `REACHES_BELOW` 
 A pair with `EXCEPT` says what the pair before it leaves alone.
 """
 
-from detent.core.path_pattern import STAR
+from detent.core.guard.path_pattern import STAR
 
 Target = tuple[str, str]
 Option = tuple[str, str]
