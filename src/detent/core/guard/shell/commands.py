@@ -4,13 +4,13 @@ write."""
 from detent.core.guard.path_pattern import ANY, STAR, normal, shown
 from detent.core.guard.shell.expand import MAX_FIELDS, Expander, Place
 from detent.core.guard.shell.opaque import written_by_code
+from detent.core.guard.shell.prefixes import unwrapped
 from detent.core.guard.shell.wrappers import (
     SHELLS,
     found,
     interpreter_code,
     parallel_command,
     shell_code,
-    unwrapped,
     xargs_command,
 )
 from detent.core.guard.shell.writes import EXCEPT, Target, written
