@@ -12,7 +12,7 @@ import msgspec
 from detent.core.flow.reference import Reference, find
 from detent.core.flow.scope import Missing, Scope, SessionFacts, is_in_file_list, one_text, plain
 from detent.core.flow.site import Place, Site, Unsure
-from detent.core.flow.tracker import track
+from detent.core.flow.sites import track
 from detent.errors import Refused
 
 #: One string of an environment may have 128 KiB on Linux, name included; all of them 1 MiB on macOS, with the rest.

@@ -9,7 +9,7 @@ import msgspec
 from detent.core.flow.criterion import parse
 from detent.core.flow.reference import IDENTIFIER, references
 from detent.core.flow.site import Unsure
-from detent.core.flow.tracker import track
+from detent.core.flow.sites import track
 from detent.core.flow.wrapper import is_balanced, is_wrapped, unwrap
 from detent.core.limits import cut
 from detent.core.problem import Problem

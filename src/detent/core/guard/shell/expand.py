@@ -74,7 +74,7 @@ class Expander:
                 fields = [ANY]
         if braces:
             fields = [each for field in fields for each in _braced(field)][:MAX_FIELDS]
-        if active and fields == [""] and all(part.kind in ("var", "sub") and not part.quoted for part in word):
+        if active and fields == [""] and all(part.kind in ("var", "sub") and not part.quote for part in word):
             return []
         return fields
 
@@ -95,7 +95,7 @@ class Expander:
             self.expand(part.word, place, active=False)
             return [STAR]
         values = self._variable(part, place) if kind == "var" else self.substitute(part, place)
-        if part.quoted or not active:
+        if part.quote or not active:
             return values or [""]
         return [_activated(each, braces=False) for value in values for each in value.split()] or [""]
 

@@ -89,9 +89,9 @@ def unwrapped(name: str, argv: list[str]) -> tuple[list[str], str] | None:
 
 def command_start(name: str, argv: list[str]) -> tuple[int, str]:
     """Where in `argv` the command stands that a prefix program runs, and its directory; 0 if it is none."""
+    if name == "command" and argv[1:2] in (["-v"], ["-V"]):
+        return 0, ""
     if name in PREFIXES:
-        if name == "command" and argv[1:2] in (["-v"], ["-V"]):
-            return len(argv), ""
         valued, skip = PREFIXES[name]
         at, directory = _after_options(argv, 1, valued.split(), assignments=True)
         return min(at + skip, len(argv)), directory

@@ -8,9 +8,9 @@ stays unknown. A command that is too long or too deep to be followed is opaque: 
 from detent.core.guard.path_pattern import ANY, MARKS, STAR, normal, shown
 from detent.core.guard.shell.commands import Commands
 from detent.core.guard.shell.expand import Place
-from detent.core.guard.shell.grammar import parse
+from detent.core.guard.shell.grammar import DECLARING, parse
 from detent.core.guard.shell.opaque import named_paths
-from detent.core.guard.shell.tree import Node, Part, Redirect, Script, Word
+from detent.core.guard.shell.tree import Node, Part, Redirect, Script
 from detent.core.guard.shell.writes import OPAQUE, Target
 
 MAX_LENGTH = 65_536
@@ -19,7 +19,6 @@ _MIN_WORK = 1_000  # commands, and more for long ones
 _MAX_VALUES = 64
 _MAX_VALUE = 16_384
 _WRITES = (">", ">>", ">|", "&>", "&>>", "<>", ">&")
-_DECLARES = ("export", "local", "declare", "readonly", "typeset")
 
 
 #: Whatever may stand between two commands, as a line break.
@@ -76,9 +75,9 @@ class _Walk(Commands):
         if self.fuel < 0:
             self.opaque = True
             return [ANY]
-        script, followed = parse(text, place.depth)
-        self.opaque = self.opaque or not followed
-        return self.walk(script, place)
+        reader = parse(text, place.depth)
+        self.opaque = self.opaque or reader.opaque
+        return self.walk(reader.nodes, place)
 
     def call(self, name: str, place: Place) -> list[str]:
         return self.walk(place.functions[name].bodies[0], place)
@@ -154,6 +153,8 @@ class _Walk(Commands):
         if node.kind == "if":
             return self._if(node.bodies, place)
         if node.kind == "case":
+            for word in node.words:
+                self.expand(word, place, active=False)
             return self._branches([[body] for body in node.bodies], place)
         if node.kind == "for":
             return self._for(node, place)
@@ -200,7 +201,7 @@ class _Walk(Commands):
 
     def _simple(self, node: Node, place: Place) -> list[str]:
         argv = self.fields(node.words, place)
-        if not argv or argv[0] in _DECLARES:
+        if not argv or argv[0] in DECLARING:
             self._assign(node, place)
             self._redirected(node.redirects, place.copy())
             return []
@@ -213,25 +214,22 @@ class _Walk(Commands):
         printed = self.run(argv, inner)
         place.stdin = reads
         if node.assigns:
-            for name, _, _ in node.assigns:
-                if name in names:
-                    place.names[name] = names[name]
+            for assign in node.assigns:
+                if assign.name in names:
+                    place.names[assign.name] = names[assign.name]
                 else:
-                    place.names.pop(name, None)
+                    place.names.pop(assign.name, None)
         return [] if silent else printed
 
     def _assign(self, node: Node, place: Place) -> None:
-        for name, how, words in node.assigns:
-            values = [value for word in words for value in self._assigned(word, place, many=len(words) > 1)]
-            old = place.names.get(name, [])
-            if how and len(words) > 1:
+        for assign in node.assigns:
+            values = [value for word in assign.words for value in self.expand(word, place, active=assign.is_array)]
+            old = place.names.get(assign.name, [])
+            if assign.appends and assign.is_array:
                 values = old + values
-            elif how:
+            elif assign.appends:
                 values = [before + value for before in old or [""] for value in values]
-            place.names[name] = [ANY if len(value) > _MAX_VALUE else value for value in values[:_MAX_VALUES]]
-
-    def _assigned(self, word: Word, place: Place, *, many: bool) -> list[str]:
-        return self.expand(word, place, active=many)
+            place.names[assign.name] = [ANY if len(value) > _MAX_VALUE else value for value in values[:_MAX_VALUES]]
 
     def _redirected(self, redirects: list[Redirect], place: Place) -> bool:
         """Adds the files that are written; sets what is read. True if nothing is printed any more."""
