@@ -214,6 +214,8 @@ REFUSED = {
     "command behind an expanded subscript": "x[$i]=1 eval [v]",
     "script of a shell in braces": "{bash,-c} '[v]'",
     "script of a shell by a pattern": "/bin/bas? -c '[v]'",
+    "argument of an unknown command": "$TOOL [v]",
+    "command behind an empty expansion": "${x}eval [v]",
     "eval in ANSI quotes": "$'eval' [v]",
     "text of flock": "flock /tmp/lock -c '[v]'",
     "text of env": "env -S '[v]'",
@@ -362,6 +364,7 @@ def test_what_the_refusals_are_for_would_run_a_value(tmp_path):
         'x["a"]=1 eval "${V}"': "substitution",
         "{bash,-c} ''\"${V}\"''": "substitution",
         "$'eval' \"${V}\"": "substitution",
+        '${x}eval "${V}"': "substitution",
     }
     for index, (command, name) in enumerate(evaluated.items()):
         place = Path(tmp_path / f"evaluated-{index}")

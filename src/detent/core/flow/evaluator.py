@@ -66,8 +66,8 @@ def check_command(words: list[Word], fed: list[Site]) -> None:
                 _refuse(word.sites, f"{name.plain} may evaluate a name")
     elif name.plain in _EVALUATORS:
         _refuse_all(arguments, f"{name.plain} evaluates its arguments")
-    elif name.is_pattern and "{" in name.plain:
-        _refuse_all(arguments, "the shell expands the name of the command")
+    elif name.is_pattern or "\0" in name.program:
+        _refuse_all(arguments, "the command is only known when it runs, and it may evaluate its arguments")
     elif name.plain in (".", "source"):
         _refuse_code(arguments[:1])
         _refuse(fed, f"{name.plain} would run it")
@@ -152,14 +152,13 @@ def _check_first(program: str, arguments: list[Word]) -> None:
 def _check_interpreters(words: list[Word], command_at: int, fed: list[Site]) -> None:
     """A shell or another interpreter anywhere in the command, as `find -exec sh -c` has one."""
     for at, word in enumerate(words):
-        is_known = "\0" not in word.plain and not word.is_pattern
-        name = _VERSION.sub("", word.program) if is_known or at != command_at else "sh"
+        name = _VERSION.sub("", word.program)
         if name not in _CODE_FLAGS:
             continue
         has_code = _check_code(name, words[at + 1 :])
         if has_code and words[0].plain == "xargs":
             _refuse(fed, f"{name} would run it")
-        elif not has_code and at == command_at and is_known:
+        elif not has_code and at == command_at:
             _check_script(name, words[at + 1 :], fed)
 
 

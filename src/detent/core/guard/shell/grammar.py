@@ -1,11 +1,9 @@
 """Reads a shell command into nodes. As its words, it accepts more than a shell does, never fails, and notes doubts."""
 
-from detent.core.guard.shell.reader import MAX_DEPTH, NAME_CHARS, Reader
+from detent.core.guard.shell.reader import ENDS_WORD, MAX_DEPTH, NAME_CHARS, Reader
 from detent.core.guard.shell.tree import Assign, Node, Part, Redirect, Script, Word
 
 _OPERATORS = ("<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">", "&>>", "&>")
-_META = " \t\n;&|()<>"
-_LONGEST_KEYWORD = 8
 _OPENING = ("{", "if", "while", "until", "for", "select", "case", "function", "[[", "coproc", "!", "time")
 _CLOSING = ("}", "then", "elif", "else", "fi", "do", "done", "esac")
 _KEYWORDS = (*_OPENING, *_CLOSING, "in")
@@ -74,7 +72,7 @@ class Grammar(Reader):
     def _joiner(self) -> str:
         for operator in ("&&", "||", ";", "|", "&", ")"):
             if self.text.startswith(operator, self.pos):
-                if operator == "&" and self.text.startswith("&>", self.pos):
+                if self.text.startswith("&>", self.pos):
                     return ""
                 if operator == ")":
                     self.doubt("a parenthesis that closes nothing")
@@ -85,8 +83,8 @@ class Grammar(Reader):
     def _keyword(self) -> str:
         """The reserved word that stands here, not consumed."""
         at = self.pos
-        limit = min(self.end, at + _LONGEST_KEYWORD + 1)
-        while at < limit and self.text[at] not in _META:
+        limit = min(self.end, at + 9)  # one more than the longest keyword has
+        while at < limit and self.text[at] not in ENDS_WORD:
             at += 1
         word = self.text[self.pos : at]
         return word if word in _KEYWORDS else ""
@@ -97,6 +95,10 @@ class Grammar(Reader):
             return False
         self.pos += len(keyword)
         return True
+
+    def _expect(self, keyword: str) -> None:
+        if not self._take(keyword):
+            self.doubt(f"`{keyword}` is missing")
 
     def _pipeline(self) -> Node:
         first = self._command()
@@ -149,13 +151,14 @@ class Grammar(Reader):
         if keyword in ("while", "until"):
             node = Node("while")
             node.bodies.append(self.script(("do",)))
-            if not self._take("do"):
-                self.doubt("a loop without `do`")
+            self._expect("do")
             return self._closed(node, "done")
         if keyword == "[[":
             return self._test()
         if keyword == "function":
-            return self._function()
+            self.blank(newlines=False)
+            word = self.word()
+            return self._defined(word[0].text if word else "")
         return {"if": self._if, "case": self._case}.get(keyword, self._for)()
 
     def _parenthesis(self) -> Node:
@@ -168,17 +171,13 @@ class Grammar(Reader):
         self.pos += 1
         node = Node("sub")
         node.bodies.append(self.script((")",)))
-        if self.text.startswith(")", self.pos):
-            self.pos += 1
-        else:
-            self.doubt("a parenthesis that is not closed")
+        self.close("a parenthesis that is not closed")
         self._redirects(node)
         return node
 
     def _closed(self, node: Node, close: str) -> Node:
         node.bodies.append(self.script((close,)))
-        if not self._take(close):
-            self.doubt(f"`{close}` is missing")
+        self._expect(close)
         return node
 
     def _if(self) -> Node:
@@ -192,8 +191,7 @@ class Grammar(Reader):
             elif self._take("else"):
                 node.bodies.append(self.script(("fi",)))
             else:
-                if not self._take("fi"):
-                    self.doubt("`fi` is missing")
+                self._expect("fi")
                 return node
 
     def _for(self) -> Node:
@@ -230,8 +228,7 @@ class Grammar(Reader):
         node = Node("case")
         self.blank(newlines=True)
         node.words.append(self.word())
-        if not self._take("in"):
-            self.doubt("a case without `in`")
+        self._expect("in")
         while True:
             self.blank(newlines=True)
             if self._take("esac"):
@@ -266,14 +263,12 @@ class Grammar(Reader):
     def _test(self) -> Node:
         """`[[ ... ]]`, in which `<` and `>` compare."""
         node = Node("test")
-        node.name = "[["
         while self.pos < self.end:
-            while self.text[self.pos : self.pos + 1] in (" ", "\t", "\n"):
-                self.pos += 1
-            if self.text.startswith(("#", "<(", ">("), self.pos):
-                self.doubt("this is not followed inside [[ … ]]")
+            comments = len(self.comments)
             self.blank(newlines=True)
             word = self.word()
+            if len(self.comments) > comments or any(part.kind == "proc" for part in word):
+                self.doubt("a comment or a process is not followed inside [[ … ]]")
             if not word:
                 if self.pos >= self.end or self.text[self.pos] == ";":
                     break
@@ -285,12 +280,7 @@ class Grammar(Reader):
         self.doubt("`[[` that is not closed")
         return node
 
-    def _function(self) -> Node:
-        self.blank(newlines=False)
-        word = self.word()
-        return self._defined(word[0].text if word else "", needs_parentheses=False)
-
-    def _defined(self, name: str, *, needs_parentheses: bool) -> Node:
+    def _defined(self, name: str) -> Node:
         """A function, from its parentheses on, if it has any."""
         node = Node("function")
         node.name = name
@@ -300,10 +290,7 @@ class Grammar(Reader):
         if self.text.startswith("(", self.pos):
             self.pos += 1
             self.blank(newlines=False)
-            if self.text.startswith(")", self.pos):
-                self.pos += 1
-            elif needs_parentheses:
-                self.doubt("a parenthesis that opens here is not followed")
+            self.close("a parenthesis that opens here is not followed")
         self.blank(newlines=True)
         self.depth += 1
         node.bodies.append([self._command()])
@@ -318,7 +305,7 @@ class Grammar(Reader):
                 continue
             char = self.text[self.pos : self.pos + 1]
             if char == "(" and len(node.words) == 1 and not node.assigns and len(node.words[0]) == 1:
-                return self._defined(node.words[0][0].text, needs_parentheses=True)
+                return self._defined(node.words[0][0].text)
             if not char or char in "\n;&|()":
                 if char == "(" or not (node.words or node.assigns or node.redirects):
                     self.doubt("a command is missing, or a parenthesis that opens here is not followed")
@@ -363,16 +350,11 @@ class Grammar(Reader):
     def _array(self) -> list[Word]:
         self.pos += 1
         words: list[Word] = []
-        while True:
-            self.blank(newlines=True)
-            word = self.word()
-            if not word:
-                break
+        self.blank(newlines=True)
+        while word := self.word():
             words.append(word)
-        if self.text.startswith(")", self.pos):
-            self.pos += 1
-        else:
-            self.doubt("an array that is not closed")
+            self.blank(newlines=True)
+        self.close("an array that is not closed")
         return words
 
     def _redirects(self, node: Node) -> None:
@@ -390,9 +372,7 @@ class Grammar(Reader):
 
     def _redirect(self, node: Node) -> bool:
         char = self.text[self.pos : self.pos + 1]
-        if char not in ("<", ">", "&"):
-            return False
-        if char != "&" and self.text.startswith("(", self.pos + 1):
+        if char not in ("<", ">", "&") or (char != "&" and self.text.startswith("(", self.pos + 1)):
             return False
         for operator in _OPERATORS:
             if self.text.startswith(operator, self.pos):

@@ -5,11 +5,12 @@ accepts what bash may read in another way, it notes a doubt. Flow gives no value
 """
 
 from detent.core.guard.shell.ansi import ansi_text
+from detent.core.guard.shell.heredoc import HereDocument
 from detent.core.guard.shell.tree import Part, Redirect, Script, Word
 
 MAX_DEPTH = 60
 NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
-_ENDS_WORD = " \t\n;&|()<>"
+ENDS_WORD = " \t\n;&|()<>"
 _STOPS_RUN = " \t\n;&|()<>\"'\\$`"
 _SPECIAL_NAMES = "@*#?-$!0123456789"
 _PARAMETER_OPS = (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,", *"-=?+#%/^,@:")
@@ -39,6 +40,13 @@ class Reader:
     def doubt(self, why: str) -> None:
         """Bash may read what stands here in another way."""
         self.doubts.append((self.base + min(self.pos, self.end), why))
+
+    def close(self, why: str) -> None:
+        """Skips the parenthesis that closes something."""
+        if self.text.startswith(")", self.pos):
+            self.pos += 1
+        else:
+            self.doubt(why)
 
     def too_deep(self) -> bool:
         """Whether the text here is nested deeper than the reader follows; it then skips the rest."""
@@ -79,38 +87,15 @@ class Reader:
         waiting, self.pending = self.pending, []
         for redirect in waiting:
             is_quoted = bool(redirect.word)
-            redirect.start = self.base + self.pos
-            body = self._body(redirect, is_quoted=is_quoted)
-            redirect.word = [Part("lit", body, "'", -1, -1)] if is_quoted else self.expansions(body)
+            document = HereDocument(
+                self.text, self.pos, redirect.delimiter, strips=redirect.op == "<<-", is_quoted=is_quoted
+            )
+            if document.doubt:
+                self.doubt(document.doubt)
+            redirect.start, redirect.end = self.base + self.pos, self.base + document.stop
+            self.pos = document.after
+            redirect.word = [Part("lit", document.body, "'", -1, -1)] if is_quoted else self.expansions(document.body)
             redirect.op = "<<"
-
-    def _body(self, redirect: Redirect, *, is_quoted: bool) -> str:
-        lines: list[str] = []
-        delimiter = redirect.delimiter
-        at = self.pos
-        while at < self.end:
-            newline = self.text.find("\n", at)
-            stop = self.end if newline < 0 else newline
-            line = self.text[at:stop]
-            redirect.end = self.base + at
-            if redirect.op == "<<-":
-                line = line.lstrip("\t")
-            if line == delimiter:
-                self.pos = min(stop + 1, self.end)
-                return "\n".join(lines)
-            if line.startswith(delimiter) and not line[len(delimiter) :].strip(")\"'; \t\r"):
-                # what closes a substitution on the delimiter's line is left to be read
-                self.pos = stop - len(line) + len(delimiter)
-                self.doubt("a here-document that does not end with a line of its own")
-                return "\n".join(lines)
-            if line.endswith("\\") and not is_quoted:
-                self.doubt("a continued line in a here-document")
-            lines.append(line)
-            at = min(stop + 1, self.end)
-        self.doubt(f"a here-document without its end {delimiter!r}")
-        redirect.end = self.base + self.end
-        self.pos = self.end
-        return "\n".join(lines)
 
     def expansions(self, body: str) -> Word:
         """Text in which only `$`, backquotes and backslashes mean something. Its parts have no place in the source."""
@@ -131,7 +116,7 @@ class Reader:
             if char in "<>" and text.startswith("(", start + 1):
                 self.pos += 2
                 parts.append(self._substitution("proc", char, '"', start))
-            elif char in _ENDS_WORD:
+            elif char in ENDS_WORD:
                 if char == "(" and parts and parts[-1].kind == "raw" and parts[-1].text[-1:] in tuple("@!?*+"):
                     self.doubt("an extended pattern is not followed")
                     self._balanced()
@@ -214,9 +199,8 @@ class Reader:
         self.pos = at
         if char == "(":
             self.pos = at + 1
-            if text.startswith("(", at + 1) and self._arithmetic(parts, start):
-                return
-            parts.append(self._substitution("sub", "", quote, start))
+            number = self.arithmetic(at + 2, start) if text.startswith("(", at + 1) else None
+            parts.append(number or self._substitution("sub", "", quote, start))
         elif char == "{":
             self.pos = at + 1
             parts.append(self._parameter(quote, start))
@@ -256,10 +240,7 @@ class Reader:
         if self.pending:
             self.doubt("a here-document that waits at the end of a substitution")
         self.pending = outer + self.pending
-        if self.text.startswith(")", self.pos):
-            self.pos += 1
-        else:
-            self.doubt("a substitution that is not closed")
+        self.close("a substitution that is not closed")
         part.end = self.base + self.pos
         return part
 
@@ -287,13 +268,6 @@ class Reader:
             self.doubt("a here-document that waits at the end of a substitution")
         self.opaque = self.opaque or reader.opaque
         return part
-
-    def _arithmetic(self, parts: Word, start: int) -> bool:
-        """`$((...))`: a number, and the commands that are substituted in it. False if it is no arithmetic after all."""
-        number = self.arithmetic(self.pos + 1, start)
-        if number is not None:
-            parts.append(number)
-        return number is not None
 
     def arithmetic(self, inside: int, start: int) -> Part | None:
         """Arithmetic whose text begins at `inside`; None if `))` does not close it."""
