@@ -2,12 +2,12 @@
 
 import pytest
 
-from detent.core.guard.rules import Scene, guard
+from detent.core.guard.rules import GuardInput, guard
 
 
 def reason(command):
     call = {"kind": "shell", "tool": "Bash", "command": command, "cwd": "/r", "home": "/h", "agent": "", "prompt": ""}
-    return guard(Scene(None, call, "/r", lambda path: False))[0]
+    return guard(GuardInput(None, call, "/r", lambda path: False))[0]
 
 
 @pytest.mark.parametrize(

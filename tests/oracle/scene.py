@@ -13,7 +13,7 @@ from typing import Any
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
 from detent.core.gate import Artifacts, Gate, gate_kind, gate_name
-from detent.core.guard.rules import Scene, guard
+from detent.core.guard.rules import GuardInput, guard
 from detent.core.phase_key import normalize_phase_key
 from detent.core.standing import mapping
 from detent.hooks.payload import tool_call
@@ -26,7 +26,7 @@ PHASE = Catalogue(Settings()).phase
 
 def decision(case: Case) -> tuple[str, str]:
     """What the guard says to the recorded call: allow or block, and why."""
-    reason, _ = guard(Scene(document(case), call(case.input), ROOT, lambda path: path in case.files))
+    reason, _ = guard(GuardInput(document(case), call(case.input), ROOT, lambda path: path in case.files))
     return ("allow", "") if reason is None else ("block", reason)
 
 

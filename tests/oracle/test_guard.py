@@ -5,7 +5,7 @@ import re
 import pytest
 
 from detent.config.catalogue import shipped_settings
-from detent.core.guard.rules import Scene, guard
+from detent.core.guard.rules import GuardInput, guard
 from detent.core.intent import agent_name, target_phase
 from detent.hooks.fast import main
 
@@ -122,5 +122,5 @@ def recorded_phase(case: Case) -> tuple[str | None, str | None]:
 
 def is_held(case: Case) -> bool:
     *_, state = case.input["args"]
-    reason, _ = guard(Scene(completed(state, {}), call(ADVANCE), ROOT, lambda _: False))
+    reason, _ = guard(GuardInput(completed(state, {}), call(ADVANCE), ROOT, lambda _: False))
     return reason is not None

@@ -71,7 +71,7 @@ def answer(client: str, payload: "Any", explain: bool = False) -> str:
 
 def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: str, explain: bool) -> str:
     from detent.core import standing
-    from detent.core.guard.rules import Scene, guard
+    from detent.core.guard.rules import GuardInput, guard
     from detent.core.intent import target_phase
     from detent.hooks.files import exists, resolve
     from detent.hooks.record import is_running, journal_problem, read_document
@@ -80,7 +80,8 @@ def _before_tool(client: str, payload: "Any", call: "Call", root: str, state: st
     if call["kind"] == "write":
         call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path))))
     document = bound_document(read_document(state))
-    reason, trail = guard(Scene(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}")))
+    given = GuardInput(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}"))
+    reason, trail = guard(given)
     if explain:
         return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
     odd = ""

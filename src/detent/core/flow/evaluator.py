@@ -81,7 +81,7 @@ def check_command(words: list[Word], fed: list[Site]) -> None:
 
 
 def makes_attribute(words: list[Word], letters: str) -> bool:
-    """Whether the command gives a variable one of the attributes with which bash evaluates what is assigned to it."""
+    """True if the command gives a variable an attribute with which bash evaluates the values assigned to it."""
     if words[0].plain in ("read", "mapfile", "readarray"):
         return "a" in letters
     options = [word.plain for word in words[1:] if _OPTION.match(word.plain)]
@@ -163,7 +163,7 @@ def _check_interpreters(words: list[Word], command_at: int, fed: list[Site]) -> 
 
 
 def _check_code(name: str, arguments: list[Word]) -> bool:
-    """Whether there is code among the arguments; it may hold no reference, and nothing before it may."""
+    """True if there is code among the arguments; no reference may stand in it or before it."""
     is_code = False
     for at, word in enumerate(arguments):
         if _CODE_FLAGS[name].fullmatch(word.plain):

@@ -32,7 +32,7 @@ class Site(msgspec.Struct, kw_only=True):
 
     @property
     def is_session(self) -> bool:
-        """Whether Detent itself gives the value; it is not the output of a program."""
+        """True if Detent itself gives the value; it is not the output of a program."""
         return self.name.startswith("session.")
 
     def refuse(self, why: str) -> None:

@@ -131,12 +131,12 @@ class _Check:
 
     def _references(self, at: int, script: str) -> None:
         """Those that only a later step produces, and those that stand where no value may go."""
-        found = references(script, self.declared)
-        for name in dict.fromkeys(each.first for each in found):
+        used = references(script, self.declared)
+        for name in dict.fromkeys(each.first for each in used):
             if name not in self.properties and self.made_by[name] >= at:
                 when = "this step itself" if self.made_by[name] == at else f"step {self.made_by[name]}, a later one,"
                 self._add(at, "command", "produced_later", f"[{name}] is used and {when} produces it")
-        if not found:
+        if not used:
             return
         try:
             sites = track(script, self.declared)

@@ -1,7 +1,7 @@
-"""Which files of a project are Detent's: its truth, the documents that may be edited, and what decides about it.
+"""The protected files of a project, by kind.
 
-- "journal": never written by an agent: everything below `.workflow` that is not named below.
-- "document": may be edited, and is adopted afterwards.
+- "journal": an agent never writes it; everything below `.workflow` that is not named below.
+- "document": an agent may edit it, and Detent adopts the edit afterwards.
 - "config": detent.toml and the files in which agents keep their hooks.
 
 Names are compared without regard to case, as some file systems do.
@@ -38,7 +38,7 @@ _TELLING = (
 
 
 def guarded(path: str, root: str) -> str | None:
-    """What an absolute path is to the project at `root`; None if it is not guarded."""
+    """The kind of an absolute path in the project at `root`; None if it is not protected."""
     path, root = normal(path, "/").lower(), normal(root, "/").lower()
     start = _checkout(path, root).rstrip("/") + "/"
     if not path.startswith(start):
@@ -70,7 +70,7 @@ def guarded_hits(targets: list[tuple[str, str]], root: str) -> list[Hit]:
 
     Where several kinds are possible, the first of journal, config, document is said.
     """
-    found: list[Hit] = []
+    hits: list[Hit] = []
     for at, (path, how) in enumerate(targets):
         if how == EXCEPT:
             continue
@@ -79,8 +79,8 @@ def guarded_hits(targets: list[tuple[str, str]], root: str) -> list[Hit]:
             spared.append(targets[at + 1 + len(spared)][0].lower())
         kind = _kind(path, normal(root, "/"), spared, recursive=how in REACHES_BELOW)
         if kind:
-            found.append((path, how, kind))
-    return found
+            hits.append((path, how, kind))
+    return hits
 
 
 def command_hits(command: str, cwd: str, root: str, *, home: str = "") -> list[Hit]:
@@ -98,9 +98,9 @@ def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | 
     path, root = path.lower(), root.lower()
     start = _checkout(literal_start(path), root).rstrip("/") + "/"
     # The way to a worktree leads through `.workflow` too, and says nothing about what is named in it.
-    told = path.removeprefix(start)
-    above, named, _ = told.partition(".workflow")
-    if named and told == path and not may_meet(above, start):
+    inner = path.removeprefix(start)
+    above, named, _ = inner.partition(".workflow")
+    if named and inner == path and not may_meet(above, start):
         return None
     shapes = [shape for shape in ([path, below(path)] if recursive else [path]) if not _is_free(shape)]
     for shape in shapes:
@@ -111,7 +111,7 @@ def _kind(path: str, root: str, spared: list[str], *, recursive: bool) -> str | 
         first = inside.partition("/")[0]
         if not before and is_literal(first) and first not in _TOPS:
             continue
-        for kind, name in _guards(told):
+        for kind, name in _guards(inner):
             if may_meet(inside, before + name) and not _is_spared(start + name, spared):
                 return kind
     return None
@@ -125,7 +125,7 @@ def _checkout(path: str, root: str) -> str:
 
 
 def _guards(path: str) -> list[tuple[str, str]]:
-    """What a pattern is held against. Only one that names `.workflow` is taken for whatever may be there."""
+    """The protected names that a pattern is compared with. Only a pattern with `.workflow` can mean any file there."""
     named = ".workflow" in path
     session = "wfs-*" if named or "wfs-" in path else "wfs-x"
     bases = (".workflow/", ".workflow/projects/*/") if named else (".workflow/",)
@@ -139,7 +139,7 @@ def _guards(path: str) -> list[tuple[str, str]]:
 
 
 def _is_free(shape: str) -> bool:
-    """Whether a pattern names one of the places below `.workflow` that are not guarded."""
+    """A pattern is free if it names a place below `.workflow` that is not protected."""
     return any(segment in _FREE_FOLDERS or segment in _FREE_FILES for segment in shape.split("/"))
 
 

@@ -1,6 +1,6 @@
-"""Judging a test run by its exit code and its output: passed, failed, or not to be told.
+"""The verdict on a test run, by its exit code and its output: passed, failed or unclear.
 
-Nothing counts as passed for want of evidence: a run that was stopped, or in which no test ran, is unclear.
+A run passes only with evidence: one that was stopped, or in which no test ran, is unclear.
 """
 
 import re

@@ -1,5 +1,4 @@
-"""What a single command does to files, given its arguments: built-ins, programs that run others, and all that
-write."""
+"""Runs one simple command on paper: built-ins, programs that run others, and programs that write files."""
 
 from detent.core.guard.path_pattern import ANY, STAR, normal, shown
 from detent.core.guard.shell.expand import MAX_FIELDS, Expander, Place
@@ -7,9 +6,9 @@ from detent.core.guard.shell.opaque import written_by_code
 from detent.core.guard.shell.prefixes import unwrapped
 from detent.core.guard.shell.wrappers import (
     SHELLS,
-    found,
     interpreter_code,
     parallel_command,
+    read_find,
     shell_code,
     xargs_command,
 )
@@ -25,7 +24,7 @@ _FRESH = "/tmp/.fresh"  # noqa: S108 - stands for a name that did not exist befo
 
 
 class Commands(Expander):
-    """The targets found so far, and how to run one more command. Running text is for whoever walks the nodes."""
+    """Collects targets, command by command. A subclass walks the nodes of a text."""
 
     __slots__ = ("_seen", "argvs", "code", "descriptors", "fuel", "opaque", "spared", "targets")
 
@@ -41,11 +40,11 @@ class Commands(Expander):
         self._seen: set[tuple[str, ...]] = set()
 
     def run_text(self, text: str, place: Place) -> list[str]:
-        """What a text prints that is run as commands; it changes `place`."""
+        """The lines that a text prints when it runs as commands; it changes `place`."""
         raise NotImplementedError(text, place)
 
     def call(self, name: str, place: Place) -> list[str]:
-        """What a function of the command prints."""
+        """The lines that a function of the command prints."""
         raise NotImplementedError(name, place)
 
     def add(self, path: str, how: str, place: Place) -> None:
@@ -62,7 +61,7 @@ class Commands(Expander):
                 self.targets.extend((each, EXCEPT) for each in spared)
 
     def run(self, argv: list[str], place: Place) -> list[str]:
-        """What a command prints; what it writes is added to the targets."""
+        """The lines that a command prints; adds the files that it writes to the targets."""
         self.fuel -= 1 + len(argv) // 8
         if not argv:
             return []
@@ -190,7 +189,7 @@ class Commands(Expander):
 
     def do_find(self, argv: list[str], place: Place) -> list[str]:
         """Files that are named, and what is done to them."""
-        files, spared, targets, commands = found(argv[1:])
+        files, spared, targets, commands = read_find(argv[1:])
         self.spared = self.spared + [each if each.startswith((".", "/", ANY)) else f"{ANY}/{each}" for each in spared]
         for path, how in targets:
             self.add(path, how, place)

@@ -88,7 +88,7 @@ def unwrapped(name: str, argv: list[str]) -> tuple[list[str], str] | None:
 
 
 def command_start(name: str, argv: list[str]) -> tuple[int, str]:
-    """Where in `argv` the command stands that a prefix program runs, and its directory; 0 if it is none."""
+    """The index in `argv` of the command that a prefix program runs, and its directory; 0 if `name` is none."""
     if name == "command" and argv[1:2] in (["-v"], ["-V"]):
         return 0, ""
     if name in PREFIXES:

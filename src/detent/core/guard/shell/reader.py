@@ -49,7 +49,7 @@ class Reader:
             self.doubt(why)
 
     def too_deep(self) -> bool:
-        """Whether the text here is nested deeper than the reader follows; it then skips the rest."""
+        """True if the text is nested deeper than the reader follows; it then skips the rest."""
         if self.depth < MAX_DEPTH:
             return False
         self.doubt(f"more than {MAX_DEPTH} levels inside each other")
@@ -367,7 +367,7 @@ class Reader:
 
 
 def _arithmetic_end(text: str, start: int) -> int:
-    """Where the `))` is that closes the arithmetic which begins at `start`; -1 if there is none."""
+    """The position of the `))` that closes the arithmetic which begins at `start`; -1 if there is none."""
     depth = 0
     at = start
     while at < len(text):

@@ -1,4 +1,4 @@
-"""Which files a shell command would write, found by reading it as a shell does.
+"""Walks the tree of a shell command, and collects the files that it would write.
 
 `write_targets` follows directories, variables, loops, functions, pipes and substituted commands as far as the text
 tells. It runs nothing and looks at no file: a script that is only named, or a variable that only the environment holds,

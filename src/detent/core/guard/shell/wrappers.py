@@ -1,4 +1,4 @@
-"""Programs that run something else: what they run, and what is known of it."""
+"""Programs that run other commands or code: shells, interpreters, xargs, parallel and find."""
 
 from detent.core.guard.path_pattern import ANY, STAR
 from detent.core.guard.shell.prefixes import PREFIXES
@@ -10,7 +10,7 @@ _MAX_FILES = 16
 
 
 def shell_code(argv: list[str]) -> tuple[str | None, list[str], bool]:
-    """What a shell is given to run: text of `-c`, its arguments, and whether it reads its input instead."""
+    """The text that a shell runs with `-c`, its arguments, and whether it reads standard input instead."""
     at, code = 1, False
     while at < len(argv) and argv[at][:1] in ("-", "+") and len(argv[at]) > 1:
         arg = argv[at]
@@ -97,8 +97,8 @@ def parallel_command(argv: list[str], lines: list[str]) -> list[str]:
     return [word.replace("{}", line) for word in command for line in (lines if "{}" in word else [""])]
 
 
-def found(args: list[str]) -> tuple[list[str], list[str], list[Target], list[list[str]]]:
-    """Of `find`: the files that it names, what it leaves out, what it writes itself, and the commands that it runs."""
+def read_find(args: list[str]) -> tuple[list[str], list[str], list[Target], list[list[str]]]:
+    """The files that `find` names, those that it excludes, those that it writes, and the commands that it runs."""
     start = 0
     while start < len(args) and args[start] in ("-H", "-L", "-P"):
         start += 1
