@@ -218,6 +218,7 @@ REFUSED = {
     "command behind an empty expansion": "${x}eval [v]",
     "eval in ANSI quotes": "$'eval' [v]",
     "text of flock": "flock /tmp/lock -c '[v]'",
+    "command behind an odd assignment of env": "env x[1]=1 [v]",
     "text of env": "env -S '[v]'",
     "option of a prefix program": "timeout [v] ls",
     "command behind a launcher": "uv run --with x [v]",

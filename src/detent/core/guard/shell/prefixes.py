@@ -127,7 +127,7 @@ def _after_options(argv: list[str], at: int, valued: list[str], *, assignments: 
                 at += 1
             if name in _DIRECTORY:
                 directory = value
-        elif not (assignments and equals and name.isidentifier()):
+        elif not (assignments and equals and name):
             break
         at += 1
     return min(at, len(argv)), directory

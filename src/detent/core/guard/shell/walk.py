@@ -15,7 +15,8 @@ from detent.core.guard.shell.writes import OPAQUE, Target
 
 MAX_LENGTH = 65_536
 MAX_ROUNDS = 32
-_MIN_WORK = 1_000  # commands, and more for long ones
+#: Fuel of a short command; every command, argument and text that is walked costs some. Without fuel it is opaque.
+_MIN_FUEL = 1_000
 _MAX_VALUES = 64
 _MAX_VALUE = 16_384
 _WRITES = (">", ">>", ">|", "&>", "&>>", "<>", ">&")
@@ -62,7 +63,7 @@ def _walked(command: str, cwd: str, home: str) -> "_Walk":
     for mark in MARKS:
         if mark in command:
             command = command.replace(mark, "\ufffd")
-    walk = _Walk(home, _MIN_WORK + len(command) // 4)
+    walk = _Walk(home, _MIN_FUEL + len(command) // 4)
     walk.run_text(command, Place(cwd))
     return walk
 
