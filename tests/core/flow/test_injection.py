@@ -188,6 +188,7 @@ REFUSED = {
     "name of a loop": "for [v] in a; do :; done",
     "name of a function": "function [v] { :; }",
     "unclosed single quote": "echo '[v]",
+    "unclosed single quote before more": "echo '[v] x",
     "unclosed double quote": 'echo "[v]',
     "unclosed ANSI quote": "echo $'[v]",
     "unclosed substitution": "echo $(echo [v]",
