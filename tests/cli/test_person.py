@@ -7,7 +7,7 @@ import pytest
 
 from detent import install
 from detent.cli.verb import PERSONAL
-from detent.core.guard import PEOPLE_ONLY
+from detent.core.guard.rules import PEOPLE_ONLY
 from detent.engine.project import init_project, open_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.

@@ -2,7 +2,7 @@
 
 import shlex
 
-from detent.core.guard import WAY_ROUND
+from detent.core.guard.rules import WAY_ROUND
 from tests.clients import claude_code
 from tests.clients.scripts import do, say
 from tests.clients.workplace import DETENT, delegate, play, read, results, session_folder, set_up, settings_path, state

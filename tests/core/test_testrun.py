@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.testrun import Result, coverage, judge, repeats, runner, signature
+from detent.core.testrun.verdict import Result, coverage, judge, repeats, runner, signature
 
 PASSED, FAILED, UNCLEAR = Result.PASSED, Result.FAILED, Result.UNCLEAR
 

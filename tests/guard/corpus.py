@@ -246,6 +246,11 @@ WRITES = [
     _journal("echo x > link-made-yesterday", "through an older link", seen=False),
     _journal("docker run -v $PWD:/w alpine rm -rf /w/.workflow", "inside a container", seen=False),
     _journal("pre-commit run --all-files", "a tool with hooks of its own", seen=False),
+    # visible to a longer parser: code in another language, and what programs print, are not followed
+    _journal("python3 -c \"import shutil; shutil.copy('/tmp/x', '.workflow/.lock')\"", "python copies", seen=False),
+    _journal("rm $(dirname .workflow/x)/history.jsonl", "a substituted dirname", seen=False),
+    _journal("grep -rl foo . | xargs sed -i s/foo/bar/", "names that a search prints", seen=False),
+    _journal("printf 'rm -rf .%s' workflow | sh", "a command made by printf", seen=False),
 ]
 
 HARMLESS = [

@@ -3,7 +3,7 @@
 from functools import partial
 
 from detent.clients.registry import guarded_files
-from detent.core import guarded as rules
+from detent.core.guard import protected as rules
 
 guarded = partial(rules.guarded, files=guarded_files())
 guarded_hits = partial(rules.guarded_hits, files=guarded_files())

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from detent.core import runner
+from detent.core.testrun import detect
 from detent.hooks.fast import may_test
 from tests.conformance.hook import FAST, Place
 from tests.core.test_testrun import RUNS
@@ -56,7 +56,7 @@ def test_before_a_call_that_is_let_through_nothing_slow_is_loaded(busy, call):
     modules, said = loaded(busy, "PreToolUse", **call)
 
     assert said == ""
-    assert "detent.core.guard" in modules  # it was looked at
+    assert "detent.core.guard.rules" in modules  # it was looked at
     assert modules & SLOW == set()
 
 
@@ -115,10 +115,10 @@ def test_outside_of_a_project_not_even_the_rules_are_loaded(busy, tmp_path):
     modules, said = loaded(busy, "PreToolUse", **{**BASH, "cwd": str(tmp_path)})
 
     assert said == ""
-    assert "detent.core.guard" not in modules
+    assert "detent.core.guard.rules" not in modules
 
 
-@pytest.mark.parametrize("command", [*RUNS, *runner._PLAIN])
+@pytest.mark.parametrize("command", [*RUNS, *detect._PLAIN])
 def test_no_test_run_is_taken_for_an_ordinary_command(command):
     assert may_test(command)
 

@@ -326,7 +326,7 @@ def crashing(whole, tmp_path, monkeypatch):
     def crash(*_arguments):
         raise RuntimeError("a bug\nin two lines")
 
-    monkeypatch.setattr("detent.core.guard.guard", crash)
+    monkeypatch.setattr("detent.core.guard.rules.guard", crash)
     return place
 
 

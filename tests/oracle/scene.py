@@ -15,7 +15,7 @@ from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.kinds.artifacts import ArtifactsGate
-from detent.core.guard import Scene, guard
+from detent.core.guard.rules import GuardInput, guard
 from detent.core.phase_key import normalize_phase_key
 from detent.core.standing import mapping
 
@@ -27,7 +27,9 @@ PHASE = Catalogue(Settings()).phase
 
 def decision(case: Case) -> tuple[str, str]:
     """What the guard says to the recorded call: allow or block, and why."""
-    reason, _ = guard(Scene(document(case), call(case.input), ROOT, lambda path: path in case.files, guarded_files()))
+    reason, _ = guard(
+        GuardInput(document(case), call(case.input), ROOT, lambda path: path in case.files, guarded_files())
+    )
     return ("allow", "") if reason is None else ("block", reason)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from detent.clients.registry import guarded_files
 from detent.config.catalogue import shipped_settings
-from detent.core.guard import Scene, guard
+from detent.core.guard.rules import GuardInput, guard
 from detent.core.intent import agent_name, target_phase
 from detent.hooks.fast import main
 
@@ -123,5 +123,5 @@ def recorded_phase(case: Case) -> tuple[str | None, str | None]:
 
 def is_held(case: Case) -> bool:
     *_, state = case.input["args"]
-    reason, _ = guard(Scene(completed(state, {}), call(ADVANCE), ROOT, lambda _: False, guarded_files()))
+    reason, _ = guard(GuardInput(completed(state, {}), call(ADVANCE), ROOT, lambda _: False, guarded_files()))
     return reason is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detent.core.testrun import Result, coverage, judge, repeats, signature
+from detent.core.testrun.verdict import Result, coverage, judge, repeats, signature
 
 DIFFERENCES: dict[str, str] = {
     "PARSE-044": "the file and the function of a stack frame tell failures apart; only the position varies",

@@ -157,7 +157,7 @@ class Flow:
         return self._go(given, going, kept, claim, observer, decision)
 
     def waits(self, task: str) -> bool:
-        """Whether a step waits for a person."""
+        """True if a step waits for a person."""
         kept = self._files(canonical(task)).load()
         return kept is not None and any(each.state is StepState.WAITING for each in kept.run.steps)
 
@@ -264,7 +264,7 @@ class Flow:
         return self._tasks.keep(task, fence).fence
 
     def _let_go(self, task: str, course: Course, fence: int | None, error: BaseException) -> None:
-        """Whatever stopped it: the step counts as interrupted, and a task that was taken for the run is given back."""
+        """Mark the step as interrupted, and give back the task that was claimed for the run."""
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else self._mask.text(str(error))
         with suppress(DetentError):
             course.interrupted(why)
@@ -321,7 +321,7 @@ class Flow:
         return msgspec.structs.replace(given, files={**outputs, SUMMARIES: files.path(f"/{SUMMARIES}.md")})
 
     def _context(self, given: Given, course: Course, fence: int) -> dict[str, Any]:
-        """What the agent is given: the task and all around it, what the steps found, and what is to be done now."""
+        """The agent's context: the task, the outputs of its steps, and the work to do now."""
         shown = {name: output_text(value.encode("utf-8", "surrogateescape")) for name, value in course.values.items()}
         flow = {
             "outputs": shown,

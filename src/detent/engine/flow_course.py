@@ -80,7 +80,7 @@ class Course:
         return came
 
     def decided(self, decision: Decision) -> Next:
-        """What a person says about the step that waits."""
+        """Apply a person's decision to the step that waits."""
         number, step = self._turn()
         run, came = progress.decide(self.kept.run, step.step, decision)
         if isinstance(decision, SetValue):

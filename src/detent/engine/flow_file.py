@@ -1,4 +1,4 @@
-"""What is kept of the steps of a task: how far they are, what each put out, and no secret of the environment.
+"""The record of a task's steps: their progress and outputs, without secrets of the environment.
 
 `.process/flow/IMPL-1.json` says how far; `.process/flow/IMPL-1/` has the outputs. An output is written before the step
 counts as finished, and its hash tells whether it still is what it was.
@@ -54,7 +54,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_alive(self) -> bool:
-        """Of one on another machine nothing can be told: it counts as alive."""
+        """True if it runs. A process on another machine counts as alive."""
         return self.host != socket.gethostname() or process.born(self.pid) == self.born
 
 
@@ -184,12 +184,12 @@ class FlowFiles:
             self.write(_ending(number, step, "err"), self._mask.raw(errors))
 
     def keep_failed(self, number: int, step: str, output: bytes) -> None:
-        """What an attempt put out that did not pass; it is nobody's value."""
+        """Write the output of an attempt that did not pass; no reference gets it."""
         if output:
             self.write(_ending(number, step, "failed"), self._mask.raw(output))
 
     def values(self, run: FlowRun, steps: Iterable[Step]) -> dict[str, str]:
-        """What the finished steps put out, by name, as it was kept."""
+        """The outputs of the finished steps, by name."""
         return {
             step.output_to: self._restored(number, run.of(step.step))
             for number, step in enumerate(steps, 1)

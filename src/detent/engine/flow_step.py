@@ -51,14 +51,14 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
         return self.session.dir if step.cwd == "session" else self.base
 
     def approach(self, values: Mapping[str, str]) -> Any:
-        """What the task wants to be done, with the values in their places."""
+        """The implementation approach of the task, with its values."""
         shown = {name: output_text(value.encode("utf-8", "surrogateescape")) for name, value in values.items()}
         scope = self.scope(shown)
         return _rendered(self.document["flow_control"].get("implementation_approach"), scope)
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it, and what was put out, byte for byte."""
+    """The outcome of an attempt, and its output byte for byte."""
 
     outcome: Outcome
     output: bytes = b""
@@ -67,10 +67,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 def checked(given: Given) -> Given:
     """Refuse what can never run, before anything does."""
-    found = step_problems(given.document.get("flow_control"), declared=task_properties(given.document))
+    all_problems = step_problems(given.document.get("flow_control"), declared=task_properties(given.document))
     problems = [
         f"{problem.path}: {problem.message}"
-        for problem in found
+        for problem in all_problems
         if problem.severity == "error" and problem.rule != _DECIDED_LATER
     ]
     if problems:

@@ -9,12 +9,12 @@ from detent.clients.dialect import Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Verdict
 from detent.core.gate.registry import KINDS
+from detent.core.guard.shell.walk import simple_commands
 from detent.core.intent import agent_name, target_phase
 from detent.core.result_block import result_block
-from detent.core.runner import runner
 from detent.core.session import Session
-from detent.core.shell import simple_commands
 from detent.core.status import Status
+from detent.core.testrun.detect import runner
 from detent.documents import state as state_document
 from detent.documents import workflow as workflow_document
 from detent.engine.handle import SessionHandle

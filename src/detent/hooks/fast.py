@@ -85,7 +85,7 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
 
 def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str, explain: bool) -> str:
     from detent.clients.registry import guarded_files
-    from detent.core.guard import Scene, guard
+    from detent.core.guard.rules import GuardInput, guard
     from detent.hooks.files import exists, resolve
     from detent.hooks.record import is_running, journal_problem, read_document
 
@@ -94,8 +94,10 @@ def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, sta
     if call["kind"] == "write":
         call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path))))
     document = bound_document(read_document(state))
-    scene = Scene(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}"), guarded_files())
-    reason, trail = guard(scene)
+    given = GuardInput(
+        document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}"), guarded_files()
+    )
+    reason, trail = guard(given)
     if explain:
         return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
     odd = ""
@@ -124,7 +126,7 @@ def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, sta
 
 def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | None, str]":
     """A whole document that is about to be written must be newer than what stands, and go forward."""
-    from detent.core.guarded import guarded
+    from detent.core.guard.protected import guarded
     from detent.hooks.record import journal_problem, read_document
 
     none: dict[str, tuple[str, ...]] = {"config": (), "document": ()}
@@ -145,8 +147,8 @@ def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
     if call["kind"] in ("delegate", "todo"):
         return True
     if call["kind"] == "shell" and may_test(call["command"]):
-        from detent.core.runner import runner
-        from detent.core.shell import simple_commands
+        from detent.core.guard.shell.walk import simple_commands
+        from detent.core.testrun.detect import runner
 
         if any(runner(words) for words in simple_commands(call["command"])):
             return True

@@ -28,7 +28,6 @@ SEED = json.loads((Path(__file__).parent / "seed.json").read_text())
         ("cat '\\[v]' \"\\[v]\"", "cat '[v]' \"[v]\""),
         ("cat '\\\\[v]'", "cat '\\\\'\"${DETENT_V0}\"''"),
         ("echo ${x\\[v]} $((x\\[v])) [v]", 'echo ${x[v]} $((x[v])) "${DETENT_V0}"'),
-        ("x\\[v]=1; echo [v]", 'x[v]=1; echo "${DETENT_V0}"'),
         ("echo [v] # [v]", 'echo "${DETENT_V0}" # [v]'),
         ("cat <<EOF; cat [v]\n\\[v]\nEOF", 'cat <<EOF; cat "${DETENT_V0}"\n[v]\nEOF'),
     ],

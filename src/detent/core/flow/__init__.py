@@ -1,4 +1,1 @@
-"""Flow control: the steps of a task before its work begins, as commands that can be run safely, and what came of them.
-
-Everything here is a value or a function of values. Running a command, and keeping what was recorded, is done elsewhere.
-"""
+"""Flow control: the steps that run before the work on a task begins, as commands that cannot be injected into."""

@@ -1,4 +1,4 @@
-"""What a step's command must have done to count as a success: a small grammar, and the judgement by it.
+"""Success criteria of a step: their grammar, and the verdict on a run.
 
 `exit_code:N`, `exit_code:!=N`, `contains:T`, `not_contains:T`, `matches:RE`, `non_empty`, `file_exists:P`. Of several
 all must hold; none given means `exit_code:0`.
@@ -68,7 +68,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 def judge(
     criteria: str | Sequence[str] | None, *, exit_code: int | None, output: str, exists: Callable[[str], bool]
 ) -> Judged:
-    """Whether a run was a success. One that has no exit code did not finish, and that is none."""
+    """The verdict on a run. A run without an exit code did not finish, so it fails."""
     if exit_code is None:
         return Judged(passed=False, reason="the command did not finish")
     texts = (criteria,) if isinstance(criteria, str) else tuple(criteria or ()) or DEFAULT

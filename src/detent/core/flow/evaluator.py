@@ -9,76 +9,29 @@ import re
 from itertools import pairwise
 
 from detent.core.flow.site import Place, Site, Word
+from detent.core.guard.shell.grammar import DECLARING
+from detent.core.guard.shell.prefixes import command_start
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 ASSIGNMENT = re.compile(rf"{_NAME}(?:\[[A-Za-z0-9_$@*]*\])?\+?=")
-DECLARES = ("declare", "typeset", "local", "export", "readonly")
 #: Bash evaluates what is assigned to these, or runs it later.
 SPECIAL = frozenset(
-    [
-        "BASH_ENV",
-        "BASHOPTS",
-        "ENV",
-        "HISTCMD",
-        "IFS",
-        "LINENO",
-        "OPTIND",
-        "PROMPT_COMMAND",
-        "PS0",
-        "PS1",
-        "PS2",
-        "PS3",
-        "PS4",
-        "RANDOM",
-        "SECONDS",
-        "SHELLOPTS",
-        "SRANDOM",
-        "EPOCHSECONDS",
-        "BASHPID",
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-    ]
+    (
+        *("BASH_ENV", "BASHOPTS", "ENV", "HISTCMD", "IFS", "LINENO", "OPTIND", "PROMPT_COMMAND", "PS0"),
+        *("PS1", "PS2", "PS3", "PS4", "RANDOM", "SECONDS", "SHELLOPTS", "SRANDOM", "EPOCHSECONDS"),
+        *("BASHPID", "LD_PRELOAD", "LD_LIBRARY_PATH"),
+    )
 )
 _EVALUATORS = frozenset(
-    [
-        "eval",
-        "let",
-        "trap",
-        "unset",
-        "read",
-        "mapfile",
-        "readarray",
-        "getopts",
-        "wait",
-        "alias",
-        "bind",
-        "compgen",
-        "complete",
-        "enable",
-        "fc",
-        "ssh",
-        "su",
-        "watch",
-        "parallel",
-    ]
-)
-_PREFIXES = (
-    "command",
-    "builtin",
-    "exec",
-    "nohup",
-    "env",
-    "sudo",
-    "doas",
-    "nice",
-    "timeout",
-    "setsid",
-    "stdbuf",
-    "xargs",
+    (
+        *("eval", "let", "trap", "unset", "read", "mapfile", "readarray", "getopts", "wait", "alias"),
+        *("bind", "compgen", "complete", "enable", "fc", "ssh", "su", "watch", "parallel"),
+    )
 )
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "rbash", "busybox")
+_TEXT_RUNNERS = ("flock", "script")
 _CODE_FLAGS = {
-    **dict.fromkeys(_SHELLS, re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")),
+    **dict.fromkeys((*_SHELLS, *_TEXT_RUNNERS), re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")),
     **dict.fromkeys(("python", "pypy"), re.compile(r"-[A-Za-z]*c")),
     **dict.fromkeys(("perl", "ruby"), re.compile(r"-[A-Za-z0-9]*[eE]")),
     **dict.fromkeys(("node", "deno", "bun"), re.compile(r"-[a-z]*[ep]|--eval|--print")),
@@ -92,15 +45,13 @@ _FIRST_IS_CODE = {
 _OPTION = re.compile(r"[-+].")
 _FILE = re.compile(r"[^./]*[./]")
 _VERSION = re.compile(r"[0-9.]+$")
-_DURATION = re.compile(r"[0-9.]+[smhd]?")
 
 
-def check_assignment(word: Word) -> None:
+def check_assignment(name: str, word: Word) -> None:
     """The value of an assignment is nobody's code, except for a few variables of the shell's own."""
-    name = re.match(_NAME, word.plain)
-    if name and name[0] in SPECIAL:
-        _refuse(word.sites, f"the shell gives {name[0]} a meaning of its own")
-    elif name and name[0] == "PATH":
+    if name in SPECIAL:
+        _refuse(word.sites, f"the shell gives {name} a meaning of its own")
+    elif name == "PATH":
         _refuse_foreign([word], "a value cannot say where commands are found")
 
 
@@ -108,13 +59,15 @@ def check_command(words: list[Word], fed: list[Site]) -> None:
     """Refuses the sites of one simple command that would be evaluated; `fed` are those of its standard input."""
     at = _effective(words)
     name, arguments = words[at], words[at + 1 :]
-    if name.plain in DECLARES:
+    if name.plain in DECLARING:
         for word in arguments:
-            check_assignment(word)
+            check_assignment(word.plain.partition("=")[0].removesuffix("+"), word)
             if not ASSIGNMENT.match(word.unquoted):
                 _refuse(word.sites, f"{name.plain} may evaluate a name")
     elif name.plain in _EVALUATORS:
         _refuse_all(arguments, f"{name.plain} evaluates its arguments")
+    elif name.is_pattern or "\0" in name.program:
+        _refuse_all(arguments, "the command is only known when it runs, and it may evaluate its arguments")
     elif name.plain in (".", "source"):
         _refuse_code(arguments[:1])
         _refuse(fed, f"{name.plain} would run it")
@@ -128,11 +81,11 @@ def check_command(words: list[Word], fed: list[Site]) -> None:
 
 
 def makes_attribute(words: list[Word], letters: str) -> bool:
-    """Whether the command gives a variable one of the attributes with which bash evaluates what is assigned to it."""
+    """True if the command gives a variable an attribute with which bash evaluates the values assigned to it."""
     if words[0].plain in ("read", "mapfile", "readarray"):
         return "a" in letters
     options = [word.plain for word in words[1:] if _OPTION.match(word.plain)]
-    return words[0].plain in DECLARES and any(set(option) & {*letters, "\0"} for option in options)
+    return words[0].plain in DECLARING and any(set(option) & {*letters, "\0"} for option in options)
 
 
 def check_condition(words: list[Word]) -> None:
@@ -144,39 +97,33 @@ def check_condition(words: list[Word]) -> None:
 
 
 def _effective(words: list[Word]) -> int:
-    """Where the command stands that is run in the end, behind `command`, `env` and the like."""
+    """The index of the command that runs in the end, behind prefix programs such as `env`."""
     at = 0
-    while words[at].plain in _PREFIXES and at + 1 < len(words):
-        prefix = words[at].plain
-        if prefix == "command" and words[at + 1].plain in ("-v", "-V"):
-            return at
-        following = at + 1
-        while following < len(words) - 1 and _belongs(prefix, words[following]):
-            following += 1
-        at = following
+    while words[at].plain not in _EVALUATORS:
+        start, _ = command_start(words[at].program, [word.plain for word in words[at:]])
+        for word in words[at + 1 : at + start]:
+            if not ASSIGNMENT.match(word.unquoted):
+                _refuse(word.sites, f"a value cannot be an option of {words[at].program}")
+        if not start or at + start >= len(words):
+            break
+        at += start
     _refuse_foreign([words[at]], "a value cannot be the command itself")
     return at
-
-
-def _belongs(prefix: str, word: Word) -> bool:
-    if word.plain.startswith("-") or (prefix in ("env", "sudo", "doas") and ASSIGNMENT.match(word.plain)):
-        return True
-    return prefix in ("timeout", "nice") and _DURATION.fullmatch(word.plain) is not None
 
 
 def _check_printf(arguments: list[Word]) -> None:
     if not arguments:
         return
-    if arguments[0].plain.startswith("-v") or arguments[0].first == 0:
+    if arguments[0].plain.startswith("-v") or arguments[0].starts_with_reference:
         _refuse_all(arguments, "printf could take it for the variable of -v; begin with a format such as '%s'")
 
 
 def _check_test(arguments: list[Word]) -> None:
     if any(word.plain in ("-v", "-R") for word in arguments):
         _refuse_all(arguments, "-v evaluates the name that it tests")
-    for one, other in pairwise(arguments):
-        if one.has_reference and other.has_reference:
-            _refuse(other.sites, "the value before it could be an operator that evaluates it; put a literal between")
+    for word, following in pairwise(arguments):
+        if word.direct and following.direct:
+            _refuse(following.sites, "the value before it could be an operator; put a literal between")
     for site in [site for word in arguments for site in word.direct if site.place is Place.WORD]:
         site.place = Place.BARE  # a list of many would bring its own operators
 
@@ -205,19 +152,18 @@ def _check_first(program: str, arguments: list[Word]) -> None:
 def _check_interpreters(words: list[Word], command_at: int, fed: list[Site]) -> None:
     """A shell or another interpreter anywhere in the command, as `find -exec sh -c` has one."""
     for at, word in enumerate(words):
-        is_known = "\0" not in word.plain
-        name = _VERSION.sub("", word.program) if is_known or at != command_at else "sh"
+        name = _VERSION.sub("", word.program)
         if name not in _CODE_FLAGS:
             continue
         has_code = _check_code(name, words[at + 1 :])
         if has_code and words[0].plain == "xargs":
             _refuse(fed, f"{name} would run it")
-        elif not has_code and at == command_at and is_known:
+        elif not has_code and at == command_at:
             _check_script(name, words[at + 1 :], fed)
 
 
 def _check_code(name: str, arguments: list[Word]) -> bool:
-    """Whether there is code among the arguments; it may hold no reference, and nothing before it may."""
+    """True if there is code among the arguments; no reference may stand in it or before it."""
     is_code = False
     for at, word in enumerate(arguments):
         if _CODE_FLAGS[name].fullmatch(word.plain):
@@ -225,7 +171,11 @@ def _check_code(name: str, arguments: list[Word]) -> bool:
         elif is_code and not _OPTION.match(word.plain):
             _refuse_all(arguments[: at + 1], f"{name} would run it; give it as an argument after the code instead")
             return True
-        elif name not in _SHELLS and _FILE.match(word.plain) and not (at and _OPTION.match(arguments[at - 1].plain)):
+        elif (
+            name not in (*_SHELLS, *_TEXT_RUNNERS)
+            and _FILE.match(word.plain)
+            and not (at and _OPTION.match(arguments[at - 1].plain))
+        ):
             return False
     return False
 

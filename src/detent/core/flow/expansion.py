@@ -12,7 +12,7 @@ import msgspec
 from detent.core.flow.reference import Reference, find
 from detent.core.flow.scope import Missing, Scope, SessionFacts, is_in_file_list, one_text, plain
 from detent.core.flow.site import Place, Site, Unsure
-from detent.core.flow.tracker import track
+from detent.core.flow.sites import track
 from detent.errors import Refused
 
 #: One string of an environment may have 128 KiB on Linux, name included; all of them 1 MiB on macOS, with the rest.
@@ -23,7 +23,7 @@ _PREFIX = "DETENT_V"
 
 
 class Expanded(msgspec.Struct, frozen=True, kw_only=True):
-    """What bash is to run, and what its environment must have besides. `truncated` names the values that were cut."""
+    """The command for bash, and the variables that it needs. `truncated` names the values that were cut."""
 
     command: str
     env: dict[str, str] = {}
@@ -33,13 +33,13 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True):
 def expand(command: str, scope: Scope) -> Expanded:
     """`command`, without its `bash(…)`, made ready to run. Nothing is guessed: what is not certain is `Refused`."""
     _check_bytes("the command", command, limit=MAX_COMMAND_BYTES)
-    found = list(find(command, scope.declared))
-    if not found:
+    matches = list(find(command, scope.declared))
+    if not matches:
         return Expanded(command=command)
     try:
         sites = track(command, scope.declared)
     except Unsure as unsure:
-        first = found[0].reference
+        first = matches[0].reference
         way_out = "write the command more simply, or put it in a script and give it the value as an argument"
         raise _refusal(first.name, unsure.position, unsure.why, way_out=way_out) from unsure
     for site in sites:

@@ -36,7 +36,7 @@ class Move(StrEnum):
 
 
 class Next(StrEnum):
-    """What to do after a step."""
+    """The next action after a step."""
 
     AGAIN = "again"
     GO_ON = "go_on"
@@ -93,7 +93,7 @@ class FlowRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What one attempt came to. A command that could not be made ready, or was killed, has no exit code."""
+    """The result of one attempt. A command that could not be prepared, or was killed, has no exit code."""
 
     passed: bool
     output: str = ""
@@ -182,7 +182,7 @@ def record(run: FlowRun, step: Step, outcome: Outcome) -> tuple[FlowRun, Next]:
 
 
 def decide(run: FlowRun, step: str, decision: Decision) -> tuple[FlowRun, Next]:
-    """What a person says about a step that waits for one."""
+    """A person's decision on a step that waits."""
     state = run.of(step)
     if state.state is not StepState.WAITING:
         raise Refused(f"step {step!r} is {state.state} and waits for nobody")
@@ -198,7 +198,7 @@ def decide(run: FlowRun, step: str, decision: Decision) -> tuple[FlowRun, Next]:
 
 
 def outputs(run: FlowRun, document: Mapping[str, Any]) -> dict[str, str]:
-    """What the finished steps have put out, by name; a skipped step put out nothing."""
+    """The outputs of the finished steps, by name; a skipped step has none."""
     finished = {each.step: each.output or "" for each in run.steps if each.is_finished}
     return {
         step.output_to: finished[step.step]
@@ -213,7 +213,7 @@ def output_text(raw: bytes) -> str:
 
 
 def template_hash(step: Step) -> str:
-    """Of what is run and where. How a failure is taken may change without anything having to run again."""
+    """A digest of the command and its directory. The strategy for errors may change without a new run."""
     return _hash(f"{step.cwd}\n{step.command}")
 
 

@@ -35,7 +35,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
         return self.path[0]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Match(msgspec.Struct, frozen=True, kw_only=True):
     reference: Reference
     escaped: bool
 
@@ -48,12 +48,12 @@ def reference_at(text: str, position: int, declared: Collection[str]) -> Referen
     return Reference(name=match[1], start=match.start(), end=match.end())
 
 
-def find(text: str, declared: Collection[str], start: int = 0, stop: int | None = None) -> Iterator[Found]:
+def find(text: str, declared: Collection[str], start: int = 0, stop: int | None = None) -> Iterator[Match]:
     """All that could be references by their form and their name, with whether they are escaped."""
     for match in _REFERENCE.finditer(text, start, len(text) if stop is None else stop):
         if match[1].split(".")[0] in declared:
             reference = Reference(name=match[1], start=match.start(), end=match.end())
-            yield Found(reference=reference, escaped=_is_escaped(text, match.start(), start))
+            yield Match(reference=reference, escaped=_is_escaped(text, match.start(), start))
 
 
 def _is_escaped(text: str, position: int, start: int) -> bool:
@@ -64,7 +64,7 @@ def _is_escaped(text: str, position: int, start: int) -> bool:
 
 
 def references(text: str, declared: Collection[str]) -> tuple[Reference, ...]:
-    return tuple(found.reference for found in find(text, declared) if not found.escaped)
+    return tuple(match.reference for match in find(text, declared) if not match.escaped)
 
 
 def task_properties(document: object) -> frozenset[str]:

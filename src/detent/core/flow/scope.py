@@ -1,6 +1,6 @@
-"""What the references of a task stand for, and how a value reads in a command and in prose.
+"""The values of a task's references, and their text in a command and in prose.
 
-A value that is not there is an error that names the variable; it is never an empty text, unless its step was skipped.
+A missing value is an error that names the variable; it is never an empty text, unless its step was skipped.
 """
 
 import json
@@ -51,12 +51,12 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The outputs that the task's steps declare, with the step that makes each."""
         flow = self.task.get("flow_control")
         steps = flow.get("pre_analysis") if isinstance(flow, Mapping) else None
-        found = dict.fromkeys(self.outputs, "")
+        steps_by_output = dict.fromkeys(self.outputs, "")
         for step in steps if isinstance(steps, list) else []:
             name = step.get("output_to") if isinstance(step, Mapping) else None
             if isinstance(name, str):
-                found[name] = str(step.get("step"))
-        return found
+                steps_by_output[name] = str(step.get("step"))
+        return steps_by_output
 
     @once
     def declared(self) -> frozenset[str]:
@@ -152,7 +152,7 @@ def one_text(value: Any, separator: str | None) -> str:
 
 
 def is_in_file_list(text: str, reference: Reference) -> bool:
-    """Whether it stands inside `@{…}`, where an agent's command line lists files."""
+    """True inside `@{…}`, where an agent's command line lists files."""
     opened = text.rfind("@{", 0, reference.start)
     return opened >= 0 and "}" not in text[opened : reference.start] and "}" in text[reference.end :]
 
@@ -161,9 +161,9 @@ def render_text(text: str, scope: Scope) -> str:
     """Prose with its references replaced. Nothing in a value is read as a reference again."""
     made: list[str] = []
     at = 0
-    for found in find(text, scope.declared):
-        reference = found.reference
-        if found.escaped:
+    for match in find(text, scope.declared):
+        reference = match.reference
+        if match.escaped:
             made.append(text[at : reference.start - 1])
             at = reference.start
             continue

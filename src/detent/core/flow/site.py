@@ -1,4 +1,4 @@
-"""Where a reference stands in a command: in which quotes, in what kind of word, and whether a value may go there."""
+"""A site: where a reference stands in a command, in which quotes, and whether a value may go there."""
 
 from enum import StrEnum
 
@@ -32,7 +32,7 @@ class Site(msgspec.Struct, kw_only=True):
 
     @property
     def is_session(self) -> bool:
-        """A fact that Detent itself gives, not the output of a program."""
+        """True if Detent itself gives the value; it is not the output of a program."""
         return self.name.startswith("session.")
 
     def refuse(self, why: str) -> None:
@@ -41,18 +41,16 @@ class Site(msgspec.Struct, kw_only=True):
 
 
 class Word(msgspec.Struct, kw_only=True):
-    """A word as it was read. `plain` is its text without quotes, with NUL for what is only known when it runs.
+    """A word of a command. `plain` is its text without quotes, with NUL for text that is only known when it runs.
 
-    `bare` is how much of that stands before anything quoted or expanded, and `is_sealed` says that such came. `direct`
-    are its own references, `sites` also those of the commands that are substituted in it.
+    `bare` counts the characters before anything quoted or expanded, and `is_sealed` says that there is such. `direct`
+    are its own sites, `sites` also those of the commands that are substituted in it.
     """
 
-    start: int
-    end: int = 0
     plain: str = ""
     bare: int = 0
     is_sealed: bool = False
-    first: int | None = None
+    is_pattern: bool = False
     direct: list[Site] = []
     sites: list[Site] = []
 
@@ -62,15 +60,9 @@ class Word(msgspec.Struct, kw_only=True):
         if not self.is_sealed:
             self.bare = len(self.plain)
 
-    def add_site(self, site: Site) -> None:
-        if self.first is None:
-            self.first = len(self.plain)
-        self.direct.append(site)
-        self.add("\0", quoted=True)
-
     @property
-    def has_reference(self) -> bool:
-        return self.first is not None
+    def starts_with_reference(self) -> bool:
+        return bool(self.direct) and self.plain.startswith("\0")
 
     @property
     def keyword(self) -> str:
@@ -79,7 +71,7 @@ class Word(msgspec.Struct, kw_only=True):
 
     @property
     def unquoted(self) -> str:
-        """What stands before the first quote, expansion or reference."""
+        """The text before the first quote, expansion or reference."""
         return self.plain[: self.bare]
 
     @property
@@ -88,7 +80,7 @@ class Word(msgspec.Struct, kw_only=True):
 
 
 class Unsure(Refused):
-    """The reading of a command came to something that it cannot follow for certain."""
+    """The shell may read a command in another way than Detent does."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(f"character {position + 1}: {why}")

@@ -9,7 +9,7 @@ import msgspec
 from detent.core.flow.criterion import parse
 from detent.core.flow.reference import IDENTIFIER, references
 from detent.core.flow.site import Unsure
-from detent.core.flow.tracker import track
+from detent.core.flow.sites import track
 from detent.core.flow.wrapper import is_balanced, is_wrapped, unwrap
 from detent.core.limits import cut
 from detent.core.problem import Problem
@@ -131,12 +131,12 @@ class _Check:
 
     def _references(self, at: int, script: str) -> None:
         """Those that only a later step produces, and those that stand where no value may go."""
-        found = references(script, self.declared)
-        for name in dict.fromkeys(each.first for each in found):
+        used = references(script, self.declared)
+        for name in dict.fromkeys(each.first for each in used):
             if name not in self.properties and self.made_by[name] >= at:
                 when = "this step itself" if self.made_by[name] == at else f"step {self.made_by[name]}, a later one,"
                 self._add(at, "command", "produced_later", f"[{name}] is used and {when} produces it")
-        if not found:
+        if not used:
             return
         try:
             sites = track(script, self.declared)

@@ -8,12 +8,12 @@ def is_wrapped(command: str) -> bool:
 
 
 def is_balanced(command: str) -> bool:
-    """Whether a wrapper that was opened is closed where the command ends. Parentheses inside it are not counted."""
+    """True if a wrapper that was opened is closed at the end of the command. Parentheses inside it do not count."""
     return not is_wrapped(command) or command.strip().endswith(")")
 
 
 def unwrap(command: str) -> str:
-    """What bash is to run. A command without a wrapper is one already."""
+    """The command for bash. A command without a wrapper stays as it is."""
     if not is_wrapped(command) or not is_balanced(command):
         return command
     return command.strip()[len(_OPEN) : -1]

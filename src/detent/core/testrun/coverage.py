@@ -20,11 +20,11 @@ _DIRECT = tuple(
 
 def coverage(text: str) -> float | None:
     """The lowest where there are several, one per package for instance: a threshold has to hold for each of them."""
-    found = [percent for percent in _found(text) if percent <= 100]
-    return min(found, default=None)
+    percents = [percent for percent in _percents(text) if percent <= 100]
+    return min(percents, default=None)
 
 
-def _found(text: str) -> Iterator[float]:
+def _percents(text: str) -> Iterator[float]:
     for line in _TOTAL.finditer(text):
         percents = [float(percent) for percent in _PERCENT.findall(line[0][:500])]
         # Python tools print one number; LLVM prints regions, functions and then lines.

@@ -1,4 +1,4 @@
-"""What a test runner says about its own run: how many tests passed and failed, or at least that it went well or badly.
+"""The summary of a test runner: how many tests passed and failed, or at least the overall result.
 
 Only lines that a runner prints as its summary are read, from the start of the line; a test that logs "1 failed" in the
 middle of one is not counted. A project may run several runners in one command, so their numbers are added up.
@@ -138,11 +138,11 @@ class _Count(NamedTuple):
 def _counted(form: _Form, text: str) -> _Count | None:
     sums = dict.fromkeys(_Kind, 0)
     bad: str | None = None
-    found = False
+    is_counted = False
     lines = [match[0][:MAX_SUMMARY] for match in form.line.finditer(text)]
     for line in lines:
         for kind, number in _pairs(form, line):
-            found = True
+            is_counted = True
             sums[kind] += number
             if kind is _Kind.FAILED and number and bad is None:
                 bad = line.strip(" \t=")
@@ -151,7 +151,7 @@ def _counted(form: _Form, text: str) -> _Count | None:
         for line in broken:
             sums[_Kind.FAILED] += sum(number for kind, number in _pairs(form, line) if kind is _Kind.FAILED)
             bad = bad or line.strip()
-    if not found and not sums[_Kind.FAILED]:
+    if not is_counted and not sums[_Kind.FAILED]:
         return None
     rest = sums[_Kind.TOTAL] - sums[_Kind.FAILED] - sums[_Kind.SKIPPED]
     return _Count(sums[_Kind.PASSED] or max(0, rest), sums[_Kind.FAILED], bad)

@@ -80,9 +80,9 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     def observe(self, command: str, output: str, exit_code: int | None) -> Receipt | None:
         if self.protected or self.command is not None:
             return None
-        from detent.core import testrun  # noqa: PLC0415 - only a run needs it
+        from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-        judged = testrun.judge(output, exit_code)
+        judged = verdict.judge(output, exit_code)
         return Receipt(
             result=Result(judged.result),
             command=command,
@@ -95,10 +95,10 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         )
 
     def _read(self, ran: Ran, command: str) -> Receipt:
-        from detent.core import testrun  # noqa: PLC0415 - only a run needs it
+        from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
         # Only a declared command is trusted to fail when its tests do; of any other the output has to tell.
-        judged = testrun.judge(ran.output, ran.exit_code, trusted_exit=self.command is not None)
+        judged = verdict.judge(ran.output, ran.exit_code, trusted_exit=self.command is not None)
         receipt = receipt_of(ran, command, Result(judged.result))
         return msgspec.structs.replace(
             receipt,
@@ -113,9 +113,9 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         name = gate_name(self)
         if given is None:
             raise Refused(f"gate {name} has no command", way_out=f"detent gate run {name} -- YOUR TEST COMMAND")
+        from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415
         from detent.core.redact import redact  # noqa: PLC0415 - only a run needs it
-        from detent.core.runner import runner  # noqa: PLC0415
-        from detent.core.shell import simple_commands  # noqa: PLC0415
+        from detent.core.testrun.detect import runner  # noqa: PLC0415
 
         if not any(runner(words) for words in simple_commands(given)):
             raise Refused(

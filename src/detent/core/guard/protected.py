@@ -1,16 +1,16 @@
-"""Which files of a project are Detent's: its truth, the documents that may be edited, and what decides about it.
+"""The protected files of a project, by kind.
 
-- "journal": never written by an agent: everything below `.workflow` that is not named below.
-- "document": may be edited, and is adopted afterwards.
+- "journal": an agent never writes it; everything below `.workflow` that is not named below.
+- "document": an agent may edit it, and Detent adopts the edit afterwards.
 - "config": detent.toml and the files in which clients keep their hooks.
 
 The files of clients are passed in as `files`: their paths by kind, "config" or "document". Names are compared without
 regard to case, as some file systems do.
 """
 
-from detent.core.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
-from detent.core.shell import write_targets
-from detent.core.shell.writes import EXCEPT, REACHES_BELOW
+from detent.core.guard.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
+from detent.core.guard.shell.walk import write_targets
+from detent.core.guard.shell.writes import EXCEPT, REACHES_BELOW
 
 JOURNAL, DOCUMENT, CONFIG = "journal", "document", "config"
 Hit = tuple[str, str, str]
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def guarded(path: str, root: str, files: "Files") -> str | None:
-    """What an absolute path is to the project at `root`; None if it is not guarded."""
+    """The kind of an absolute path in the project at `root`; None if it is not protected."""
     path, root = normal(path, "/").lower(), normal(root, "/").lower()
     start = _checkout(path, root).rstrip("/") + "/"
     if not path.startswith(start):
@@ -94,9 +94,9 @@ def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive:
     path, root = path.lower(), root.lower()
     start = _checkout(literal_start(path), root).rstrip("/") + "/"
     # The way to a worktree leads through `.workflow` too, and says nothing about what is named in it.
-    inside_path = path.removeprefix(start)
-    above, named, _ = inside_path.partition(".workflow")
-    if named and inside_path == path and not may_meet(above, start):
+    inner = path.removeprefix(start)
+    above, named, _ = inner.partition(".workflow")
+    if named and inner == path and not may_meet(above, start):
         return None
     shapes = [shape for shape in ([path, below(path)] if recursive else [path]) if not _is_free(shape)]
     for shape in shapes:
@@ -107,7 +107,7 @@ def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive:
         first = inside.partition("/")[0]
         if not before and is_literal(first) and first not in (".workflow", _CONFIG, *_tops(files)):
             continue
-        for kind, name in _guards(inside_path, files):
+        for kind, name in _guards(inner, files):
             if may_meet(inside, before + name) and not _is_spared(start + name, spared):
                 return kind
     return None
@@ -130,7 +130,7 @@ def _tops(files: "Files") -> list[str]:
 
 
 def _guards(path: str, files: "Files") -> list[tuple[str, str]]:
-    """What a pattern is held against. Only one that names `.workflow` is taken for whatever may be there."""
+    """The protected names that a pattern is compared with. Only a pattern with `.workflow` can mean any file there."""
     named = ".workflow" in path
     session = "wfs-*" if named or "wfs-" in path else "wfs-x"
     bases = (".workflow/", ".workflow/projects/*/") if named else (".workflow/",)
@@ -144,7 +144,7 @@ def _guards(path: str, files: "Files") -> list[tuple[str, str]]:
 
 
 def _is_free(shape: str) -> bool:
-    """Whether a pattern names one of the places below `.workflow` that are not guarded."""
+    """A pattern is free if it names a place below `.workflow` that is not protected."""
     return any(segment in _FREE_FOLDERS or segment in _FREE_FILES for segment in shape.split("/"))
 
 

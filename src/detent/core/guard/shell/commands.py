@@ -1,35 +1,38 @@
-"""What a single command does to files, given its arguments: built-ins, programs that run others, and all that
-write."""
+"""Runs one simple command on paper: built-ins, programs that run others, and programs that write files."""
 
-from detent.core.path_pattern import ANY, normal, shown
-from detent.core.shell.expand import MAX_FIELDS, Expander, Place
-from detent.core.shell.wrappers import (
+from detent.core.guard.path_pattern import ANY, STAR, normal, shown
+from detent.core.guard.shell.expand import MAX_FIELDS, Expander, Place
+from detent.core.guard.shell.opaque import written_by_code
+from detent.core.guard.shell.prefixes import unwrapped
+from detent.core.guard.shell.wrappers import (
     SHELLS,
-    SLASHES,
-    found,
     interpreter_code,
     parallel_command,
+    read_find,
     shell_code,
-    unwrapped,
     xargs_command,
 )
-from detent.core.shell.writes import EXCEPT, Target, written
+from detent.core.guard.shell.writes import EXCEPT, Target, written
 
 _MAX_NESTING = 16
 _NO_FILE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/")
 _INTERPRETERS = ("python", "pypy", "node", "deno", "bun", "perl", "ruby", "php", "tsx")
 _INPUT = ("-", "/dev/stdin")
+_ECHOES = frozenset(("echo", "printf", "ls", "realpath", "readlink"))
+_FILTERS = frozenset(("cat", "tee", "sort", "uniq", "head", "tail", "tac", "grep", "egrep", "fgrep", "rg"))
+_FRESH = "/tmp/.fresh"  # noqa: S108 - stands for a name that did not exist before
 
 
 class Commands(Expander):
-    """The targets found so far, and how to run one more command. Running text is for whoever walks the nodes."""
+    """Collects targets, command by command. A subclass walks the nodes of a text."""
 
-    __slots__ = ("_seen", "argvs", "descriptors", "fuel", "opaque", "spared", "targets")
+    __slots__ = ("_seen", "argvs", "code", "descriptors", "fuel", "opaque", "spared", "targets")
 
     def __init__(self, home: str, work: int) -> None:
         super().__init__(home)
         self.targets: list[Target] = []
         self.argvs: list[list[str]] = []
+        self.code: list[str] = []
         self.spared: list[str] = []
         self.descriptors: dict[str, list[str]] = {}
         self.fuel = work
@@ -37,11 +40,11 @@ class Commands(Expander):
         self._seen: set[tuple[str, ...]] = set()
 
     def run_text(self, text: str, place: Place) -> list[str]:
-        """What a text prints that is run as commands; it changes `place`."""
+        """The lines that a text prints when it runs as commands; it changes `place`."""
         raise NotImplementedError(text, place)
 
     def call(self, name: str, place: Place) -> list[str]:
-        """What a function of the command prints."""
+        """The lines that a function of the command prints."""
         raise NotImplementedError(name, place)
 
     def add(self, path: str, how: str, place: Place) -> None:
@@ -58,7 +61,7 @@ class Commands(Expander):
                 self.targets.extend((each, EXCEPT) for each in spared)
 
     def run(self, argv: list[str], place: Place) -> list[str]:
-        """What a command prints; what it writes is added to the targets."""
+        """The lines that a command prints; adds the files that it writes to the targets."""
         self.fuel -= 1 + len(argv) // 8
         if not argv:
             return []
@@ -86,12 +89,7 @@ class Commands(Expander):
             return self._code(language, argv, place)
         for path, how in written(name, argv[1:], place.stdin):
             self.add(path, how, place)
-        return self._printed(name, argv, place)
-
-    def _printed(self, name: str, argv: list[str], place: Place) -> list[str]:
-        from detent.core.shell.output import printed  # noqa: PLC0415 - pays only where something is made of it
-
-        return printed(name, argv[1:], place.stdin, place.cwds[0])
+        return _printed(name, argv[1:], place)
 
     def _inner(self, place: Place) -> Place:
         inner = place.copy()
@@ -191,7 +189,7 @@ class Commands(Expander):
 
     def do_find(self, argv: list[str], place: Place) -> list[str]:
         """Files that are named, and what is done to them."""
-        files, spared, targets, commands = found(argv[1:])
+        files, spared, targets, commands = read_find(argv[1:])
         self.spared = self.spared + [each if each.startswith((".", "/", ANY)) else f"{ANY}/{each}" for each in spared]
         for path, how in targets:
             self.add(path, how, place)
@@ -208,24 +206,30 @@ class Commands(Expander):
         return self.run(build(argv, lines), inner)
 
     def _code(self, language: str, argv: list[str], place: Place) -> list[str]:
-        """Text for an interpreter: given with an option, or its input."""
+        """Code for an interpreter: given with an option, or its input."""
         codes, rest, in_place = interpreter_code(language, argv)
         if not codes and (not rest or rest[0] in _INPUT):
             codes = place.stdin or []
         for path, how in in_place:
             self.add(path, how, place)
+        how = f"{language} -{'c' if language in ('python', 'pypy') else 'e'}"
         for code in codes:
-            self._coded(language, code, rest, place)
+            self.code.append("\n".join([code, *rest]))
+            for path in written_by_code(code, rest):
+                self.add(path, how, place)
         return [ANY]
 
-    def _coded(self, language: str, code: str, args: list[str], place: Place) -> None:
-        from detent.core.shell.code import code_writes  # noqa: PLC0415 - only when it is needed
 
-        paths, commands = code_writes(code, args, slashes=language in SLASHES)
-        for path in paths:
-            self.add(path, f"{language} -{'c' if language in ('python', 'pypy') else 'e'}", place)
-        for command in commands:
-            self.run(command, self._inner(place))
+def _printed(name: str, args: list[str], place: Place) -> list[str]:
+    """The lines that a command prints, for substitutions, pipes and `xargs`; `**` if they are unknown."""
+    names = [arg for arg in args if arg[:1] != "-"]
+    if name in _ECHOES:
+        return ([" ".join(names)] if name == "echo" else names) or [STAR]
+    if name == "pwd":
+        return place.cwds
+    if name == "mktemp":
+        return [_FRESH]
+    return place.stdin if name in _FILTERS and place.stdin is not None else [ANY]
 
 
 _BUILTINS = {

@@ -1,11 +1,11 @@
-"""Which paths of the working tree a git command writes.
+"""The paths of the working tree that a git command writes.
 
 Only where it names them, or where it takes the whole tree. What git does to its index, refs and branches is no write.
 """
 
-from detent.core.path_pattern import ABSOLUTE
-from detent.core.shell.copies import excepted
-from detent.core.shell.writes import EXCEPT, Option, Target, has, options, patched, values
+from detent.core.guard.path_pattern import ABSOLUTE
+from detent.core.guard.shell.copies import excepted
+from detent.core.guard.shell.writes import EXCEPT, Option, Target, has, options, patched, values
 
 _GLOBAL_VALUED = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")
 _EXCLUDING = (":!", ":^", ":(exclude)")
@@ -24,18 +24,18 @@ _VALUED = {
 
 
 def git_written(args: list[str], stdin: list[str] | None) -> list[Target]:
-    """What a git command writes."""
+    """The paths that a git command writes."""
     folder, args = _command(args)
     name, args = "".join(args[:1]), args[1:]
     if name not in _VALUED:
         return [(f"{folder}{arg[9:]}", "git --output") for arg in args if arg.startswith("--output=")]
     dashes = args.index("--") if "--" in args else len(args)
-    found, rest = options(args, _VALUED[name])
+    flags, rest = options(args, _VALUED[name])
     spared = [_plain(path) for path in rest if path.startswith(_EXCLUDING)]
     rest = [path for path in rest if not path.startswith(_EXCLUDING)] or (["."] if spared else [])
     named = [path for path in args[dashes + 1 :] if not path.startswith(_EXCLUDING)]
     targets: list[Target] = []
-    for inside, how in _written(name, found, rest, named, stdin):
+    for inside, how in _written(name, flags, rest, named, stdin):
         path = inside if inside.startswith(ABSOLUTE) else folder + inside
         targets.append((path, how))
         if how != EXCEPT:
@@ -58,56 +58,56 @@ def _command(args: list[str]) -> tuple[str, list[str]]:
 
 
 def _written(
-    name: str, found: list[Option], rest: list[str], named: list[str], stdin: list[str] | None
+    name: str, flags: list[Option], rest: list[str], named: list[str], stdin: list[str] | None
 ) -> list[Target]:
     if name == "checkout":
-        if has(found, "-b -B --orphan --detach -t --track") and not named:
+        if has(flags, "-b -B --orphan --detach -t --track") and not named:
             return []
         return [(_plain(path), "git checkout") for path in named or rest]
     if name == "restore":
-        if has(found, "-S --staged") and not has(found, "-W --worktree"):
+        if has(flags, "-S --staged") and not has(flags, "-W --worktree"):
             return []
         return [(_plain(path), "git restore") for path in rest]
     if name == "rm":
-        return [] if has(found, "--cached -n --dry-run") else [(_plain(path), "git rm") for path in rest]
+        return [] if has(flags, "--cached -n --dry-run") else [(_plain(path), "git rm") for path in rest]
     if name == "mv":
-        if has(found, "-n --dry-run"):
+        if has(flags, "-n --dry-run"):
             return []
         last = "".join(rest[-1:])
         inside = [f"{last.rstrip('/')}/{path.rstrip('/').rpartition('/')[2]}" for path in rest[:-1]]
         return [*((path, "git mv") for path in rest[:-1]), (last, "mv to"), *((path, "git mv") for path in inside)]
     if name == "clean":
-        if has(found, "-n --dry-run -i --interactive") or not has(found, "-f --force -x -X -d"):
+        if has(flags, "-n --dry-run -i --interactive") or not has(flags, "-f --force -x -X -d"):
             return []
         targets: list[Target] = []
         for path in rest or ["."]:
             targets.append((_plain(path), "git clean"))
-            targets.extend(excepted(_plain(path), values(found, "-e --exclude")))
+            targets.extend(excepted(_plain(path), values(flags, "-e --exclude")))
         return targets
     if name == "reset":
-        return [(".", "git reset --hard")] if has(found, "--hard --merge --keep") else []
+        return [(".", "git reset --hard")] if has(flags, "--hard --merge --keep") else []
     if name == "stash":
-        return _stashed(found, rest, named)
+        return _stashed(flags, rest, named)
     if name == "apply":
-        return _applied(found, stdin)
-    return [(_plain(path), "git checkout") for path in rest or ["."]] if has(found, "-f -a --force --all") else []
+        return _applied(flags, stdin)
+    return [(_plain(path), "git checkout") for path in rest or ["."]] if has(flags, "-f -a --force --all") else []
 
 
-def _stashed(found: list[Option], rest: list[str], named: list[str]) -> list[Target]:
+def _stashed(flags: list[Option], rest: list[str], named: list[str]) -> list[Target]:
     action = "".join(rest[:1])
     if action not in ("", "push", "save"):
         return []
     paths = named or (rest[1:] if action == "push" else [])
     if paths:
         return [(_plain(path), "git stash") for path in paths]
-    return [(".", "git stash")] if has(found, "-u -a --include-untracked --all") else []
+    return [(".", "git stash")] if has(flags, "-u -a --include-untracked --all") else []
 
 
-def _applied(found: list[Option], stdin: list[str] | None) -> list[Target]:
-    if has(found, "--check --stat --numstat --summary --cached"):
+def _applied(flags: list[Option], stdin: list[str] | None) -> list[Target]:
+    if has(flags, "--check --stat --numstat --summary --cached"):
         return []
-    folders = values(found, "--directory")
-    targets = [(path, "patch") for path in folders + values(found, "--include")]
+    folders = values(flags, "--directory")
+    targets = [(path, "patch") for path in folders + values(flags, "--include")]
     return targets + patched(list(stdin or ()), "".join(folder + "/" for folder in folders[:1]))
 
 

@@ -1,9 +1,6 @@
-"""Whether an agent's tool call fits the state of the work: one pure function from (document, call) to a reply.
+"""The rules of the guard: one pure function from the state document and a tool call to a reason to deny it, or none."""
 
-It runs in a hook for every tool call, so this module and what it imports load nothing beyond plain code.
-"""
-
-from detent.core.harmless import is_harmless
+from detent.core.guard.harmless import is_harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +10,7 @@ if TYPE_CHECKING:
 
 WAY_ROUND = "use detent for that, or let a person do it in a terminal of their own"
 RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
-#: What an agent does not decide: to approve, to leave work out, to end it, or to be rid of Detent.
+#: Verbs that an agent may not run: they approve, leave work out, end it, or remove Detent.
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
     *("rollback", "undo"),
@@ -26,8 +23,8 @@ _WHAT = {
 }
 
 
-class Scene:
-    """All that a decision rests on. `doc` is the state document, None without one, False if it cannot be read.
+class GuardInput:
+    """The facts of a decision. `doc` is the state document, None without one, False if it cannot be read.
 
     `files` has the clients' files that are guarded, by kind: "config" and "document".
     """
@@ -45,46 +42,54 @@ class Scene:
         self.doc, self.call, self.root, self.exists, self.files = doc, call, root, exists, files
 
 
-def guard(scene: Scene) -> "tuple[str | None, list[tuple[str, str]]]":
-    """The reason to deny the call, if there is one, and what each rule found on the way."""
+def guard(given: GuardInput) -> "tuple[str | None, list[tuple[str, str]]]":
+    """The reason to deny the call, if there is one, and the result of each rule up to it."""
     trail = []
     for name, rule in RULES:
-        reason = rule(scene)
+        reason = rule(given)
         trail.append((name, reason or "ok"))
         if reason:
             return reason, trail
     return None, trail
 
 
-def _guarded_files(scene: Scene) -> "str | None":
-    """What Detent wrote is changed through Detent. A document may be written as a whole and is adopted afterwards."""
-    call = scene.call
-    if call["kind"] not in ("shell", "write") or _is_harmless(scene):
+def _guarded_files(given: GuardInput) -> "str | None":
+    """Only Detent changes its own files. A document may be written as a whole; Detent adopts it afterwards."""
+    call = given.call
+    if call["kind"] not in ("shell", "write") or _is_harmless(given):
         return None
-    from detent.core.guarded import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.protected import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
 
     if call["kind"] == "shell":
-        hits = command_hits(call["command"], call["cwd"], scene.root, scene.files, home=call["home"])
+        hits = command_hits(call["command"], call["cwd"], given.root, given.files, home=call["home"])
     else:
-        hits = guarded_hits([(path, call["tool"]) for path in call["paths"]], scene.root, scene.files)
+        hits = guarded_hits([(path, call["tool"]) for path in call["paths"]], given.root, given.files)
     for path, how, kind in hits:
         if kind != "document" or call["kind"] == "shell":
             return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
     return None
 
 
-def _people_decide(scene: Scene) -> "str | None":
+def _people_decide(given: GuardInput) -> "str | None":
     """An agent that may approve itself makes every approval worthless."""
-    if scene.call["kind"] != "shell" or _is_harmless(scene):
+    if given.call["kind"] != "shell" or _is_harmless(given):
         return None
-    from detent.core.shell import simple_commands  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.shell.opaque import words_of  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.shell.walk import opaque_texts, simple_commands  # noqa: PLC0415
 
-    for words in simple_commands(scene.call["command"]):
+    command = given.call["command"]
+    for words in simple_commands(command):
         verb, *rest = _detent_words(words) or [""]
         for decision in PEOPLE_ONLY:
             name, _, more = decision.partition(" ")
             if verb == name and (not more or more in rest) and not _only_looks(verb, rest):
                 return f"detent {decision} is a person's decision; say what it is about and wait for the person"
+    for text in opaque_texts(command) if "detent" in command else ():
+        words = words_of(text)
+        following = {word for at, name in enumerate(words) if name == "detent" for word in words[at + 1 : at + 4]}
+        for decision in PEOPLE_ONLY:
+            if decision.split()[-1] in following:
+                return f"this code names detent {decision}, which is a person's decision; wait for the person"
     return None
 
 
@@ -94,20 +99,20 @@ def _only_looks(verb: str, rest: "list[str]") -> bool:
     return verb in ("rollback", "undo") and "--dry-run" in rest and "--yes" not in rest
 
 
-def _readable(scene: Scene) -> "str | None":
-    if scene.doc is False and scene.call["kind"] in ("delegate", "skill"):
+def _readable(given: GuardInput) -> "str | None":
+    if given.doc is False and given.call["kind"] in ("delegate", "skill"):
         return "the state of the work cannot be read, so nothing is delegated; a person should run: detent doctor --fix"
     return None
 
 
-def _in_order(scene: Scene) -> "str | None":
+def _in_order(given: GuardInput) -> "str | None":
     """A phase is delegated only while it is in progress; its own sub-agents are part of it."""
-    if scene.call["kind"] != "delegate":
+    if given.call["kind"] != "delegate":
         return None
     from detent.core import standing  # noqa: PLC0415 - most calls delegate nothing
     from detent.core.intent import agent_name, target_phase  # noqa: PLC0415
 
-    doc, target = scene.doc, target_phase(scene.doc, scene.call)
+    doc, target = given.doc, target_phase(given.doc, given.call)
     current = standing.current_phase(doc)
     if not target or not current or not standing.phases(doc):
         return None
@@ -116,7 +121,7 @@ def _in_order(scene: Scene) -> "str | None":
         return None
     if standing.workflow(doc).get("activation") == "delegation" and status == "pending":
         return None
-    agent = agent_name(scene.call["agent"]) or "the agent"
+    agent = agent_name(given.call["agent"]) or "the agent"
     now = standing.status(doc, current)
     first = f"finish {current}, then " if now == "in_progress" else ""
     return (
@@ -126,46 +131,46 @@ def _in_order(scene: Scene) -> "str | None":
     )
 
 
-def _corridor(scene: Scene) -> "str | None":
+def _corridor(given: GuardInput) -> "str | None":
     """While a gate fails, the way is back to the work, not on."""
-    if scene.call["kind"] not in ("delegate", "skill"):
+    if given.call["kind"] not in ("delegate", "skill"):
         return None
     from detent.core import standing  # noqa: PLC0415
     from detent.core.intent import ADVANCE, HAND_OVER, asks_to_move  # noqa: PLC0415
 
-    phase = standing.current_phase(scene.doc)
-    kind = standing.corridor(scene.doc, phase) if phase and standing.workflow(scene.doc) else ""
-    if not kind or not asks_to_move(scene.doc, scene.call, (*ADVANCE, *HAND_OVER), only_orchestrators=False):
+    phase = standing.current_phase(given.doc)
+    kind = standing.corridor(given.doc, phase) if phase and standing.workflow(given.doc) else ""
+    if not kind or not asks_to_move(given.doc, given.call, (*ADVANCE, *HAND_OVER), only_orchestrators=False):
         return None
     if kind == "tests":
-        run = standing.tests(scene.doc, phase)
+        run = standing.tests(given.doc, phase)
         error = standing.counted(run.get("last_error") or "no error was recorded", run, "current_iteration")
         again = run.get("last_test_command") or "them"
         return f"the tests of {phase} fail ({error}); mend the code and run {again} again first. {RELEASE}"
-    record = standing.constitution(scene.doc, phase)
+    record = standing.constitution(given.doc, phase)
     articles = ", ".join(map(str, record.get("articles_required") or ("all articles",)))
-    found = standing.counted(record.get("status") or "not started", record, "iterations_used")
-    return f"{phase} does not comply with its constitution yet ({articles}: {found}); do that first. {RELEASE}"
+    status = standing.counted(record.get("status") or "not started", record, "iterations_used")
+    return f"{phase} does not comply with its constitution yet ({articles}: {status}); do that first. {RELEASE}"
 
 
-def _gates(scene: Scene) -> "str | None":
-    if scene.call["kind"] not in ("delegate", "skill"):
+def _gates(given: GuardInput) -> "str | None":
+    if given.call["kind"] not in ("delegate", "skill"):
         return None
     from detent.core import standing  # noqa: PLC0415
     from detent.core.intent import ADVANCE, asks_to_move  # noqa: PLC0415
 
-    phase = standing.current_phase(scene.doc)
-    if not phase or not standing.workflow(scene.doc):
+    phase = standing.current_phase(given.doc)
+    if not phase or not standing.workflow(given.doc):
         return None
-    if not asks_to_move(scene.doc, scene.call, ADVANCE, only_orchestrators=True):
+    if not asks_to_move(given.doc, given.call, ADVANCE, only_orchestrators=True):
         return None
-    reasons = standing.closed_gates(scene.doc, phase, scene.exists)
+    reasons = standing.closed_gates(given.doc, phase, given.exists)
     return f"phase {phase} is held by its gates: {'; '.join(reasons)}. {RELEASE}" if reasons else None
 
 
-def _is_harmless(scene: Scene) -> bool:
-    directories = tuple(path.partition("/")[0] for paths in scene.files.values() for path in paths)
-    return scene.call["kind"] == "shell" and is_harmless(scene.call["command"], scene.call["cwd"], directories)
+def _is_harmless(given: GuardInput) -> bool:
+    directories = tuple(path.partition("/")[0] for paths in given.files.values() for path in paths)
+    return given.call["kind"] == "shell" and is_harmless(given.call["command"], given.call["cwd"], directories)
 
 
 RULES = (

@@ -1,11 +1,11 @@
-"""Which of its arguments a program writes.
+"""The arguments of a program that it writes.
 
 `written(name, args, stdin)` gives (path, how) pairs; paths are as they stand in the arguments. `how` is the program,
 with the option that made it write where that matters. Those in `REACHES_BELOW` change everything below the path, too.
 A pair with `EXCEPT` says what the pair before it leaves alone.
 """
 
-from detent.core.path_pattern import STAR
+from detent.core.guard.path_pattern import STAR
 
 Target = tuple[str, str]
 Option = tuple[str, str]
@@ -79,19 +79,19 @@ _COPYING = frozenset((
 
 
 def written(name: str, args: list[str], stdin: list[str] | None) -> list[Target]:
-    """What `name` writes when called with these arguments."""
+    """The paths that `name` writes when called with these arguments."""
     if name in _FILES:
         return _files(name, args)
     if name in _HANDLERS:
         return _HANDLERS[name](args)
     if name in _COPYING:
-        from detent.core.shell.copies import copied  # noqa: PLC0415 - only when it is needed
+        from detent.core.guard.shell.copies import copied  # noqa: PLC0415 - only when it is needed
 
         return copied(name, args)
     if name in ("patch", "apply_patch", "applypatch"):
         return _patch(args, stdin)
     if name == "git":
-        from detent.core.shell.git import git_written  # noqa: PLC0415 - only when it is needed
+        from detent.core.guard.shell.git import git_written  # noqa: PLC0415 - only when it is needed
 
         return git_written(args, stdin)
     return [] if name in _OTHER_O else _output(args)
@@ -103,7 +103,7 @@ def options(args: list[str], valued: str, glued: str = "") -> tuple[list[Option]
     `valued` names those that take the next argument, `glued` those whose value can only stand in the same one.
     """
     takes, holds = valued.split(), glued.split()
-    found: list[Option] = []
+    flags: list[Option] = []
     rest: list[str] = []
     at = 0
     while at < len(args):
@@ -117,43 +117,43 @@ def options(args: list[str], valued: str, glued: str = "") -> tuple[list[Option]
             if not given and name in takes and at < len(args):
                 value = args[at]
                 at += 1
-            found.append((name, value))
+            flags.append((name, value))
         elif arg[:1] == "-" and len(arg) > 1:
             for index in range(1, len(arg)):
                 name, value = "-" + arg[index], arg[index + 1 :]
                 if name in takes and not value and at < len(args):
                     value = args[at]
                     at += 1
-                found.append((name, value if name in takes or name in holds else ""))
+                flags.append((name, value if name in takes or name in holds else ""))
                 if name in takes or name in holds:
                     break
         else:
             rest.append(arg)
-    return found, rest
+    return flags, rest
 
 
-def has(found: list[Option], names: str) -> bool:
-    """Whether one of the named options was given."""
+def has(flags: list[Option], names: str) -> bool:
+    """True if one of the named options was given."""
     wanted = names.split()
-    return any(name in wanted for name, _ in found)
+    return any(name in wanted for name, _ in flags)
 
 
-def values(found: list[Option], names: str) -> list[str]:
+def values(flags: list[Option], names: str) -> list[str]:
     """The values of the named options."""
     wanted = names.split()
-    return [value for name, value in found if name in wanted and value]
+    return [value for name, value in flags if name in wanted and value]
 
 
 def _files(name: str, args: list[str]) -> list[Target]:
     valued, skip, how = _FILES[name]
-    found, rest = options(args, valued)
-    if name in _ONLY_LOOKS and has(found, _ONLY_LOOKS[name]):
+    flags, rest = options(args, valued)
+    if name in _ONLY_LOOKS and has(flags, _ONLY_LOOKS[name]):
         return []
     return [(path, how) for path in rest[skip:]]
 
 
 def _output(args: list[str]) -> list[Target]:
-    found: list[Target] = []
+    targets: list[Target] = []
     for at, arg in enumerate(args):
         name, given, value = arg.partition("=")
         if name not in _OUTPUT:
@@ -161,13 +161,13 @@ def _output(args: list[str]) -> list[Target]:
         if not given and at + 1 < len(args):
             value = args[at + 1]
         if value:
-            found.append((value, name))
-    return found
+            targets.append((value, name))
+    return targets
 
 
 def _rm(args: list[str]) -> list[Target]:
-    found, rest = options(args, "")
-    how = "rm -r" if has(found, "-r -R --recursive") else "rm"
+    flags, rest = options(args, "")
+    how = "rm -r" if has(flags, "-r -R --recursive") else "rm"
     return [(path, how) for path in rest]
 
 
@@ -182,34 +182,34 @@ def _chown(args: list[str]) -> list[Target]:
 def _owned(args: list[str], how: str) -> list[Target]:
     # `chmod -w file`: what looks like an option is the mode
     modes = [arg for arg in args if arg[:1] == "-" and arg[1:2] in tuple("rwxXst")]
-    found, rest = options([arg for arg in args if arg not in modes], "--from")
-    if has(found, "-R --recursive"):
+    flags, rest = options([arg for arg in args if arg not in modes], "--from")
+    if has(flags, "-R --recursive"):
         how += " -R"
-    return [(path, how) for path in rest[0 if modes or has(found, "--reference") else 1 :]]
+    return [(path, how) for path in rest[0 if modes or has(flags, "--reference") else 1 :]]
 
 
 def _sed(args: list[str]) -> list[Target]:
-    found, rest = options(args, "-e -f -l --expression --file --line-length", "-i -I")
-    scripts = values(found, "-e --expression")
-    if not has(found, "-e -f --expression --file"):
+    flags, rest = options(args, "-e -f -l --expression --file --line-length", "-i -I")
+    scripts = values(flags, "-e --expression")
+    if not has(flags, "-e -f --expression --file"):
         scripts, rest = rest[:1], rest[1:]
     targets = [(path, "sed w") for script in scripts for path in _sed_writes(script)]
-    if has(found, "-i -I --in-place"):
+    if has(flags, "-i -I --in-place"):
         targets.extend((path, "sed -i") for path in rest)
     return targets
 
 
 def _sed_writes(script: str) -> list[str]:
     """The files of `w file` commands and `s///w file` flags."""
-    found: list[str] = []
+    paths: list[str] = []
     for line in script.split("\n"):
         at = line.find("w ")
         while at >= 0:
             before = line[at - 1 : at] if at else ";"
             if before in tuple("/|#,;:{}!$ 0123456789gpIiMme"):
-                found.append(line[at + 2 :].strip().rstrip("}").strip())
+                paths.append(line[at + 2 :].strip().rstrip("}").strip())
             at = line.find("w ", at + 1)
-    return found
+    return paths
 
 
 def _dd(args: list[str]) -> list[Target]:
@@ -217,8 +217,8 @@ def _dd(args: list[str]) -> list[Target]:
 
 
 def _jq(args: list[str]) -> list[Target]:
-    found, rest = options(args, "--indent -f --from-file -o --output-format -p --input-format")
-    in_place = has(found, "-i --inplace --in-place")
+    flags, rest = options(args, "--indent -f --from-file -o --output-format -p --input-format")
+    in_place = has(flags, "-i --inplace --in-place")
     return [(path, "jq -i") for path in rest] if in_place else []
 
 
@@ -227,41 +227,41 @@ def _yq(args: list[str]) -> list[Target]:
 
 
 def _awk(args: list[str]) -> list[Target]:
-    found, rest = options(args, "-F -v -f -i -l --file --assign --field-separator --include")
+    flags, rest = options(args, "-F -v -f -i -l --file --assign --field-separator --include")
     targets: list[Target] = []
-    if not has(found, "-f --file"):
+    if not has(flags, "-f --file"):
         code, rest = "".join(rest[:1]), rest[1:]
         for piece in code.split(">")[1:]:
             quote, _, name = piece.lstrip("> \t").partition('"')
             if not quote and '"' in name:
                 targets.append((name.partition('"')[0], "awk"))
-    if "inplace" in values(found, "-i --include"):
+    if "inplace" in values(flags, "-i --include"):
         targets.extend((path, "awk -i") for path in rest)
     return targets
 
 
 def _sqlite(args: list[str]) -> list[Target]:
-    found, rest = options([arg.replace("--", "-", 1) for arg in args], "-c -s")
+    flags, rest = options([arg.replace("--", "-", 1) for arg in args], "-c -s")
     reads = ("select", "explain", ".tables", ".schema", ".dump", "pragma table_info", ".indexes", ".headers", ".mode")
     queries = [query.strip().lower() for query in rest[1:]]
-    if has(found, "-r") or (queries and all(query.startswith(reads) for query in queries)):
+    if has(flags, "-r") or (queries and all(query.startswith(reads) for query in queries)):
         return []
     return [(path, "sqlite3") for path in rest[:1]]
 
 
 def _prettier(args: list[str]) -> list[Target]:
-    found, rest = options(args, "--config --parser --ignore-path --plugin")
-    return [(path, "prettier") for path in rest] if has(found, "--write -w --fix") else []
+    flags, rest = options(args, "--config --parser --ignore-path --plugin")
+    return [(path, "prettier") for path in rest] if has(flags, "--write -w --fix") else []
 
 
 def _gofmt(args: list[str]) -> list[Target]:
-    found, rest = options(args, "-r")
-    return [(path, "gofmt -w") for path in rest] if has(found, "-w") else []
+    flags, rest = options(args, "-r")
+    return [(path, "gofmt -w") for path in rest] if has(flags, "-w") else []
 
 
 def _sort(args: list[str]) -> list[Target]:
-    found, _ = options(args, "-o -k -t -S -T --output --key --field-separator --parallel")
-    return [(path, "sort -o") for path in values(found, "-o --output")]
+    flags, _ = options(args, "-o -k -t -S -T --output --key --field-separator --parallel")
+    return [(path, "sort -o") for path in values(flags, "-o --output")]
 
 
 def _uniq(args: list[str]) -> list[Target]:
@@ -280,11 +280,11 @@ def _split(args: list[str]) -> list[Target]:
 
 
 def _patch(args: list[str], stdin: list[str] | None) -> list[Target]:
-    found, rest = options(args, "-p -d -i -o -r -B -D -F -V -z --strip --directory --input --output --reject-file")
-    if has(found, "--dry-run"):
+    flags, rest = options(args, "-p -d -i -o -r -B -D -F -V -z --strip --directory --input --output --reject-file")
+    if has(flags, "--dry-run"):
         return []
-    base = "".join(directory + "/" for directory in values(found, "-d --directory")[:1])
-    targets = [(path, "patch") for path in [*values(found, "-o --output"), *(base + path for path in rest[:1])]]
+    base = "".join(directory + "/" for directory in values(flags, "-d --directory")[:1])
+    targets = [(path, "patch") for path in [*values(flags, "-o --output"), *(base + path for path in rest[:1])]]
     return targets + patched([*(stdin or ()), *(arg for arg in args if "\n" in arg)], base)
 
 

@@ -1,26 +1,25 @@
-"""Which files a shell command would write, found by reading it as a shell does.
+"""Walks the tree of a shell command, and collects the files that it would write.
 
 `write_targets` follows directories, variables, loops, functions, pipes and substituted commands as far as the text
 tells. It runs nothing and looks at no file: a script that is only named, or a variable that only the environment holds,
 stays unknown. A command that is too long or too deep to be followed is opaque: it may write whatever it names.
 """
 
-from detent.core.path_pattern import ANY, MARKS, STAR, normal, shown
-from detent.core.shell.commands import Commands
-from detent.core.shell.expand import Place
-from detent.core.shell.grammar import parse
-from detent.core.shell.tree import Node, Part, Redirect, Script, Word
-from detent.core.shell.writes import OPAQUE, Target
+from detent.core.guard.path_pattern import ANY, MARKS, STAR, normal, shown
+from detent.core.guard.shell.commands import Commands
+from detent.core.guard.shell.expand import Place
+from detent.core.guard.shell.grammar import DECLARING, parse
+from detent.core.guard.shell.opaque import named_paths
+from detent.core.guard.shell.tree import Node, Part, Redirect, Script
+from detent.core.guard.shell.writes import OPAQUE, Target
 
 MAX_LENGTH = 65_536
 MAX_ROUNDS = 32
-_MIN_WORK = 1_000  # commands, and more for long ones
+#: Fuel of a short command; every command, argument and text that is walked costs some. Without fuel it is opaque.
+_MIN_FUEL = 1_000
 _MAX_VALUES = 64
 _MAX_VALUE = 16_384
-_MAX_NAME = 255
-_BETWEEN_WORDS = dict.fromkeys(map(ord, "\"'\\"), "") | dict.fromkeys(map(ord, "`()<>;&|={},:$[]!#"), " ")
 _WRITES = (">", ">>", ">|", "&>", "&>>", "<>", ">&")
-_DECLARES = ("export", "local", "declare", "readonly", "typeset")
 
 
 #: Whatever may stand between two commands, as a line break.
@@ -49,18 +48,22 @@ def simple_commands(command: str, cwd: str = "/") -> list[list[str]]:
 
 
 def _opaque(command: str, cwd: str) -> list[Target]:
-    text = command.translate(_BETWEEN_WORDS)
-    words = [
-        word for word in dict.fromkeys(text.split()) if "." in word and word.strip("./") and len(word) <= _MAX_NAME
-    ]
-    return [("**", OPAQUE), *((shown(normal(word, cwd)), OPAQUE) for word in words)]
+    return [("**", OPAQUE), *((shown(normal(name, cwd)), OPAQUE) for name in named_paths(command))]
+
+
+def opaque_texts(command: str) -> list[str]:
+    """The pieces of a command that the reader does not follow: all of a long one, or code in another language."""
+    if len(command) > MAX_LENGTH:
+        return [command]
+    walk = _walked(command, "/", "")
+    return [command] if walk.opaque else walk.code
 
 
 def _walked(command: str, cwd: str, home: str) -> "_Walk":
     for mark in MARKS:
         if mark in command:
             command = command.replace(mark, "\ufffd")
-    walk = _Walk(home, _MIN_WORK + len(command) // 4)
+    walk = _Walk(home, _MIN_FUEL + len(command) // 4)
     walk.run_text(command, Place(cwd))
     return walk
 
@@ -73,9 +76,9 @@ class _Walk(Commands):
         if self.fuel < 0:
             self.opaque = True
             return [ANY]
-        script, followed = parse(text, place.depth)
-        self.opaque = self.opaque or not followed
-        return self.walk(script, place)
+        reader = parse(text, place.depth)
+        self.opaque = self.opaque or reader.opaque
+        return self.walk(reader.nodes, place)
 
     def call(self, name: str, place: Place) -> list[str]:
         return self.walk(place.functions[name].bodies[0], place)
@@ -151,6 +154,8 @@ class _Walk(Commands):
         if node.kind == "if":
             return self._if(node.bodies, place)
         if node.kind == "case":
+            for word in node.words:
+                self.expand(word, place, active=False)
             return self._branches([[body] for body in node.bodies], place)
         if node.kind == "for":
             return self._for(node, place)
@@ -197,7 +202,7 @@ class _Walk(Commands):
 
     def _simple(self, node: Node, place: Place) -> list[str]:
         argv = self.fields(node.words, place)
-        if not argv or argv[0] in _DECLARES:
+        if not argv or argv[0] in DECLARING:
             self._assign(node, place)
             self._redirected(node.redirects, place.copy())
             return []
@@ -210,25 +215,22 @@ class _Walk(Commands):
         printed = self.run(argv, inner)
         place.stdin = reads
         if node.assigns:
-            for name, _, _ in node.assigns:
-                if name in names:
-                    place.names[name] = names[name]
+            for assign in node.assigns:
+                if assign.name in names:
+                    place.names[assign.name] = names[assign.name]
                 else:
-                    place.names.pop(name, None)
+                    place.names.pop(assign.name, None)
         return [] if silent else printed
 
     def _assign(self, node: Node, place: Place) -> None:
-        for name, how, words in node.assigns:
-            values = [value for word in words for value in self._assigned(word, place, many=len(words) > 1)]
-            old = place.names.get(name, [])
-            if how and len(words) > 1:
+        for assign in node.assigns:
+            values = [value for word in assign.words for value in self.expand(word, place, active=assign.is_array)]
+            old = place.names.get(assign.name, [])
+            if assign.appends and assign.is_array:
                 values = old + values
-            elif how:
+            elif assign.appends:
                 values = [before + value for before in old or [""] for value in values]
-            place.names[name] = [ANY if len(value) > _MAX_VALUE else value for value in values[:_MAX_VALUES]]
-
-    def _assigned(self, word: Word, place: Place, *, many: bool) -> list[str]:
-        return self.expand(word, place, active=many)
+            place.names[assign.name] = [ANY if len(value) > _MAX_VALUE else value for value in values[:_MAX_VALUES]]
 
     def _redirected(self, redirects: list[Redirect], place: Place) -> bool:
         """Adds the files that are written; sets what is read. True if nothing is printed any more."""

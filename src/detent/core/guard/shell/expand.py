@@ -1,7 +1,7 @@
-"""What the words of a command stand for, as far as the command itself tells."""
+"""Expands the words of a command into arguments, as far as the command itself gives the values."""
 
-from detent.core.path_pattern import ANY, CLASS, CLOSE, COMMA, HOME, MARKS, ONE, OPEN, STAR, may_match, shown
-from detent.core.shell.tree import Node, Part, Word
+from detent.core.guard.path_pattern import ANY, CLASS, CLOSE, COMMA, HOME, MARKS, ONE, OPEN, STAR, may_match, shown
+from detent.core.guard.shell.tree import Node, Part, Word
 
 MAX_FIELDS = 256
 _MAX_LENGTH = 131_072  # of what the words of a command become
@@ -9,7 +9,7 @@ _COUNTED = ("?", "#", "$", "!", "-", "RANDOM", "SECONDS", "UID", "EUID", "PPID",
 
 
 class Place:
-    """Where a command runs: directories it may be in, variables, functions, and what it can read."""
+    """The state in which a command runs: its possible directories, variables, functions and standard input."""
 
     __slots__ = ("cwds", "depth", "functions", "names", "stack", "stdin")
 
@@ -34,7 +34,7 @@ class Place:
 
 
 class Expander:
-    """Words into fields. Running a substituted command is for whoever walks the commands."""
+    """Expands words into fields. A subclass runs the substituted commands."""
 
     __slots__ = ("home",)
 
@@ -42,21 +42,21 @@ class Expander:
         self.home = home or HOME
 
     def substitute(self, part: Part, place: Place) -> list[str]:
-        """What a substituted command prints, line by line."""
+        """The lines that a substituted command prints."""
         raise NotImplementedError(part.kind, place)
 
     def fields(self, words: list[Word], place: Place) -> list[str]:
         """The arguments that the words become."""
-        found: list[str] = []
+        arguments: list[str] = []
         length = 0
         for word in words:
             if len(word) == 1 and word[0].kind == "raw" and _is_simple(word[0].text):
-                found.append(word[0].text)
+                arguments.append(word[0].text)
                 continue
             fields = self.expand(word, place)
             length += sum([len(field) for field in fields])
-            found.extend(fields if length < _MAX_LENGTH else [ANY])
-        return found
+            arguments.extend(fields if length < _MAX_LENGTH else [ANY])
+        return arguments
 
     def expand(self, word: Word, place: Place, *, active: bool = True) -> list[str]:
         """The fields of one word; unless `active`, it is not split and `*` is only a star."""
@@ -74,7 +74,7 @@ class Expander:
                 fields = [ANY]
         if braces:
             fields = [each for field in fields for each in _braced(field)][:MAX_FIELDS]
-        if active and fields == [""] and all(part.kind in ("var", "sub") and not part.quoted for part in word):
+        if active and fields == [""] and all(part.kind in ("var", "sub") and not part.quote for part in word):
             return []
         return fields
 
@@ -95,7 +95,7 @@ class Expander:
             self.expand(part.word, place, active=False)
             return [STAR]
         values = self._variable(part, place) if kind == "var" else self.substitute(part, place)
-        if part.quoted or not active:
+        if part.quote or not active:
             return values or [""]
         return [_activated(each, braces=False) for value in values for each in value.split()] or [""]
 
@@ -106,7 +106,7 @@ class Expander:
         return place.cwds[0] + slash + rest if name == "~+" else HOME + text[1:]
 
     def lookup(self, name: str, place: Place) -> list[str] | None:
-        """What a variable holds; None if only the environment can tell."""
+        """The values of a variable; None if only the environment has it."""
         if name in place.names:
             return place.names[name]
         if name == "HOME":

@@ -46,12 +46,12 @@ def shown(path: str) -> str:
 
 
 def is_literal(pattern: str) -> bool:
-    """Whether the pattern can only stand for one path."""
+    """True if the pattern stands for one path only."""
     return not ("*" in pattern or "?" in pattern or "[" in pattern)
 
 
 def literal_start(pattern: str) -> str:
-    """What every path begins with that the pattern can stand for."""
+    """The text with which every path begins that the pattern can stand for."""
     for at, char in enumerate(pattern):
         if char in "*?[":
             return pattern[:at]
@@ -59,17 +59,17 @@ def literal_start(pattern: str) -> str:
 
 
 def may_match(pattern: str, path: str) -> bool:
-    """Whether `pattern` can stand for the literal `path`. `*` does not cross a slash, `**` does."""
+    """True if `pattern` can stand for the literal `path`. `*` does not cross a slash, `**` does."""
     return pattern == path or _meet(tokens(pattern), list(path))
 
 
-def may_meet(one: str, other: str) -> bool:
-    """Whether two patterns can stand for the same path."""
-    return one == other or _meet(tokens(one), tokens(other))
+def may_meet(left: str, right: str) -> bool:
+    """True if two patterns can stand for the same path."""
+    return left == right or _meet(tokens(left), tokens(right))
 
 
 def hits(target: str, path: str, *, recursive: bool) -> bool:
-    """Whether writing `target` can change `path`; a recursive one changes all that is below it, too."""
+    """True if writing `target` can change `path`; a recursive one changes all that is below it, too."""
     return may_match(target, path) or (recursive and may_match(below(target), path))
 
 
@@ -80,7 +80,7 @@ def below(pattern: str) -> str:
 
 def tokens(pattern: str) -> list[str]:
     """The pattern as literal characters and wild cards."""
-    found: list[str] = []
+    result: list[str] = []
     at, end = 0, len(pattern)
     while at < end:
         char = pattern[at]
@@ -90,35 +90,35 @@ def tokens(pattern: str) -> list[str]:
             if at < end and pattern[at] == "*":
                 at += 1
                 token = _ALL
-            if not found or found[-1] not in (token, _ALL):
-                found.append(token)
+            if not result or result[-1] not in (token, _ALL):
+                result.append(token)
         elif char == "?":
-            found.append(_CHAR)
+            result.append(_CHAR)
         elif char == "[":
             close = pattern.find("]", at + 1)
             if close < 0:
-                found.append("[")
+                result.append("[")
                 continue
             inside = pattern[at:close]
             at = close + 1
-            found.append(inside if len(inside) == 1 else "[" + inside)
+            result.append(inside if len(inside) == 1 else "[" + inside)
         else:
-            found.append(char)
-    return found
+            result.append(char)
+    return result
 
 
-def _meet(one: list[str], other: list[str]) -> bool:
+def _meet(left: list[str], right: list[str]) -> bool:
     """Both are walked together; each pair of positions is visited once."""
-    start, stop_one, stop_other = 0, len(one), len(other)
-    while start < stop_one and start < stop_other and _plain(one[start]) and _plain(other[start]):
-        if one[start] != other[start]:
+    start, stop_left, stop_right = 0, len(left), len(right)
+    while start < stop_left and start < stop_right and _plain(left[start]) and _plain(right[start]):
+        if left[start] != right[start]:
             return False
         start += 1
-    while stop_one > start and stop_other > start and _plain(one[stop_one - 1]) and _plain(other[stop_other - 1]):
-        if one[stop_one - 1] != other[stop_other - 1]:
+    while stop_left > start and stop_right > start and _plain(left[stop_left - 1]) and _plain(right[stop_right - 1]):
+        if left[stop_left - 1] != right[stop_right - 1]:
             return False
-        stop_one -= 1
-        stop_other -= 1
+        stop_left -= 1
+        stop_right -= 1
     seen: set[tuple[int, int]] = set()
     todo = [(start, start)]
     while todo:
@@ -127,17 +127,17 @@ def _meet(one: list[str], other: list[str]) -> bool:
             continue
         seen.add(pair)
         i, j = pair
-        if i == stop_one and j == stop_other:
+        if i == stop_left and j == stop_right:
             return True
-        mine = one[i] if i < stop_one else ""
-        theirs = other[j] if j < stop_other else ""
+        mine = left[i] if i < stop_left else ""
+        theirs = right[j] if j < stop_right else ""
         if mine in _WILD:
             todo.append((i + 1, j))
         if theirs in _WILD:
             todo.append((i, j + 1))
         if not mine or not theirs or not _agree(mine, theirs):
             continue
-        if _hidden(one, i, theirs, other, j) or _hidden(other, j, mine, one, i):
+        if _hidden(left, i, theirs, right, j) or _hidden(right, j, mine, left, i):
             continue
         todo.append((i if mine in _WILD else i + 1, j if theirs in _WILD else j + 1))
     return False
@@ -151,22 +151,22 @@ def _opens(pattern: list[str], at: int) -> bool:
     return at == 0 or pattern[at - 1] == "/"
 
 
-def _hidden(wild: list[str], at: int, char: str, other: list[str], there: int) -> bool:
+def _hidden(wild: list[str], at: int, char: str, right: list[str], there: int) -> bool:
     """A wild card at the start of a segment does not stand for a leading dot."""
     token = wild[at]
-    return char == "." and token != _ALL and not _plain(token) and _opens(wild, at) and _opens(other, there)
+    return char == "." and token != _ALL and not _plain(token) and _opens(wild, at) and _opens(right, there)
 
 
-def _agree(one: str, other: str) -> bool:
-    """Whether two tokens can stand for a common character."""
-    if _plain(one) and _plain(other):
-        return one == other
-    if _ALL in (one, other):
+def _agree(left: str, right: str) -> bool:
+    """True if two tokens can stand for a common character."""
+    if _plain(left) and _plain(right):
+        return left == right
+    if _ALL in (left, right):
         return True
-    if _plain(one):
-        return _takes(other, one)
-    if _plain(other):
-        return _takes(one, other)
+    if _plain(left):
+        return _takes(right, left)
+    if _plain(right):
+        return _takes(left, right)
     return True
 
 
@@ -181,12 +181,12 @@ def _takes(wild: str, char: str) -> bool:
         inside = inside[1:]
     if ":" in inside:
         return True
-    at, found = 0, False
+    at, is_inside = 0, False
     while at < len(inside):
         if at + 2 < len(inside) and inside[at + 1] == "-":
-            found = found or inside[at] <= char <= inside[at + 2]
+            is_inside = is_inside or inside[at] <= char <= inside[at + 2]
             at += 3
         else:
-            found = found or inside[at] == char
+            is_inside = is_inside or inside[at] == char
             at += 1
-    return found != negated
+    return is_inside != negated

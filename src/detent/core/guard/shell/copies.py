@@ -1,7 +1,7 @@
-"""What the programs write that copy, move, link, pack, unpack and fetch."""
+"""The paths that copying programs write: they copy, move, link, pack, unpack and fetch."""
 
-from detent.core.path_pattern import ABSOLUTE, ANY, ONE, STAR
-from detent.core.shell.writes import EXCEPT, Option, Target, has, options, values
+from detent.core.guard.path_pattern import ABSOLUTE, ANY, ONE, STAR
+from detent.core.guard.shell.writes import EXCEPT, Option, Target, has, options, values
 
 _VALUED = {
     "cp": "-t -S --target-directory --suffix",
@@ -27,7 +27,7 @@ _TAR_LONG = {
 
 
 def copied(name: str, args: list[str]) -> list[Target]:
-    """What one of these programs writes."""
+    """The paths that one of these programs writes."""
     if name in ("tar", "bsdtar", "gtar"):
         return _tar(args)
     if name in ("unzip", "7z", "7za", "zip", "cpio"):
@@ -38,25 +38,25 @@ def copied(name: str, args: list[str]) -> list[Target]:
 
 
 def _placed(name: str, args: list[str]) -> list[Target]:
-    found, rest = options(args, _VALUED.get(name, ""))
-    folders = values(found, "-t --target-directory")
-    if name == "rsync" and has(found, "-n --dry-run"):
+    flags, rest = options(args, _VALUED.get(name, ""))
+    folders = values(flags, "-t --target-directory")
+    if name == "rsync" and has(flags, "-n --dry-run"):
         return []
-    if name == "install" and has(found, "-d --directory"):
+    if name == "install" and has(flags, "-d --directory"):
         return []
     sources, into = (rest, folders[0] + "/") if folders else (rest[:-1], "".join(rest[-1:]))
     if name == "ln" and len(rest) == 1 and not folders:
         sources, into = rest, "./"
     if not sources or (name in ("rsync", "scp") and ":" in into.partition("/")[0]):
         return [(path, "mv") for path in sources] if name == "mv" else []
-    whole = name in ("mv", "ditto", "scp") or has(found, "-r -R -a --recursive --archive")
-    targets = _destinations(name, sources, into, below=whole, directly=has(found, "-T --no-target-directory"))
+    whole = name in ("mv", "ditto", "scp") or has(flags, "-r -R -a --recursive --archive")
+    targets = _destinations(name, sources, into, below=whole, directly=has(flags, "-T --no-target-directory"))
     if name == "mv":
         targets.extend((path, "mv") for path in sources)
-    elif name in ("ln", "link") or (name == "cp" and has(found, "-l -s --link --symbolic-link")):
-        targets.extend((_seen_from(into, path, relative=has(found, "-s --symbolic")), "ln to") for path in sources)
+    elif name in ("ln", "link") or (name == "cp" and has(flags, "-l -s --link --symbolic-link")):
+        targets.extend((_seen_from(into, path, relative=has(flags, "-s --symbolic")), "ln to") for path in sources)
     elif name == "rsync":
-        targets.extend(_rsynced(found, sources, into))
+        targets.extend(_rsynced(flags, sources, into))
     return targets
 
 
@@ -75,19 +75,19 @@ def _destinations(name: str, sources: list[str], into: str, *, below: bool, dire
     return targets
 
 
-def _rsynced(found: list[Option], sources: list[str], into: str) -> list[Target]:
+def _rsynced(flags: list[Option], sources: list[str], into: str) -> list[Target]:
     targets: list[Target] = []
-    if any(name.startswith("--delete") or name == "--del" for name, _ in found):
+    if any(name.startswith("--delete") or name == "--del" for name, _ in flags):
         targets.append((into, "rsync --delete"))
-        targets.extend(excepted(into, values(found, "--exclude")))
-    if has(found, "--remove-source-files"):
+        targets.extend(excepted(into, values(flags, "--exclude")))
+    if has(flags, "--remove-source-files"):
         targets.extend((path, "mv") for path in sources)
-    targets.extend((path, "rsync") for path in values(found, "--log-file"))
+    targets.extend((path, "rsync") for path in values(flags, "--log-file"))
     return targets
 
 
 def excepted(folder: str, names: list[str]) -> list[Target]:
-    """What is left alone below `folder`: a name wherever it is, a path from there."""
+    """The excluded paths below `folder`: a name at any depth, a path from `folder` on."""
     targets: list[Target] = []
     for name in names:
         inner = name.strip("/").removesuffix("/**").removesuffix("/*")
@@ -99,7 +99,7 @@ def excepted(folder: str, names: list[str]) -> list[Target]:
 
 
 def _seen_from(link: str, source: str, *, relative: bool) -> str:
-    """What a symbolic link names is seen from where the link is."""
+    """The target of a symbolic link is relative to the link."""
     if not relative or source.startswith(ABSOLUTE):
         return source
     folder, slash, _ = link.rpartition("/")
@@ -162,12 +162,12 @@ def _packed(name: str, args: list[str]) -> list[Target]:
             return [(folder, "7z x") for folder in folders or ["."]]
         return [(path, "7z a") for path in args[1:2]] if args[:1] == ["a"] else []
     if name == "zip":
-        found, rest = options(args, "-x -i -b -n -t -tt")
-        return [(path, "zip") for path in rest[:1]] + [(path, "rm -r") for path in rest[1:] if has(found, "-m --move")]
-    found, rest = options(args, "-d -x -P")
-    if has(found, "-l -p -t -v -Z -z"):
+        flags, rest = options(args, "-x -i -b -n -t -tt")
+        return [(path, "zip") for path in rest[:1]] + [(path, "rm -r") for path in rest[1:] if has(flags, "-m --move")]
+    flags, rest = options(args, "-d -x -P")
+    if has(flags, "-l -p -t -v -Z -z"):
         return []
-    folder = "".join(values(found, "-d")) or "."
+    folder = "".join(values(flags, "-d")) or "."
     return [(f"{folder}/{member}", "tar member") for member in rest[1:]] or [(folder, "unzip")]
 
 
@@ -178,23 +178,23 @@ def _fetched(name: str, args: list[str]) -> list[Target]:
             " --data-binary --request --user --url --cookie --cookie-jar --dump-header --form --max-time --retry"
             " --proxy --cacert --write-out --connect-timeout"
         )
-        found, rest = options(args, valued)
-        folder = "".join(directory + "/" for directory in values(found, "--output-dir")[:1])
-        paths = values(found, "-c -D --cookie-jar --dump-header") + [
-            folder + path for path in values(found, "-o --output")
+        flags, rest = options(args, valued)
+        folder = "".join(directory + "/" for directory in values(flags, "--output-dir")[:1])
+        paths = values(flags, "-c -D --cookie-jar --dump-header") + [
+            folder + path for path in values(flags, "-o --output")
         ]
-        if has(found, "-O --remote-name --remote-name-all"):
-            paths += [folder + _last(url) for url in rest + values(found, "--url")]
+        if has(flags, "-O --remote-name --remote-name-all"):
+            paths += [folder + _last(url) for url in rest + values(flags, "--url")]
         return [(path, "curl -o") for path in paths if path != "-"]
-    found, rest = options(
+    flags, rest = options(
         args, "-O -P -o -a -U -t -T -e -A -R --output-document --directory-prefix --output-file --header --post-data"
     )
-    outputs = values(found, "-O --output-document")
-    folder = "".join(directory + "/" for directory in values(found, "-P --directory-prefix")[:1])
+    outputs = values(flags, "-O --output-document")
+    folder = "".join(directory + "/" for directory in values(flags, "-P --directory-prefix")[:1])
     paths = [path for path in outputs if path != "-"] or (
-        [] if outputs or has(found, "--spider") else [folder + _last(url) for url in rest]
+        [] if outputs or has(flags, "--spider") else [folder + _last(url) for url in rest]
     )
-    return [(path, "wget -O") for path in paths + values(found, "-o -a --output-file")]
+    return [(path, "wget -O") for path in paths + values(flags, "-o -a --output-file")]
 
 
 def _last(url: str) -> str:

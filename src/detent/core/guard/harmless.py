@@ -1,15 +1,14 @@
-"""A quick look that spares most shell commands from being read in full.
+"""A quick check that lets most shell commands pass without a full parse.
 
-It only ever says "harmless" for a command in which nothing could name or reach a guarded file: plain words without
-quotes, expansions or patterns, none of them part of a guarded path, and no program that works on whole directories or
-runs other text.
+A command is harmless only if it cannot name or reach a guarded file: it has plain words without quotes, expansions or
+patterns, no word is part of a guarded path, and no program works on whole directories or runs other text.
 """
 
 MAX_LENGTH = 2_000
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:=,+@%|;&>\n")
-#: Whatever has none of these in it is no guarded path, and no way to call Detent.
+#: Every guarded path, and every call of Detent, contains one of these.
 _STEMS = ("workflow", "detent", "journal", "state.json", "settings", "hooks.json")
-#: They reach files that the command does not name.
+#: Programs that reach files which the command does not name.
 _BROAD = frozenset(
     (
         *("rm", "rmdir", "mv", "cp", "ln", "rsync", "git", "find", "xargs", "tar", "unzip", "cd", "pushd", "popd"),

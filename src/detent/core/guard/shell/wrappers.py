@@ -1,107 +1,16 @@
-"""Programs that run something else: what they run, and what is known of it."""
+"""Programs that run other commands or code: shells, interpreters, xargs, parallel and find."""
 
-from detent.core.path_pattern import ANY, STAR
-from detent.core.shell.writes import Target
+from detent.core.guard.path_pattern import ANY, STAR
+from detent.core.guard.shell.prefixes import PREFIXES
+from detent.core.guard.shell.writes import Target
 
-# program -> (options that take a value, arguments that come before the command)
-_WRAPPERS: dict[str, tuple[str, int]] = {
-    "sudo": ("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir", 0),
-    "doas": ("-u -C", 0),
-    "env": ("-u -C -S --unset --chdir --split-string", 0),
-    "nohup": ("", 0),
-    "timeout": ("-k -s --kill-after --signal", 1),
-    "gtimeout": ("-k -s --kill-after --signal", 1),
-    "time": ("-f -o --format --output", 0),
-    "nice": ("-n --adjustment", 0),
-    "ionice": ("-c -n -p", 0),
-    "stdbuf": ("-i -o -e --input --output --error", 0),
-    "setsid": ("", 0),
-    "command": ("", 0),
-    "builtin": ("", 0),
-    "exec": ("-a", 0),
-    "busybox": ("", 0),
-    "watch": ("-n --interval", 0),
-    "su": ("-s -g -G -w --shell --group", 9),
-    "script": ("-T -I -O -B -E -m -o", 9),
-    "caffeinate": ("-t -w", 0),
-    "chronic": ("", 0),
-    "unbuffer": ("", 0),
-    "flock": ("-w -E --timeout --conflict-exit-code", 1),
-    "strace": ("-o -e -p -s -u", 0),
-    "ltrace": ("-o -e -p -s -u", 0),
-    "chrt": ("", 1),
-    "taskset": ("", 1),
-    "npx": ("-p --package", 0),
-    "bunx": ("", 0),
-    "pnpx": ("", 0),
-    "xvfb-run": ("-s -n -e", 0),
-    "then": ("", 0),
-    "do": ("", 0),
-    "else": ("", 0),
-}
-# program -> its command that runs another program
-_RUNNERS = {
-    "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run",
-    "pnpm": "exec", "yarn": "exec", "npm": "exec", "bundle": "exec", "mise": "exec",
-}  # fmt: skip
-_RUNNER_VALUED = "--with --python -p --project --directory --extra --group --env-file -n --name --package"
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "fish"))
-_TEXT_RUNNERS = ("flock", "su", "script", "watch")
 SLASHES = ("node", "deno", "bun", "php", "tsx")  # languages whose comments begin with two
 _MAX_FILES = 16
-_XARGS_VALUED = "-I -n -P -L -d -s -a -E -J -R -S --max-args --max-procs --delimiter --replace --arg-file --max-lines"
-
-
-def unwrapped(name: str, argv: list[str]) -> tuple[list[str], str] | None:
-    """The command that a wrapper runs and the directory it is given; None if `name` is no wrapper."""
-    if name in _RUNNERS:
-        if argv[1:2] != [_RUNNERS[name]]:
-            return None
-        return _command(argv[2:], _RUNNER_VALUED.split(), 0)
-    if name not in _WRAPPERS:
-        return None
-    if name == "command" and argv[1:2] in (["-v"], ["-V"]):
-        return [], ""
-    if name in _TEXT_RUNNERS:
-        return _text_command(name, argv)
-    valued, skip = _WRAPPERS[name]
-    return _command(argv[1:], valued.split(), skip)
-
-
-def _text_command(name: str, argv: list[str]) -> tuple[list[str], str]:
-    """Of `su -c`, `script -c`, `flock -c` and `watch`, which hand a text to a shell."""
-    for at, arg in enumerate(argv[1:-1], 1):
-        if arg == "--command" or (arg[:1] == "-" and arg[1:2] != "-" and arg.endswith("c") and name != "watch"):
-            return ["sh", "-c", argv[at + 1]], ""
-    valued, skip = _WRAPPERS[name]
-    command, directory = _command(argv[1:], valued.split(), skip)
-    return (["sh", "-c", " ".join(command)] if name == "watch" and command else command), directory
-
-
-def _command(args: list[str], valued: list[str], skip: int) -> tuple[list[str], str]:
-    at, directory = 0, ""
-    while at < len(args):
-        arg = args[at]
-        if arg == "--":
-            at += 1
-            break
-        name, equals, value = arg.partition("=")
-        if arg.startswith("-") and len(arg) > 1:
-            if name in valued and not equals:
-                value = "".join(args[at + 1 : at + 2])
-                at += 1
-            if name in ("-S", "--split-string"):
-                return [*value.split(), *args[at + 1 :]], directory
-            if name in ("-C", "--chdir", "--directory", "-D"):
-                directory = value
-        elif not (equals and name.isidentifier()):
-            break
-        at += 1
-    return args[at + skip :], directory
 
 
 def shell_code(argv: list[str]) -> tuple[str | None, list[str], bool]:
-    """What a shell is given to run: text of `-c`, its arguments, and whether it reads its input instead."""
+    """The text that a shell runs with `-c`, its arguments, and whether it reads standard input instead."""
     at, code = 1, False
     while at < len(argv) and argv[at][:1] in ("-", "+") and len(argv[at]) > 1:
         arg = argv[at]
@@ -157,7 +66,7 @@ def xargs_command(argv: list[str], lines: list[str]) -> list[str]:
     while at < len(argv) and argv[at].startswith("-"):
         arg = argv[at]
         at += 1
-        if arg in _XARGS_VALUED.split():
+        if arg in PREFIXES["xargs"][0].split():
             placeholder = argv[at] if arg in ("-I", "-J", "--replace") and at < len(argv) else placeholder
             at += 1
         elif arg.startswith("-I"):
@@ -188,8 +97,8 @@ def parallel_command(argv: list[str], lines: list[str]) -> list[str]:
     return [word.replace("{}", line) for word in command for line in (lines if "{}" in word else [""])]
 
 
-def found(args: list[str]) -> tuple[list[str], list[str], list[Target], list[list[str]]]:
-    """Of `find`: the files that it names, what it leaves out, what it writes itself, and the commands that it runs."""
+def read_find(args: list[str]) -> tuple[list[str], list[str], list[Target], list[list[str]]]:
+    """The files that `find` names, those that it excludes, those that it writes, and the commands that it runs."""
     start = 0
     while start < len(args) and args[start] in ("-H", "-L", "-P"):
         start += 1

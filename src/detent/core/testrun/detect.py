@@ -1,22 +1,52 @@
-"""Which test runner a command calls, told from its words. One simple command at a time; quoting is already undone."""
+"""Test detection: the test runner that a simple command calls, by its words. Quotes are already removed."""
 
 import re
 from collections.abc import Callable, Collection
 
-from detent.core.launcher import Words, after_options, tool_name, unwrapped
+from detent.core.guard.shell.prefixes import command_start
 
+Words = list[str]
 Finder = Callable[[Words], str | None]
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*|py")
 
 
 def runner(words: Words) -> str | None:
     """The runner's name, or None for a command that runs no tests: one that only names a runner, or only asks it."""
-    words = unwrapped(words)
+    words = _behind_prefixes(words)
     if not words or not _ASKS.isdisjoint(words):
         return None
     tool = tool_name(words[0])
     if tool in _PLAIN:
         return _PLAIN[tool]
     return _TOOLS[tool](words[1:]) if tool in _TOOLS else None
+
+
+def _behind_prefixes(words: Words) -> Words:
+    while words:
+        start = 1 if _ASSIGNMENT.match(words[0]) else command_start(tool_name(words[0]), words)[0]
+        if not start:
+            break
+        words = words[start:]
+    return words
+
+
+def tool_name(word: str) -> str:
+    """The name of a program without its directory and version; every Python is `python`."""
+    name = re.split(r"[/\\]", word)[-1].removesuffix(".exe").removesuffix(".cmd")
+    return "python" if _PYTHON.fullmatch(name) else name
+
+
+def after_options(words: Words, valued: Collection[str] = ()) -> Words:
+    """The words from the first one on that is neither an option nor the value of one."""
+    index = 0
+    while index < len(words) and words[index].startswith(("-", "+")):
+        if words[index] == "--":
+            return words[index + 1 :]
+        index += 2 if words[index] in valued else 1
+    return words[index:]
 
 
 #: With one of these a runner tells something about itself or about the tests, and runs none.

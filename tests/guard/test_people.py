@@ -1,0 +1,42 @@
+"""An agent runs no verb that only a person may run, whatever the command is made of."""
+
+import pytest
+
+from detent.core.guard.rules import GuardInput, guard
+
+
+def reason(command):
+    call = {"kind": "shell", "tool": "Bash", "command": command, "cwd": "/r", "home": "/h", "agent": "", "prompt": ""}
+    return guard(GuardInput(None, call, "/r", lambda path: False))[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "detent approve a -m fine",
+        "cd x && sudo env A=1 detent approve a",
+        "python3 -m detent approve a",
+        "timeout 5 uv run detent skip a",
+        "echo a | xargs -I{} detent approve {}",
+        "python3 -c \"import os; os.system('detent approve a')\"",
+        'node -e \'require("child_process").execFileSync("detent", ["approve", "a"])\'',
+        "detent approve a; " + ": " * 40_000,
+    ],
+)
+def test_a_person_decides(command):
+    assert "a person's decision" in reason(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "detent status",
+        "detent rollback --dry-run x",
+        "echo detent approve a",
+        "git commit -m 'detent approve'",
+        "python3 -c 'import detent; print(detent.__version__)'",
+        "python3 -c 'print(\"approve\")'",
+    ],
+)
+def test_anybody_may_look_and_speak_of_it(command):
+    assert reason(command) is None
