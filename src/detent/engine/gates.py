@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,31 +19,37 @@ from detent.core.redact import redact
 from detent.core.runner import runner
 from detent.core.session import Session
 from detent.core.shell import simple_commands
-from detent.engine.inputs import Manifest, changed_files, encode_manifest, manifest
+from detent.engine.inputs import FileDigests, changed_files, encode_digests, file_digests, protected_digests
 from detent.errors import Refused
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
     from detent.config.place import Place
+    from detent.objects.universe import Moment
 
+#: Owner of the objects that a check stores.
+OWNER = "gate"
 TIMEOUT_S = 1_800.0
 TAIL_CHARS = 2_000
 #: Exit codes of a shell that could not run what it was asked to.
 _NOT_RUN = {126: "the command cannot be executed", 127: "the command was not found"}
-_decode_manifest = msgspec.json.Decoder(Manifest).decode
+_decode_digests = msgspec.json.Decoder(FileDigests).decode
 
 
 class Checks:
     """The checks of one session in one project."""
 
-    def __init__(self, store: Store, place: "Place", session: str) -> None:
+    def __init__(self, store: Store, place: "Place", session: str, moments: "Callable[[str | None], Moment]") -> None:
+        """`moments` looks at the project's files, and stores what it reads if it is given an owner."""
         self._store = store
+        self._moments = moments
         self._base = place.base
         self._session = session
         self._env: Mapping[str, str] | None = None
 
-    def facts(self, session: Session, phase: str, now: datetime) -> Facts:
-        """What judging the phase's gates needs to know."""
+    def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
+        """What judging the phase's gates needs to know, of the files at the moment given."""
+        moment = moment or self._moments(None)
         gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
         paths = [path for gate in gates if isinstance(gate, Artifacts) for path in artifact_paths(gate, session.folder)]
         there = frozenset(path for path in paths if os.path.exists(os.path.join(self._base, path)))
@@ -51,7 +57,7 @@ class Checks:
         for gate in gates:
             receipt = _receipt(session, phase, gate)
             if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
-                changed[receipt.inputs] = self._changed(gate, receipt.inputs)
+                changed[receipt.inputs] = self._changed(gate, receipt.inputs, moment, session)
         return Facts(exists=there, changed=changed, now=now)
 
     def run(
@@ -69,7 +75,7 @@ class Checks:
                 return self._run_tests(session, phase, gate, _test_command(gate, command))
             case Command():
                 line = _own_command(gate, gate.command, command)
-                before = manifest(self._base, gate.inputs)
+                before = self._digests(gate.inputs)
                 ran = self._ran(line, self._base)
                 result = Result.PASSED if ran.exit_code == 0 else Result.FAILED
                 return self._receipt(gate, line, ran, before, result=Result.ERROR if ran.problem else result)
@@ -104,17 +110,17 @@ class Checks:
     def protected_digest(self, gates: Iterable[Gate]) -> str | None:
         """The digest of the protected tests as they are now; none if the gates protect nothing."""
         patterns = _protected_patterns(gates)
-        return encode_manifest(manifest(self._base, patterns))[0] if patterns else None
+        return encode_digests(protected_digests(self._moments(None), self._base, patterns))[0] if patterns else None
 
     def protect(self, gates: Iterable[Gate]) -> str | None:
         """Keep the protected tests as they are now; the digest of their manifest."""
         patterns = _protected_patterns(gates)
         if not patterns:
             return None
-        found = manifest(self._base, patterns)
-        digest, data = encode_manifest(found)
+        digests = protected_digests(self._moments(None), self._base, patterns)
+        digest, data = encode_digests(digests)
         with self._store.lock(PROJECT):
-            for path, content_digest in found.items():
+            for path, content_digest in digests.items():
                 with open(os.path.join(self._base, path), "rb") as file:
                     self._store.put(self._kept_name(content_digest), file.read())
             self._store.put(self._name("evidence", digest), data)
@@ -127,7 +133,7 @@ class Checks:
         return msgspec.structs.replace(ran, output=redact(ran.output), problem=problem)
 
     def _run_tests(self, session: Session, phase: str, gate: Tests, command: str) -> Receipt:
-        before = manifest(self._base, gate.inputs)
+        before = self._digests(gate.inputs)
         ran = self._ran(command, self._base)
         if ran.problem:
             return self._receipt(gate, command, ran, before, result=Result.ERROR)
@@ -148,7 +154,7 @@ class Checks:
 
     def _run_protected(self, gate: Tests, command: str, baseline: str) -> Result:
         """The command in a copy of the project that has the tests as they were when the phase began."""
-        kept = {path: self._store.get(self._kept_name(digest)) for path, digest in self._manifest(baseline).items()}
+        kept = {path: self._store.get(self._kept_name(digest)) for path, digest in self._recorded(baseline).items()}
         if self._store.get(self._name("evidence", baseline)) is None or None in kept.values():
             return Result.ERROR
         with tempfile.TemporaryDirectory(prefix="detent-protected-") as directory:
@@ -186,7 +192,9 @@ class Checks:
         receipt = self._receipt(gate, "; ".join(gate.checks.values()), failing, {}, result=result)
         return msgspec.structs.replace(receipt, error=error, signature=",".join(violated), violated=violated)
 
-    def _receipt(self, gate: Runnable, command: str, ran: process.Ran, before: Manifest, *, result: Result) -> Receipt:
+    def _receipt(
+        self, gate: Runnable, command: str, ran: process.Ran, before: FileDigests, *, result: Result
+    ) -> Receipt:
         last = next((line for line in reversed(ran.output.splitlines()) if line.strip()), "")
         return Receipt(
             result=result,
@@ -199,21 +207,26 @@ class Checks:
             inputs=None if isinstance(gate, Constitution) else self._record_inputs(gate.inputs, before),
         )
 
-    def _record_inputs(self, patterns: Iterable[str], before: Manifest | None = None) -> str:
+    def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None = None) -> str:
         """The digest of the input files; of one that changed during the run, as it was before."""
-        found = manifest(self._base, patterns)
-        digest, data = encode_manifest({path: (before or {}).get(path, now) for path, now in found.items()})
+        digests = self._digests(patterns)
+        digest, data = encode_digests({path: (before or {}).get(path, now) for path, now in digests.items()})
         with self._store.lock(PROJECT):
             self._store.put(self._name("evidence", digest), data)
         return digest
 
-    def _changed(self, gate: Gate, digest: str) -> tuple[str, ...]:
+    def _changed(self, gate: Gate, digest: str, moment: "Moment", session: Session) -> tuple[str, ...]:
         patterns = gate.inputs if isinstance(gate, Tests | Command) else ()
-        return changed_files(self._manifest(digest), manifest(self._base, patterns))
+        now = file_digests(moment, self._base, patterns, declared=session.declared)
+        return changed_files(self._recorded(digest), now)
 
-    def _manifest(self, digest: str) -> Manifest:
+    def _digests(self, patterns: Iterable[str]) -> FileDigests:
+        """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
+        return file_digests(self._moments(OWNER), self._base, patterns)
+
+    def _recorded(self, digest: str) -> FileDigests:
         data = self._store.get(self._name("evidence", digest))
-        return _decode_manifest(data) if data is not None else {}
+        return _decode_digests(data) if data is not None else {}
 
     def _name(self, kind: str, digest: str) -> str:
         return f"{self._session}/{kind}/{digest}"

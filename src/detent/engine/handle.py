@@ -11,7 +11,7 @@ import msgspec
 
 from detent.core.actor import Actor
 from detent.core.budget import budget_warnings
-from detent.core.checkpoint import Tree
+from detent.core.checkpoint import Tree, checkpoint_id
 from detent.core.commands import (
     Begin,
     Cancel,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.engine.replica import Committed
     from detent.engine.tasks import Tasks
+    from detent.objects.universe import Moment
 
 
 class SessionHandle(Gated, Returnable):
@@ -73,7 +74,7 @@ class SessionHandle(Gated, Returnable):
         # Running checks needs processes and parsers, and looking at a session does not.
         from detent.engine.gates import Checks  # noqa: PLC0415
 
-        return Checks(self._project.store, self._project.place, self.id)
+        return Checks(self._project.store, self._project.place, self.id, self._project.checkpoints.moment)
 
     @property
     def state(self) -> Session:
@@ -211,7 +212,10 @@ class SessionHandle(Gated, Returnable):
         command = without_secrets(command)
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
-        facts, foreseen = self._with_tree(command, self._facts(command), choose)
+        # Gates and the checkpoint are about the same files: one look serves both.
+        owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
+        moment = self._project.checkpoints.moment(owner) if isinstance(command, _LOOKED_AT) else None
+        facts, foreseen = self._with_tree(command, self._facts(command, moment), choose, moment)
 
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
@@ -233,7 +237,11 @@ class SessionHandle(Gated, Returnable):
         return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
 
     def _with_tree(
-        self, command: Command, facts: Facts, choose: Callable[[Session], Command] | None = None
+        self,
+        command: Command,
+        facts: Facts,
+        choose: Callable[[Session], Command] | None,
+        moment: "Moment | None",
     ) -> "tuple[Facts, _Foreseen | None]":
         """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
         if not self._takes_checkpoint(command):
@@ -246,27 +254,27 @@ class SessionHandle(Gated, Returnable):
         if taken is None:
             return facts, None
         artifacts = command.artifacts if isinstance(command, Finish | Fail) else ()
-        tree = self._project.checkpoints.tree(taken.id, session, artifacts)
+        tree = self._project.checkpoints.tree(taken.id, session, artifacts, moment=moment)
         return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
-    def _facts(self, command: Command) -> Facts:
+    def _facts(self, command: Command, moment: "Moment | None") -> Facts:
         if isinstance(command, Finish):
             session = self._replica.known()
             phase = command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
-                return self._checks.facts(session, key, self._now())
+                return self._checks.facts(session, key, self._now(), moment)
         if isinstance(command, MoveTask):
-            return self._task_facts(command)
+            return self._task_facts(command, moment)
         return Facts(now=self._now())
 
-    def _task_facts(self, command: MoveTask) -> Facts:
+    def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
         """Whose claims have run out, and what the gates of phases need that tasks move."""
         session = self._replica.known()
         live = session.with_status(Status.IN_PROGRESS)
         gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
-        facts = self._checks.facts(session, live[0], self._now()) if gated else Facts(now=self._now())
+        facts = self._checks.facts(session, live[0], self._now(), moment) if gated else Facts(now=self._now())
         if command.action is not Action.START:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
@@ -318,6 +326,8 @@ class SessionHandle(Gated, Returnable):
         return os.path.normpath(path) if path.strip() else path
 
 
+#: Commands that gates are judged for.
+_LOOKED_AT = (Finish, MoveTask)
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 
