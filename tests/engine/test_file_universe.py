@@ -70,6 +70,34 @@ def test_begin_after_finish_hashes_nothing(work, capture):
     assert counted(universe, lambda: handle.begin("after")) == (int(capture == "tree"), 0)
 
 
+def test_a_begin_that_follows_a_finish_at_once_shares_its_walk(work, capture):
+    root, universe, handle = work
+    handle.run_gate("tests")
+    handle.finish("done")
+
+    assert counted(universe, lambda: handle.begin("after", is_next=True)) == (0, 0)
+    if capture == "tree":
+        post, pre = handle.checkpoints()[-2:]
+        assert pre.event.tree == post.event.tree
+    write(root, "src/part_5.py", "PART = 'five'\n")
+    assert counted(universe, lambda: handle.finish("done")) == (int(capture == "tree"), int(capture == "tree"))
+
+
+@pytest.mark.parametrize("capture", ["tree"])
+@pytest.mark.parametrize("is_next", [False, True])
+def test_a_begin_walks_if_its_caller_does_not_vouch_or_somebody_committed(work, is_next):
+    root, _, handle = work
+    handle.run_gate("tests")
+    handle.finish("done")
+    if is_next:
+        handle.checkpoint("a commit in between")
+    write(root, "src/part_5.py", "PART = 'five'\n")
+    handle.begin("after", is_next=is_next)
+
+    before, pre = handle.checkpoints()[-2:]
+    assert pre.event.tree.manifest != before.event.tree.manifest
+
+
 def test_a_refused_finish_tells_the_file_and_hashes_it_once(work):
     root, universe, handle = work
     handle.run_gate("tests")

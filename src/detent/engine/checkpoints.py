@@ -1,6 +1,7 @@
 """The checkpoints of a project: taking them, finding them again, and what stood where one was taken."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ ARTIFACTS = "artifacts"
 #: Stands for the files as they are, where a checkpoint is named.
 NOW = "now"
 _SHORTEST_ID = 6
+#: Age at which a look is no longer shared. A capture may be as old when its commit has waited for the lock.
+_FRESH_S = 0.1
 
 
 class Checkpoints:
@@ -41,6 +44,7 @@ class Checkpoints:
         self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
         self.universe = Universe(self.root, _scope(place, settings), cache=_cache_name(place))
         self.captures = Captures(self.universe, self.objects)
+        self._latest: tuple[Moment, str, int, float] | None = None
         #: Told how far a capture is, in files of how many.
         self.progress: Progress | None = None
 
@@ -55,6 +59,17 @@ class Checkpoints:
         if owner is None or self.settings.capture == "off":
             return Moment(self.universe)
         return Moment(self.universe, lambda: self.captures.storing(owner))
+
+    def remember(self, moment: Moment, session: str, version: int) -> None:
+        """A checkpoint of the moment was committed as this version of the session."""
+        self._latest = moment, session, version, time.monotonic()
+
+    def recall(self, session: str, version: int) -> Moment | None:
+        """The moment of the checkpoint that was committed last, if nothing was committed since and it is fresh."""
+        if self._latest is None:
+            return None
+        moment, *committed, since_s = self._latest
+        return moment if committed == [session, version] and time.monotonic() - since_s < _FRESH_S else None
 
     def tree(
         self,

@@ -80,12 +80,26 @@ class SessionHandle(Gated, Returnable):
     def state(self) -> Session:
         return self._replica.session()
 
-    def begin(self, phase: str | None = None, *, agent: str | None = None, launch: str | None = None) -> Begun:
+    def begin(
+        self,
+        phase: str | None = None,
+        *,
+        agent: str | None = None,
+        launch: str | None = None,
+        is_next: bool = False,
+    ) -> Begun:
         """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named.
 
-        `launch` is the id of the agent that is launched with it, where whoever begins also launches.
+        `launch` is the id of the agent that is launched with it, where whoever begins also launches. `is_next`: the
+        caller has just finished a phase and nobody of its own has worked since, so that the POST and this PRE are of
+        the same moment. It only counts if nothing was committed in between.
         """
-        return self._begun(Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch))
+        version = self._replica.known().version
+        moment = (
+            self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
+        )
+        command = Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch)
+        return self._begun(command, moment)
 
     def redo(
         self,
@@ -208,13 +222,15 @@ class SessionHandle(Gated, Returnable):
         command: Command,
         choose: Callable[[Session], Command] | None = None,
         then: Callable[[], object] | None = None,
+        moment: "Moment | None" = None,
     ) -> "Committed":
         command = without_secrets(command)
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
         # Gates and the checkpoint are about the same files: one look serves both.
         owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
-        moment = self._project.checkpoints.moment(owner) if isinstance(command, _LOOKED_AT) else None
+        if moment is None and isinstance(command, _LOOKED_AT):
+            moment = self._project.checkpoints.moment(owner)
         facts, foreseen = self._with_tree(command, self._facts(command, moment), choose, moment)
 
         def decided(session: Session) -> tuple[Event, ...]:
@@ -230,6 +246,8 @@ class SessionHandle(Gated, Returnable):
             return events
 
         committed = self._replica.commit(decided, actor=self._actor, now=facts.now)
+        if moment is not None and facts.tree is not None:
+            self._project.checkpoints.remember(moment, self.id, committed.commit.version)
         self._project.touched(self.id, hurries=self._replica.is_crowded)
         return committed
 
@@ -303,8 +321,8 @@ class SessionHandle(Gated, Returnable):
             near = _near_limits(session, commit)
         return Outcome(session=session, events=commit.events, warnings=(*warnings, *near))
 
-    def _begun(self, command: Command) -> Begun:
-        commit, session = self._commit(command)
+    def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
+        commit, session = self._commit(command, moment=moment)
         begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
         given = self._handover(session, begun.phase)
         return Begun(

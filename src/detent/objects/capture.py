@@ -87,7 +87,7 @@ class Captures:
             elif not is_comparable:
                 recorded = recorded._replace(rules=self._rules(look))
         if store:
-            universe.record(recorded)
+            universe.record(recorded, look)
         self.manifests.keep(recorded.manifest, Contents(recorded.files, recorded.left_out))
         tree = Tree(
             manifest=recorded.manifest, files=len(recorded.files), bytes=recorded.bytes, left_out=len(recorded.left_out)

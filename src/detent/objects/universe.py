@@ -161,11 +161,12 @@ class Universe:
             self._cache = load(self._path, epoch)
         return self._cache
 
-    def record(self, recorded: Recorded) -> None:
-        """The manifest of the rows is stored."""
+    def record(self, recorded: Recorded, look: Look) -> None:
+        """The manifest of the look is stored. Rows that a later look changed stay dirty."""
         cache = self.cache()
-        if cache.dirty or cache.recorded is not recorded:
-            self._cache, self._is_saved = cache._replace(recorded=recorded, dirty=frozenset()), False
+        dirty = frozenset() if cache.rows is look.rows else cache.dirty
+        if cache.dirty != dirty or cache.recorded is not recorded:
+            self._cache, self._is_saved = cache._replace(recorded=recorded, dirty=dirty), False
         self.is_lasting = True
 
     def forget(self) -> None:
