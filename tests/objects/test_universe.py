@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from detent.config.settings import CheckpointSettings
 from detent.objects.git_index import tracked
 from detent.objects.universe import Request, Scope, Universe
 
@@ -34,12 +35,12 @@ def base(tmp_path):
     return directory
 
 
-def test_installed_code_is_out_unless_a_rule_brings_it_back(base, tmp_path):
-    write(base, "a.py", "node_modules/x/y.js", "web/node_modules/z.js", ".venv/lib/p.py", "__pycache__/a.pyc")
-    assert files(base, tmp_path / "1") == {"a.py"}
-
-    (base / ".gitignore").write_text("!/node_modules/\n")
-    assert files(base, tmp_path / "2") == {".gitignore", "a.py", "node_modules/x/y.js"}
+def test_what_the_settings_exclude_is_in_only_for_a_look_that_names_it(base, tmp_path):
+    write(base, "a.py", "node_modules/x/y.js", "web/node_modules/z.js", "__pycache__/a.pyc")
+    exclude = CheckpointSettings().exclude
+    assert files(base, tmp_path / "1", exclude=exclude) == {"a.py"}
+    assert files(base, tmp_path / "1", exclude=exclude, named=["web"]) == {"a.py", "web/node_modules/z.js"}
+    assert files(base, tmp_path / "1", exclude=exclude) == {"a.py"}
 
 
 @needs_git

@@ -110,14 +110,14 @@ class Checks:
     def protected_digest(self, gates: Iterable[Gate]) -> str | None:
         """The digest of the protected tests as they are now; none if the gates protect nothing."""
         patterns = _protected_patterns(gates)
-        return encode_digests(protected_digests(self._moments(None), self._base, patterns))[0] if patterns else None
+        return encode_digests(protected_digests(self._moments(None), patterns))[0] if patterns else None
 
     def protect(self, gates: Iterable[Gate]) -> str | None:
         """Keep the protected tests as they are now; the digest of their manifest."""
         patterns = _protected_patterns(gates)
         if not patterns:
             return None
-        digests = protected_digests(self._moments(None), self._base, patterns)
+        digests = protected_digests(self._moments(None), patterns)
         digest, data = encode_digests(digests)
         with self._store.lock(PROJECT):
             for path, content_digest in digests.items():
@@ -217,12 +217,12 @@ class Checks:
 
     def _changed(self, gate: Gate, digest: str, moment: "Moment", session: Session) -> tuple[str, ...]:
         patterns = gate.inputs if isinstance(gate, Tests | Command) else ()
-        now = file_digests(moment, self._base, patterns, declared=session.declared)
+        now = file_digests(moment, patterns, declared=session.declared)
         return changed_files(self._recorded(digest), now)
 
     def _digests(self, patterns: Iterable[str]) -> FileDigests:
         """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
-        return file_digests(self._moments(OWNER), self._base, patterns)
+        return file_digests(self._moments(OWNER), patterns)
 
     def _recorded(self, digest: str) -> FileDigests:
         data = self._store.get(self._name("evidence", digest))

@@ -8,7 +8,7 @@ it in full, and protected tests are found wherever they are, so that no ignore r
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from fnmatch import translate
 from functools import lru_cache
 
@@ -16,7 +16,6 @@ import msgspec
 
 from detent.errors import Invalid
 from detent.objects.universe import Moment, Request
-from detent.objects.walk import INSTALLED, NEVER
 
 MAX_FILES = 50_000
 #: Left out where no inputs are declared: tests do not run on prose.
@@ -29,12 +28,12 @@ _WILDCARD = re.compile(r"[*?\[]")
 FileDigests = dict[str, str]
 
 
-def file_digests(moment: Moment, base: str, patterns: Iterable[str], *, declared: Iterable[str] = ()) -> FileDigests:
+def file_digests(moment: Moment, patterns: Iterable[str], *, declared: Iterable[str] = ()) -> FileDigests:
     """The digest of every input file; of all but prose where no patterns are given.
 
     `declared` are artifacts that a checkpoint of the same moment takes.
     """
-    chosen = _normal(patterns)
+    base, chosen = moment.universe.scope.base, _normal(patterns)
     named = frozenset(
         pattern
         for pattern in chosen
@@ -43,10 +42,10 @@ def file_digests(moment: Moment, base: str, patterns: Iterable[str], *, declared
     return _chosen(moment, Request(declared=frozenset(declared), named=named), _matcher(chosen) if chosen else _is_code)
 
 
-def protected_digests(moment: Moment, base: str, patterns: Iterable[str]) -> FileDigests:
+def protected_digests(moment: Moment, patterns: Iterable[str]) -> FileDigests:
     """The digest of every protected file, whether or not it is ignored."""
     matches = _matcher(_normal(patterns))
-    named = frozenset(path for path in _all_files(base) if matches(path))
+    named = frozenset(filter(matches, moment.universe.all_files()))
     return _chosen(moment, Request(named=named), matches)
 
 
@@ -75,13 +74,6 @@ def _chosen(moment: Moment, request: Request, matches: Callable[[str], bool]) ->
             kind, digest, _ = look.rows[path].entry
             digests[path] = f"link:{digest[:32]}" if kind == "l" else digest[:32]
     return digests
-
-
-def _all_files(base: str) -> Iterator[str]:
-    for directory, names, files in os.walk(base):
-        names[:] = [name for name in names if name not in NEVER and name not in INSTALLED]
-        start = os.path.relpath(directory, base)
-        yield from files if start == "." else (f"{start}/{name}" for name in files)
 
 
 def _normal(patterns: Iterable[str]) -> tuple[str, ...]:

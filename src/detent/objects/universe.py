@@ -28,7 +28,7 @@ from detent.objects.stat_cache import (
     load,
     save,
 )
-from detent.objects.walk import Seen, Walk
+from detent.objects.walk import Seen, Walk, all_files
 
 #: Files above this are copied as files, several at a time, and never held in memory.
 LARGE_BYTES = 1024 * 1024
@@ -154,6 +154,10 @@ class Universe:
         cache = self.cache()
         rows = self._keep(cache, changed, set(paths) - changed.keys(), cache.rules)
         return look._replace(rows=rows, left_out=left_out)
+
+    def all_files(self) -> Iterator[str]:
+        """The paths of all files, ignored or not; only what the settings exclude is left out."""
+        return all_files(self.scope.base, self.scope.exclude)
 
     def cache(self) -> StatCache:
         epoch = self.epoch()
@@ -303,7 +307,7 @@ class Moment:
 
     def __init__(self, universe: Universe, storing: Callable[[], AbstractContextManager[Sink]] | None = None) -> None:
         """`storing` opens the store that hashed contents go into, for a checkpoint that follows."""
-        self._universe = universe
+        self.universe = universe
         self._storing = storing
         self._look: Look | None = None
         self._named: frozenset[str] = frozenset()
@@ -315,7 +319,7 @@ class Moment:
         is_whole = look is not None and (look.whole or not request.whole)
         if look is None or not is_whole or not request.paths <= self._named:
             with ExitStack() as stack:
-                look = self._universe.look(request, sink or self._sink(stack), base=look, progress=progress)
+                look = self.universe.look(request, sink or self._sink(stack), base=look, progress=progress)
         self._look, self._named = look, self._named | request.paths
         return look
 

@@ -3,8 +3,9 @@
 The same rules hold for evidence and for checkpoints:
 
 - `.git`, `.workflow` and what Detent writes for a client are never part of it, even if named.
-- `.gitignore` files, `.git/info/exclude` and `exclude` of the settings leave files out; so do the names in INSTALLED.
-- A file that git tracks is in, although a rule ignores it. An ignored file is in for a look that names it.
+- `exclude` of the settings leaves files out, by default installed packages and compiled code.
+- `.gitignore` files and `.git/info/exclude` leave files out, but not those that git tracks.
+- A look may name files that the rules leave out: it has them, others do not.
 - Links are entries of their own and are never followed. A repository inside the tree is a directory like any other.
 """
 
@@ -22,8 +23,6 @@ from detent.objects.stat_cache import RULED, Row, key_of
 
 #: Version control's and Detent's own, wherever they are.
 NEVER = frozenset({".git", ".workflow"})
-#: Directories of installed and compiled code. An ignore file can bring one back, as `!node_modules/`.
-INSTALLED = ("node_modules", ".venv", "__pycache__")
 #: Files that a restore has not put in place yet.
 UNFINISHED = ".detent-restore-"
 _IGNORE_FILE = ".gitignore"
@@ -35,9 +34,6 @@ class Seen(NamedTuple):
 
     path: str
     status: os.stat_result
-
-
-_BUILT_IN = Ignored().with_rules(Rules(f"{name}/" for name in INSTALLED))
 
 
 @lru_cache(maxsize=8)
@@ -192,6 +188,15 @@ class Walk:
             self.left_out[path] = "neither a file nor a link"
 
 
+def all_files(base: str, exclude: tuple[str, ...]) -> Iterator[str]:
+    """Every file that the settings do not exclude, ignored or not."""
+    excluded = Ignored().with_rules(_patterns(exclude))
+    for directory, names, files in os.walk(base):
+        start = "" if directory == base else os.path.relpath(directory, base) + "/"
+        names[:] = [name for name in names if name not in NEVER and not excluded.matches(start + name, True)]  # noqa: FBT003
+        yield from (start + name for name in files if not excluded.matches(start + name, False))  # noqa: FBT003
+
+
 def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) -> set[str]:
     """Those of the paths that the ignore files among `files` leave out, had they been there."""
     stacks: dict[str, Ignored | None] = {}
@@ -200,7 +205,7 @@ def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) 
         """The rules in a directory; None if it is left out itself. Directories end in a slash, but for the root."""
         if directory not in stacks:
             above = directory[: directory.rstrip("/").rfind("/") + 1]
-            rules = holding(above) if directory else _BUILT_IN
+            rules = holding(above) if directory else Ignored()
             if rules is not None and directory and rules.matches(directory.rstrip("/"), is_directory=True):
                 rules = None
             entry = files.get(directory + _IGNORE_FILE)
@@ -232,7 +237,7 @@ def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
     while not os.path.lexists(os.path.join(repository, ".git")):
         parent = os.path.dirname(repository)
         if parent == repository:
-            return None, "", _BUILT_IN, []
+            return None, "", Ignored(), []
         below = os.path.basename(repository) + "/" + below
         repository = parent
     files = [(os.path.join(repository, ".git", "info"), "", "exclude")]
@@ -240,7 +245,7 @@ def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
     for part in below.split("/")[:-1]:
         files.append((os.path.join(repository, at), at, _IGNORE_FILE))
         at += part + "/"
-    ignored, texts = _BUILT_IN, [below.encode("utf-8", "surrogateescape")]
+    ignored, texts = Ignored(), [below.encode("utf-8", "surrogateescape")]
     for directory, start, name in files:
         text = _text(os.path.join(directory, name))
         texts.append(text)
