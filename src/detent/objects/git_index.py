@@ -20,8 +20,8 @@ class Tracked(NamedTuple):
 
 def tracked(repository: str) -> Tracked:
     """What git tracks in the repository; nothing if the index is absent, or of a form that is not known here."""
-    path = os.path.join(_git_directory(repository), "index")
     try:
+        path = os.path.join(_git_directory(repository), "index")
         return _read(path, key_of(os.stat(path)))
     except (OSError, IndexError, ValueError):
         return Tracked()
