@@ -54,10 +54,14 @@ class Captures:
         with ExitStack() as stack:
             sink = _opened_once(stack, lambda: self.storing(owner) if store else _hashing())
             look = moment.look(request, sink, progress=progress)
-            recorded = universe.cache().recorded
+            cache = universe.cache()
+            recorded = cache.recorded
             is_comparable = recorded.manifest and recorded.rules == self._rules(look)
             before = recorded.files
-            paths = self._candidates(look, before) if is_comparable else {*look.rows, *before}
+            # Only these paths may stand otherwise than in the last manifest.
+            paths = cache.dirty | look.forced | (cache.named & before.keys())
+            if not is_comparable:
+                paths = paths.union(look.rows, before)
             taken = _selection(look, request)
             now = {path: look.rows[path].entry for path in paths if taken(path)}
             changed = {path: entry for path, entry in now.items() if before.get(path) != entry}
@@ -126,11 +130,6 @@ class Captures:
             os.makedirs(root, exist_ok=True)
         with self._objects.batch(owner) as batch:
             yield batch
-
-    def _candidates(self, look: Look, before: Mapping[str, Entry]) -> frozenset[str]:
-        """Paths that may stand otherwise than in the last manifest."""
-        cache = self._universe.cache()
-        return cache.dirty | look.forced | (cache.named & before.keys())
 
     def _rules(self, look: Look) -> str:
         return look.rules + ("-declared" if self._universe.scope.declared_only else "")

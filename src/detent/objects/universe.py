@@ -167,7 +167,7 @@ class Universe:
 
     def record(self, recorded: Recorded, look: Look) -> None:
         """The manifest of the look is stored. Rows that a later look changed stay dirty."""
-        cache = self.cache()
+        cache = self._cache or self.cache()
         dirty = frozenset() if cache.rows is look.rows else cache.dirty
         if cache.dirty != dirty or cache.recorded is not recorded:
             self._cache, self._is_saved = cache._replace(recorded=recorded, dirty=dirty), False
@@ -250,7 +250,7 @@ class Universe:
         left_out: dict[str, str],
         progress: Progress | None,
     ) -> Iterator[tuple[str, Key, Entry]]:
-        batch, known = sink(), self.cache().rows
+        batch, known = sink(), (self._cache or self.cache()).rows
         large = [seen for seen in fresh if seen.status.st_size > LARGE_BYTES and stat.S_ISREG(seen.status.st_mode)]
         for number, (path, status) in enumerate(fresh):
             if progress is not None and number % _TELL_EVERY == 0:
