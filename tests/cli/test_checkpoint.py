@@ -711,9 +711,9 @@ def test_completion_knows_checkpoints(work, words, offered):
 def slow(tool: Tool, *arguments: str, terminal: bool) -> tuple[str, str]:
     """Standard output and error of a command for which nothing is too quick to be told."""
     script = (
-        "import sys, detent.cli.progress as progress, detent.objects.capture as capture\n"
+        "import sys, detent.cli.progress as progress, detent.objects.universe as universe\n"
         "progress._QUIET_S = progress._REDRAW_S = progress._REPEAT_S = 0\n"
-        "capture._TELL_EVERY = 10\n"
+        "universe._TELL_EVERY = 10\n"
         "from detent.cli.main import run\n"
         f"sys.exit(run({list(arguments)!r}))\n"
     )

@@ -578,7 +578,7 @@ def test_a_changed_bit_is_found_and_stops_a_rollback(
 def test_unchanged_files_and_lists_cost_no_reading(
     project: Project, session: SessionHandle, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from detent.objects import capture, stat_cache
+    from detent.objects import stat_cache, universe
     from detent.objects.pack import Objects
 
     for number in range(50):
@@ -586,8 +586,8 @@ def test_unchanged_files_and_lists_cost_no_reading(
     monkeypatch.setattr(stat_cache, "RACE_NS", -1)  # as if they had been there for a while
     session.checkpoint("all are read once")
     seen: list[str] = []
-    read_file = capture._read
-    monkeypatch.setattr(capture, "_read", lambda path, status: seen.append(path) or read_file(path, status))
+    read_file = universe._content
+    monkeypatch.setattr(universe, "_content", lambda path, status: seen.append(path) or read_file(path, status))
 
     (root / "7.txt").write_text("seven, which is longer")
     session.checkpoint("one has changed")

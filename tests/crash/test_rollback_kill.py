@@ -21,7 +21,7 @@ from detent.core.session import SessionStatus
 from detent.doctor import check
 from detent.engine import rollback
 from detent.engine.project import Project
-from detent.objects import capture
+from detent.objects import universe
 from tests.crash import faults
 from tests.crash.faults import DONE, Counter, die, die_halfway, in_child, watching
 from tests.crash.scenarios import documents, history_lines, picture, reopen
@@ -44,7 +44,7 @@ def _watch_everything(monkeypatch):
 @pytest.fixture(autouse=True)
 def _large_is_not_so_large(monkeypatch):
     """Large files go other ways than small ones; they need not be large for that."""
-    monkeypatch.setattr(capture, "LARGE_BYTES", LARGE - 1)
+    monkeypatch.setattr(universe, "LARGE_BYTES", LARGE - 1)
     monkeypatch.setattr(rollback, "_SMALL_BYTES", LARGE - 1)
 
 

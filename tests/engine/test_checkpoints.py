@@ -382,11 +382,11 @@ def test_collecting_between_a_capture_and_its_commit_makes_the_command_repeat(pr
     (tmp_path / "x").write_text("captured, collected, not committed")
     tree = project.checkpoints.tree
 
-    def collected_meanwhile(*arguments):
-        found = tree(*arguments)
+    def collected_meanwhile(*arguments, **options):
+        captured = tree(*arguments, **options)
         with open_project(tmp_path, actor="other") as other:
             other.checkpoints.collect(dry_run=False)
-        return found
+        return captured
 
     with monkeypatch.context() as patch:
         patch.setattr(project.checkpoints, "tree", collected_meanwhile)

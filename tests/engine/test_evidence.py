@@ -9,6 +9,7 @@ import pytest
 from detent.core.gate.evidence import Result, Verdict
 from detent.engine import gates, inputs
 from detent.errors import GateClosed, Refused
+from detent.objects.universe import Moment, Scope, Universe
 
 from .gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts, write
 
@@ -102,26 +103,14 @@ def test_what_git_ignores_makes_nothing_stale(tmp_path):
 
 
 @pytest.mark.skipif(not HAS_GIT, reason="git is not there")
-def test_no_file_is_overlooked_in_a_large_repository(tmp_path):
-    """The list of files is longer than what is kept of an ordinary command's output."""
-    calculator(tmp_path, git=True)
-    names = [f"package_{'x' * 120}/module_{number:04d}_{'y' * 80}.py" for number in range(2_500)]
-    (tmp_path / names[0]).parent.mkdir()
-    for name in names:
-        (tmp_path / name).touch()
-
-    found = inputs.manifest(str(tmp_path), ())
-
-    assert set(names) <= found.keys()
-
-
-@pytest.mark.skipif(not HAS_GIT, reason="git is not there")
 def test_a_project_that_the_repository_around_it_ignores_has_inputs_all_the_same(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     write(tmp_path, ".gitignore", "inner/\n")
     calculator(tmp_path / "inner")
 
-    assert "calc.py" in inputs.manifest(str(tmp_path / "inner"), ())
+    base = str(tmp_path / "inner")
+    moment = Moment(Universe(str(tmp_path / "cache"), Scope(base)))
+    assert "calc.py" in inputs.file_digests(moment, ())
 
 
 def test_only_declared_inputs_count(tmp_path):
@@ -240,6 +229,33 @@ def test_weakening_again_and_again_is_put_before_a_person(tmp_path):
     handle.run_gate("tests")
 
     assert [one.kind for one in handle.state.escalations] == ["max_iterations"]
+
+
+def test_an_ignore_rule_hides_no_protected_test(tmp_path):
+    calculator(tmp_path)
+    write(tmp_path, ".gitignore", "tests/\n")
+    _, handle = started(tmp_path, PROTECTED)
+    write(tmp_path, "calc.py", "def add(a, b):\n    return 0\n")
+    write(tmp_path, "tests/test_calc.py", TEST.replace("5", "0"))
+
+    handle.run_gate("tests")
+
+    receipt = handle.state.phases["work"].gates["tests"].receipt
+    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
+
+
+def test_an_ignored_file_counts_as_an_input_if_the_gate_names_it(tmp_path):
+    calculator(tmp_path)
+    write(tmp_path, ".gitignore", "out/\n")
+    write(tmp_path, "out/settings.json", "{}")
+    write(tmp_path, "out/other.json", "{}")
+    _, handle = started(tmp_path, TESTS.replace(" }", ', inputs = ["*.py", "out/settings.json"] }'))
+    handle.run_gate("tests")
+
+    write(tmp_path, "out/other.json", "[]")
+    assert verdicts(handle) == {"tests": Verdict.PASS}
+    write(tmp_path, "out/settings.json", "[]")
+    assert verdicts(handle) == {"tests": Verdict.STALE}
 
 
 def test_protected_tests_that_are_lost_open_nothing(tmp_path):

@@ -13,7 +13,7 @@ from detent.engine.checkpoint_service import CheckpointService, CheckpointType, 
 from detent.engine.project import open_project
 from tests.factories import row, workflow
 
-KEYS = [f"p{number:03d}" for number in range(MAX_STATUSES + 60)]
+KEYS = [f"p{number:03d}" for number in range(260)]
 
 
 def checkpoint(directory, name, session="WFS-try-it"):
@@ -49,10 +49,11 @@ def test_a_checkpoint_tells_of_the_phases_around_the_work_and_counts_the_others(
     told = checkpoint(tmp_path, "POST_p149_v1")
 
     where = told["orchestrator_state"]
-    assert list(where["phase_status"]) == KEYS[49 : 49 + MAX_STATUSES]
-    assert where["completed_phases"] == KEYS[49:150]
+    first = 149 - MAX_STATUSES // 2
+    assert list(where["phase_status"]) == KEYS[first : first + MAX_STATUSES]
+    assert where["completed_phases"] == KEYS[first:150]
     assert (where["all_phases"], where["all_completed"]) == (len(KEYS), 150)
-    assert list(told["artifacts"]) == [f"{key}.md" for key in KEYS[49:150]]
+    assert list(told["artifacts"]) == [f"{key}.md" for key in KEYS[first:150]]
     assert len(told["agent_states"]) == MAX_AGENT_STATES
     assert list(told["agent_states"])[-1] == "p149-agent@p149"
 
@@ -77,7 +78,7 @@ def test_the_service_loads_what_is_told_and_takes_it_back(long, project, tmp_pat
 
     again = service.create("p149", CheckpointType.POST, loaded, {}, {}, GovernanceResults(passed=True))
 
-    assert asyncio.run(again).orchestrator_state.completed_phases == tuple(KEYS[49:150])
+    assert asyncio.run(again).orchestrator_state.completed_phases == tuple(KEYS[149 - MAX_STATUSES // 2 : 150])
 
 
 def test_the_ends_of_a_long_session_are_told_as_the_middle_is(long, project, tmp_path):

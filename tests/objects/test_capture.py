@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from detent.objects import capture as capturing
 from detent.objects import stat_cache
-from detent.objects.capture import Captures, Scope
+from detent.objects import universe as universes
+from detent.objects.capture import Captures
 from detent.objects.pack import Objects
+from detent.objects.universe import Scope, Universe
 from tests.cli.test_bad_input import without_privilege
 
 MIB = 1 << 20
@@ -30,9 +31,10 @@ def take(base, tmp_path):
     def taken(*, declared=(), also=(), store=True, **scope):
         root = str(tmp_path / "checkpoints")
         objects = Objects(os.path.join(root, "artifacts"))
-        captures = Captures(root, objects, Scope(base=str(base), **scope))
+        universe = Universe(root, Scope(base=str(base), **scope))
+        captures = Captures(universe, objects)
         captured = captures.take("owner", declared=declared, also=also, store=store)
-        captures.save()
+        universe.save()
         if store:
             for entry in captured.files.values():
                 objects.check(entry.digest)
@@ -45,8 +47,8 @@ def take(base, tmp_path):
 
 def read_by(monkeypatch):
     """The paths that are read, as they are."""
-    seen, read = [], capturing._read
-    monkeypatch.setattr(capturing, "_read", lambda path, *rest: seen.append(path) or read(path, *rest))
+    seen, read = [], universes._content
+    monkeypatch.setattr(universes, "_content", lambda path, *rest: seen.append(path) or read(path, *rest))
     return seen
 
 
@@ -141,7 +143,7 @@ def test_only_looking_stores_nothing_and_finds_the_same(base, take, tmp_path):
     looked = take(store=False)
 
     assert not (tmp_path / "checkpoints").exists()
-    assert take() == looked
+    assert take()[:3] == looked[:3]
 
 
 def test_manifests_that_rest_on_each_other_stay_readable(base, take):
@@ -154,7 +156,7 @@ def test_manifests_that_rest_on_each_other_stay_readable(base, take):
         pictures.append((take(), {path.name: path.read_bytes() for path in base.iterdir()}))
 
     objects = Objects(str(base.parent / "checkpoints/artifacts"))
-    captures = Captures(str(base.parent / "checkpoints"), objects, Scope(base=str(base)))
+    captures = Captures(Universe(str(base.parent / "checkpoints"), Scope(base=str(base))), objects)
     for captured, tree in pictures:
         files = captures.manifests.read(captured.tree.manifest).files
         assert {path: objects.read(entry.digest) for path, entry in files.items()} == tree
@@ -211,9 +213,10 @@ def test_the_directories_that_are_never_taken_are_not_even_if_named(base, take):
 
 TAKING = """
 import json, sys
-from detent.objects.capture import Captures, Scope
+from detent.objects.capture import Captures
 from detent.objects.pack import Objects
-captures = Captures(sys.argv[2], Objects(sys.argv[2] + "/artifacts"), Scope(base=sys.argv[1]))
+from detent.objects.universe import Scope, Universe
+captures = Captures(Universe(sys.argv[2], Scope(base=sys.argv[1])), Objects(sys.argv[2] + "/artifacts"))
 captured = captures.take("owner")
 print(json.dumps([sorted(captured.files), captured.left_out]))
 """
@@ -246,13 +249,13 @@ def test_what_may_not_be_read_is_left_out_large_or_small(base, tmp_path):
 def test_a_file_that_vanishes_while_it_is_taken_is_as_if_it_had_never_been(base, take, monkeypatch, size):
     (base / "x").write_bytes(b"0" * size)
     (base / "y").write_bytes(b"1" * size)
-    read_all = Captures._read_all
+    read = Universe._read
 
     def vanishing(self, *arguments):
         (base / "x").unlink(missing_ok=True)
-        return read_all(self, *arguments)
+        return read(self, *arguments)
 
-    monkeypatch.setattr(Captures, "_read_all", vanishing)
+    monkeypatch.setattr(Universe, "_read", vanishing)
     captured = take()
 
     assert set(captured.files) == {"y"}
@@ -271,7 +274,7 @@ def test_what_grows_while_it_is_read_is_stored_as_it_was_read(base, take, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(capturing.os, "fstat", growing)
+        patch.setattr(universes.os, "fstat", growing)
         first = take()
     second = take()
 

@@ -98,6 +98,15 @@ class Phases(Mapping[str, PhaseState]):
                 found += [key for key, state in pairs if state.status in statuses]
         return tuple(found)
 
+    def count(self, status: Status) -> int:
+        return sum(len(stretch.standing.get(status, ())) for stretch in self.stretches)
+
+    def between(self, first: int, end: int) -> Iterator[tuple[str, PhaseState]]:
+        """The phases at these places in graph order."""
+        for stretch in self.stretches[first // STRETCH : -(-end // STRETCH)]:
+            start, stop = max(0, first - stretch.start), end - stretch.start
+            yield from zip(stretch.keys[start:stop], stretch.states[start:stop], strict=True)
+
     def latest(self) -> Iterator[str]:
         """What has ever been more than pending, the one begun last first; of one fence the last in order."""
         moved = [stretch.moved for stretch in self.stretches if stretch.moved]

@@ -3,7 +3,7 @@
 Both only show what the journal and the manifests say; nothing is read back from them but where the index ended.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,11 +24,12 @@ from detent.core.status import Status
 from detent.documents.state.writing import current_phase, stamp
 
 INDEX = f"{CHECKPOINTS}/index.json"
-#: A checkpoint tells of so many agents; those of phases before that are in the checkpoints taken then.
-MAX_AGENT_STATES = 50
-#: And of so many phases and what they have declared.
-MAX_STATUSES = 200
+#: Agents in one checkpoint; those of earlier phases are in the checkpoints taken then.
+MAX_AGENT_STATES = 20
+#: Phases in one checkpoint, with what they declared.
+MAX_STATUSES = 100
 
+_NOTHING = msgspec.Raw()
 _AGENT_STATUS = {
     Status.PENDING: "pending",
     Status.IN_PROGRESS: "running",
@@ -74,7 +75,29 @@ def summary(session: str, position: Position) -> dict[str, Any]:
     }
 
 
-def document(session: Session, position: Position, files: Mapping[str, Entry]) -> dict[str, Any]:
+class EncodedAgents:
+    """The agents of a session as JSON, for many of its checkpoints: from one to the next few phases change."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[PhaseState, msgspec.Raw]] = {}
+
+    def __call__(self, session: Session) -> dict[str, msgspec.Raw]:
+        agents = {}
+        for key, state in _latest(session):
+            before, encoded = self._known.get(key, (None, _NOTHING))
+            if before is not state:
+                encoded = msgspec.Raw(msgspec.json.encode(_agent_state(state)))
+                self._known[key] = state, encoded
+            agents[f"{state.agent or 'agent'}@{key}"] = encoded
+        return agents
+
+
+def document(
+    session: Session,
+    position: Position,
+    files: Mapping[str, Entry],
+    agents: Callable[[Session], Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
     """The checkpoint with all it says; `session` is as its commit left it, `files` what its manifest holds."""
     event = position.event
     state = session.phases[event.phase]
@@ -99,7 +122,7 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
             "phase_status": statuses,
             **_left_out(session, statuses),
         },
-        "agent_states": agent_states(session),
+        "agent_states": (agents or agent_states)(session),
         "artifacts": _artifacts(session, statuses, files),
         "governance_results": governance(session, event.phase),
         "parent_checkpoint_id": event.parent,
@@ -115,33 +138,39 @@ def document(session: Session, position: Position, files: Mapping[str, Entry]) -
 
 def told_statuses(session: Session, phase: str) -> dict[str, Status]:
     """Of each phase; in a long session of those around `phase`, or all checkpoints together would be its square."""
-    order = session.workflow.order
-    first = max(0, min(session.workflow.rank[phase] - MAX_STATUSES // 2, len(order) - MAX_STATUSES))
-    return {key: session.phases[key].status for key in order[first : first + MAX_STATUSES]}
+    total = len(session.phases)
+    first = max(0, min(session.workflow.rank[phase] - MAX_STATUSES // 2, total - MAX_STATUSES))
+    return {key: state.status for key, state in session.phases.between(first, min(total, first + MAX_STATUSES))}
 
 
 def _left_out(session: Session, told: Mapping[str, Status]) -> dict[str, int]:
     if len(told) == len(session.phases):
         return {}
-    return {"all_phases": len(session.phases), "all_completed": len(session.with_status(Status.COMPLETED))}
+    return {"all_phases": len(session.phases), "all_completed": session.phases.count(Status.COMPLETED)}
 
 
 def agent_states(session: Session) -> dict[str, dict[str, Any]]:
     """By agent and phase: what it was asked to do, what it used and what came of it; of the phases begun last."""
-    begun = (key for key in session.phases.latest() if session.phases[key].attempt)
-    latest = sorted(islice(begun, MAX_AGENT_STATES), key=session.workflow.rank.__getitem__)
+    return {f"{state.agent or 'agent'}@{key}": _agent_state(state) for key, state in _latest(session)}
+
+
+def _latest(session: Session) -> list[tuple[str, PhaseState]]:
+    """The phases begun last, in graph order."""
+    phases = session.phases
+    begun = ((key, state) for key in phases.latest() if (state := phases[key]).attempt)
+    rank = session.workflow.rank
+    return sorted(islice(begun, MAX_AGENT_STATES), key=lambda phase: rank[phase[0]])
+
+
+def _agent_state(state: PhaseState) -> dict[str, Any]:
     return {
-        f"{state.agent or 'agent'}@{key}": {
-            "status": _AGENT_STATUS[state.status],
-            "token_usage": {"input": state.tokens.input, "output": state.tokens.output},
-            "cost": state.tokens.cost,
-            "tool_invocations": [msgspec.to_builtins(tool) for tool in state.tools],
-            "tool_invocations_dropped": state.tools_dropped,
-            "delegations": [msgspec.to_builtins(one) for one in state.delegations],
-            "summary": state.summary or state.error or "",
-        }
-        for key in latest
-        for state in (session.phases[key],)
+        "status": _AGENT_STATUS[state.status],
+        "token_usage": {"input": state.tokens.input, "output": state.tokens.output},
+        "cost": state.tokens.cost,
+        "tool_invocations": [msgspec.to_builtins(tool) for tool in state.tools],
+        "tool_invocations_dropped": state.tools_dropped,
+        "delegations": [msgspec.to_builtins(delegation) for delegation in state.delegations],
+        "summary": state.summary or state.error or "",
     }
 
 
@@ -176,6 +205,8 @@ def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
 
 def _artifacts(session: Session, phases: Iterable[str], files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:
     """The files that these phases have declared, as they were then."""
+    if not files:
+        return {}
     declared = dict.fromkeys(path for key in phases for path in session.phases[key].artifacts)
     found = {path: files[path] for path in declared if path in files}
     return {

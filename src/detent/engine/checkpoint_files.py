@@ -13,7 +13,7 @@ from detent.core.events import Commit
 from detent.core.evolve import evolve
 from detent.core.manifest import Manifest
 from detent.core.session import Session
-from detent.documents.checkpoint import INDEX, Position, document, file_name, summary
+from detent.documents.checkpoint import INDEX, EncodedAgents, Position, document, file_name, summary
 from detent.engine.checkpoints import commits, positions_of, standing
 from detent.engine.publish import UNREADABLE, encode
 from detent.engine.replica import Replica
@@ -71,10 +71,12 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
     taken = replica.taken_since(run.version)
     steps: Iterable[Step] = taken if taken is not None else _folded(store, replica.id, run.version)
     version, count, lines = run.version, run.count, deque(run.checkpoints, maxlen=MAX_INDEXED)
+    agents = EncodedAgents()
     # One at a time: there may be thousands, each with its session.
     for before, commit in steps:
         for position, session in standing(before, commit):
-            store.put(file_name(replica.id, position.event.name), encode(_document(session, position, files)))
+            data = encode(_document(session, position, files, agents))
+            store.put(file_name(replica.id, position.event.name), data)
             version, count = position.version, count + 1
             lines.append(summary(replica.id, position))
     if count == run.count:
@@ -91,9 +93,10 @@ def publish_checkpoints(store: Store, replica: Replica, files: Files) -> None:
 
 def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes]]:
     """The file of each checkpoint of the session, as it should be."""
+    agents = EncodedAgents()
     for before, commit in _folded(store, name, 0):
         for position, session in standing(before, commit):
-            yield file_name(name, position.event.name), encode(_document(session, position, files))
+            yield file_name(name, position.event.name), encode(_document(session, position, files, agents))
 
 
 def is_indexed(store: Store, name: str) -> bool:
@@ -107,8 +110,8 @@ def is_indexed(store: Store, name: str) -> bool:
     return told >= min(len(lines), MAX_OTHER_INDEXED) and run.checkpoints == lines[len(lines) - told :]
 
 
-def _document(session: Session, position: Position, files: Files) -> dict[str, Any]:
-    return document(session, position, files(position.event.tree.manifest) if session.declared else {})
+def _document(session: Session, position: Position, files: Files, agents: EncodedAgents) -> dict[str, Any]:
+    return document(session, position, files(position.event.tree.manifest) if session.declared else {}, agents)
 
 
 def _folded(store: Store, name: str, after: int) -> Iterator[Step]:

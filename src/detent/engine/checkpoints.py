@@ -1,6 +1,7 @@
 """The checkpoints of a project: taking them, finding them again, and what stood where one was taken."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ from detent.core.path_text import to_text
 from detent.core.session import Session
 from detent.documents.checkpoint import Position
 from detent.errors import Conflict, Invalid, NotFound, Refused
-from detent.objects.capture import Captured, Captures, Progress, Scope
+from detent.objects.capture import Captured, Captures
 from detent.objects.pack import Objects
+from detent.objects.universe import Moment, Progress, Scope, Universe
 from detent.store.port import PROJECT, START, Store
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ ARTIFACTS = "artifacts"
 #: Stands for the files as they are, where a checkpoint is named.
 NOW = "now"
 _SHORTEST_ID = 6
+#: Age at which a look is no longer shared. A capture may be as old when its commit has waited for the lock.
+_FRESH_S = 0.1
 
 
 class Checkpoints:
@@ -38,17 +42,45 @@ class Checkpoints:
         self.root = store.directory(CHECKPOINTS)
         self.base = place.base
         self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
-        self.captures = Captures(self.root, self.objects, _scope(place, settings), cache=_cache_name(place))
+        self.universe = Universe(self.root, _scope(place, settings), cache=_cache_name(place))
+        self.captures = Captures(self.universe, self.objects)
+        self._latest: tuple[Moment, str, int, float] | None = None
         #: Told how far a capture is, in files of how many.
         self.progress: Progress | None = None
 
     def close(self) -> None:
-        self.captures.save()
+        self.universe.save()
         self.objects.close()
 
-    def tree(self, owner: str, session: Session | None = None, artifacts: Iterable[str] = ()) -> Tree:
-        """The files as they are now, stored."""
-        return self.capture(owner, session, artifacts).tree
+    def moment(self, owner: str | None = None) -> Moment:
+        """One look at the files, for evidence and a checkpoint; with an owner the contents that it reads are stored."""
+        if owner is not None:
+            self.universe.is_lasting = True
+        if owner is None or self.settings.capture == "off":
+            return Moment(self.universe)
+        return Moment(self.universe, lambda: self.captures.storing(owner))
+
+    def remember(self, moment: Moment, session: str, version: int) -> None:
+        """A checkpoint of the moment was committed as this version of the session."""
+        self._latest = moment, session, version, time.monotonic()
+
+    def recall(self, session: str, version: int) -> Moment | None:
+        """The moment of the checkpoint that was committed last, if nothing was committed since and it is fresh."""
+        if self._latest is None:
+            return None
+        moment, *committed, since_s = self._latest
+        return moment if committed == [session, version] and time.monotonic() - since_s < _FRESH_S else None
+
+    def tree(
+        self,
+        owner: str,
+        session: Session | None = None,
+        artifacts: Iterable[str] = (),
+        *,
+        moment: Moment | None = None,
+    ) -> Tree:
+        """The files as they are now, or at the moment given, stored."""
+        return self.capture(owner, session, artifacts, moment=moment).tree
 
     def capture(
         self,
@@ -58,9 +90,12 @@ class Checkpoints:
         *,
         also: Iterable[str] = (),
         store: bool = True,
+        moment: Moment | None = None,
     ) -> Captured:
         declared = {*(session.declared if session else ()), *artifacts}
-        return self.captures.take(owner, declared=declared, also=also, progress=self.progress, store=store)
+        return self.captures.take(
+            owner, declared=declared, also=also, progress=self.progress, store=store, moment=moment
+        )
 
     def contents(self, digest: str) -> "Contents":
         return self.captures.manifests.read(digest)

@@ -36,9 +36,8 @@ class Gated(SessionPart):
         """The verdict on every gate of the phases in progress, or of the one named."""
         session = self.state
         phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
-        return {
-            key: judgements(session, key, self._checks.facts(session, key, self._project.clock())) for key in phases
-        }
+        now, moment = self._project.clock(), self._project.checkpoints.moment()
+        return {key: judgements(session, key, self._checks.facts(session, key, now, moment)) for key in phases}
 
     def run_gate(self, gate: str, *, phase: str | None = None, command: str | None = None) -> Outcome:
         """Run the gate's check now and record what came of it."""

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,28 +16,34 @@ from detent.core.gate.evidence import Facts, Receipt, Result
 from detent.core.gate.kind import required_paths
 from detent.core.redact import redact
 from detent.core.session import Session
-from detent.engine.inputs import Manifest, changed_files, encode_manifest, manifest
+from detent.engine.inputs import FileDigests, changed_files, encode_digests, file_digests, protected_digests
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
     from detent.config.place import Place
+    from detent.objects.universe import Moment
 
+#: Owner of the objects that a check stores.
+OWNER = "gate"
 TIMEOUT_S = 1_800.0
 #: Exit codes of a shell that could not run a command.
 _NOT_RUN = {126: "the command cannot be executed", 127: "the command was not found"}
-_decode_manifest = msgspec.json.Decoder(Manifest).decode
+_decode_digests = msgspec.json.Decoder(FileDigests).decode
 
 
 class GateChecks:
     """The checks of one session in one project."""
 
-    def __init__(self, store: Store, place: "Place", session: str) -> None:
+    def __init__(self, store: Store, place: "Place", session: str, moments: "Callable[[str | None], Moment]") -> None:
+        """`moments` looks at the project's files, and stores what it reads if it is given an owner."""
         self._store = store
+        self._moments = moments
         self._base = place.base
         self._session = session
 
-    def facts(self, session: Session, phase: str, now: datetime) -> Facts:
-        """The facts for judging the gates of a phase."""
+    def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
+        """The facts for judging the gates of a phase, of the files at the moment given."""
+        moment = moment or self._moments(None)
         gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
         paths = (path for gate in gates for path in required_paths(gate, session.folder))
         exists = frozenset(path for path in paths if os.path.exists(os.path.join(self._base, path)))
@@ -45,8 +51,8 @@ class GateChecks:
         for gate in gates:
             receipt = _receipt(session, phase, gate)
             if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
-                files = manifest(self._base, gate.inputs or ())
-                changed[receipt.inputs] = changed_files(self._manifest(receipt.inputs), files)
+                files = file_digests(moment, gate.inputs or (), declared=session.declared)
+                changed[receipt.inputs] = changed_files(self._recorded(receipt.inputs), files)
         return Facts(exists=exists, changed=changed, now=now)
 
     def run(
@@ -58,7 +64,7 @@ class GateChecks:
         env: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Run the gate's check now, with `env` besides the environment of this process."""
-        before = None if gate.inputs is None else manifest(self._base, gate.inputs)
+        before = None if gate.inputs is None else self._digests(gate.inputs)
         receipt = gate.run(_Runner(self, session.phases[phase].protected, env), command)
         return self._complete(gate, receipt, before)
 
@@ -77,17 +83,17 @@ class GateChecks:
     def protected_digest(self, gates: Iterable[Gate]) -> str | None:
         """The digest of the protected tests as they are now; none if the gates protect nothing."""
         patterns = _protected_patterns(gates)
-        return encode_manifest(manifest(self._base, patterns))[0] if patterns else None
+        return encode_digests(protected_digests(self._moments(None), patterns))[0] if patterns else None
 
     def protect(self, gates: Iterable[Gate]) -> str | None:
         """Keep the protected tests as they are now; the digest of their manifest."""
         patterns = _protected_patterns(gates)
         if not patterns:
             return None
-        files = manifest(self._base, patterns)
-        digest, data = encode_manifest(files)
+        digests = protected_digests(self._moments(None), patterns)
+        digest, data = encode_digests(digests)
         with self._store.lock(PROJECT):
-            for path, content_digest in files.items():
+            for path, content_digest in digests.items():
                 with open(os.path.join(self._base, path), "rb") as file:
                     self._store.put(self._kept_name(content_digest), file.read())
             self._store.put(self._name("evidence", digest), data)
@@ -101,7 +107,7 @@ class GateChecks:
 
     def run_protected(self, command: str, baseline: str, env: Mapping[str, str] | None) -> process.Ran:
         """Run a command in a copy of the project that has the tests of `baseline`."""
-        kept = {path: self._store.get(self._kept_name(digest)) for path, digest in self._manifest(baseline).items()}
+        kept = {path: self._store.get(self._kept_name(digest)) for path, digest in self._recorded(baseline).items()}
         if self._store.get(self._name("evidence", baseline)) is None or None in kept.values():
             return process.Ran(exit_code=None, output="", duration_s=0.0, problem="the protected tests are gone")
         with tempfile.TemporaryDirectory(prefix="detent-protected-") as directory:
@@ -117,22 +123,26 @@ class GateChecks:
                     file.write(content or b"")
             return self.run_command(command, env, copy)
 
-    def _complete(self, gate: Gate, receipt: Receipt, before: Manifest | None = None) -> Receipt:
+    def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
         """The receipt without secrets, and with the digest of the files that it rests on."""
         inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before)
         return msgspec.structs.replace(receipt, command=redact(receipt.command), inputs=inputs)
 
-    def _record_inputs(self, patterns: Iterable[str], before: Manifest | None) -> str:
+    def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None) -> str:
         """The digest of the input files; of one that changed during the run, as it was before."""
-        files = manifest(self._base, patterns)
-        digest, data = encode_manifest({path: (before or {}).get(path, now) for path, now in files.items()})
+        digests = self._digests(patterns)
+        digest, data = encode_digests({path: (before or {}).get(path, now) for path, now in digests.items()})
         with self._store.lock(PROJECT):
             self._store.put(self._name("evidence", digest), data)
         return digest
 
-    def _manifest(self, digest: str) -> Manifest:
+    def _digests(self, patterns: Iterable[str]) -> FileDigests:
+        """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
+        return file_digests(self._moments(OWNER), patterns)
+
+    def _recorded(self, digest: str) -> FileDigests:
         data = self._store.get(self._name("evidence", digest))
-        return _decode_manifest(data) if data is not None else {}
+        return _decode_digests(data) if data is not None else {}
 
     def _name(self, kind: str, digest: str) -> str:
         return f"{self._session}/{kind}/{digest}"

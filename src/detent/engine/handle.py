@@ -11,7 +11,7 @@ import msgspec
 
 from detent.core.actor import Actor
 from detent.core.budget import budget_warnings
-from detent.core.checkpoint import Tree
+from detent.core.checkpoint import Tree, checkpoint_id
 from detent.core.commands import (
     Begin,
     Cancel,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.engine.replica import Committed
     from detent.engine.tasks import Tasks
+    from detent.objects.universe import Moment
 
 
 class SessionHandle(Gated, Returnable):
@@ -73,18 +74,32 @@ class SessionHandle(Gated, Returnable):
         # Running checks needs processes and parsers, and looking at a session does not.
         from detent.engine.gates import GateChecks  # noqa: PLC0415
 
-        return GateChecks(self._project.store, self._project.place, self.id)
+        return GateChecks(self._project.store, self._project.place, self.id, self._project.checkpoints.moment)
 
     @property
     def state(self) -> Session:
         return self._replica.session()
 
-    def begin(self, phase: str | None = None, *, agent: str | None = None, launch: str | None = None) -> Begun:
+    def begin(
+        self,
+        phase: str | None = None,
+        *,
+        agent: str | None = None,
+        launch: str | None = None,
+        is_next: bool = False,
+    ) -> Begun:
         """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named.
 
-        `launch` is the id of the agent that is launched with it, where whoever begins also launches.
+        `launch` is the id of the agent that is launched with it, where whoever begins also launches. `is_next`: the
+        caller has just finished a phase and nobody of its own has worked since, so that the POST and this PRE are of
+        the same moment. It only counts if nothing was committed in between.
         """
-        return self._begun(Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch))
+        version = self._replica.known().version
+        moment = (
+            self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
+        )
+        command = Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch)
+        return self._begun(command, moment)
 
     def redo(
         self,
@@ -207,11 +222,16 @@ class SessionHandle(Gated, Returnable):
         command: Command,
         choose: Callable[[Session], Command] | None = None,
         then: Callable[[], object] | None = None,
+        moment: "Moment | None" = None,
     ) -> "Committed":
         command = without_secrets(command)
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
-        facts, foreseen = self._with_tree(command, self._facts(command), choose)
+        # Gates and the checkpoint are about the same files: one look serves both.
+        owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
+        if moment is None and isinstance(command, _LOOKED_AT):
+            moment = self._project.checkpoints.moment(owner)
+        facts, foreseen = self._with_tree(command, self._facts(command, moment), choose, moment)
 
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
@@ -226,6 +246,8 @@ class SessionHandle(Gated, Returnable):
             return events
 
         committed = self._replica.commit(decided, actor=self._actor, now=facts.now)
+        if moment is not None and facts.tree is not None:
+            self._project.checkpoints.remember(moment, self.id, committed.commit.version)
         self._project.touched(self.id, hurries=self._replica.is_crowded)
         return committed
 
@@ -233,7 +255,11 @@ class SessionHandle(Gated, Returnable):
         return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
 
     def _with_tree(
-        self, command: Command, facts: Facts, choose: Callable[[Session], Command] | None = None
+        self,
+        command: Command,
+        facts: Facts,
+        choose: Callable[[Session], Command] | None,
+        moment: "Moment | None",
     ) -> "tuple[Facts, _Foreseen | None]":
         """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
         if not self._takes_checkpoint(command):
@@ -246,27 +272,27 @@ class SessionHandle(Gated, Returnable):
         if taken is None:
             return facts, None
         artifacts = command.artifacts if isinstance(command, Finish | Fail) else ()
-        tree = self._project.checkpoints.tree(taken.id, session, artifacts)
+        tree = self._project.checkpoints.tree(taken.id, session, artifacts, moment=moment)
         return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
-    def _facts(self, command: Command) -> Facts:
+    def _facts(self, command: Command, moment: "Moment | None") -> Facts:
         if isinstance(command, Finish):
             session = self._replica.known()
             phase = command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
-                return self._checks.facts(session, key, self._now())
+                return self._checks.facts(session, key, self._now(), moment)
         if isinstance(command, MoveTask):
-            return self._task_facts(command)
+            return self._task_facts(command, moment)
         return Facts(now=self._now())
 
-    def _task_facts(self, command: MoveTask) -> Facts:
+    def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
         """Whose claims have run out, and what the gates of phases need that tasks move."""
         session = self._replica.known()
         live = session.with_status(Status.IN_PROGRESS)
         gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
-        facts = self._checks.facts(session, live[0], self._now()) if gated else Facts(now=self._now())
+        facts = self._checks.facts(session, live[0], self._now(), moment) if gated else Facts(now=self._now())
         if command.action is not Action.START:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
@@ -295,8 +321,8 @@ class SessionHandle(Gated, Returnable):
             near = _near_limits(session, commit)
         return Outcome(session=session, events=commit.events, warnings=(*warnings, *near))
 
-    def _begun(self, command: Command) -> Begun:
-        commit, session = self._commit(command)
+    def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
+        commit, session = self._commit(command, moment=moment)
         begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
         given = self._handover(session, begun.phase)
         return Begun(
@@ -318,6 +344,8 @@ class SessionHandle(Gated, Returnable):
         return os.path.normpath(path) if path.strip() else path
 
 
+#: Commands that gates are judged for.
+_LOOKED_AT = (Finish, MoveTask)
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 

@@ -1,91 +1,99 @@
-"""The files that evidence rests on: which they are, and whether they are still the same."""
+"""The files that evidence rests on: a filter over the universe of the project's files.
+
+A gate that declares inputs counts the files that its patterns match. A gate without them counts every file but prose
+and hidden files. The rules of the universe hold for both, with two exceptions: an ignored file counts if a gate names
+it in full, and protected tests are found wherever they are, so that no ignore rule can hide them.
+"""
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import translate
+from functools import lru_cache
 
 import msgspec
 
-from detent import process
-from detent.clients.registry import directories
 from detent.errors import Invalid
+from detent.objects.universe import Moment, Request
 
 MAX_FILES = 50_000
-#: Larger files are told apart by size and time of change.
-MAX_HASHED = 64 * 1024 * 1024
-#: What Detent and its clients write never makes evidence stale, and neither do version control and installed packages.
-NEVER = (".workflow", ".git", *directories(), "node_modules", ".venv", "__pycache__", ".bench")
-#: Left out where no inputs are declared: prose is not what tests run on.
+#: Left out where no inputs are declared: tests do not run on prose.
 PROSE = ("docs", "*.md", "*.rst", "*.txt", "LICENSE", ".*")
 #: Named like prose, but builds and tests read them.
 NOT_PROSE = ("requirements*.txt", "constraints*.txt", "CMakeLists.txt")
-#: Of the list of files nothing may be left out.
-_LISTING_BYTES = 64 * 1024 * 1024
+_WILDCARD = re.compile(r"[*?\[]")
 
-Manifest = dict[str, str]
-
-
-def manifest(base: str, patterns: Iterable[str]) -> Manifest:
-    """Path to digest for every input file; all but prose where none are declared."""
-    declared = tuple(pattern.strip("/").removeprefix("./") for pattern in patterns)
-    chosen = [path for path in _files(base) if (_matches(path, declared) if declared else not _is_prose(path))]
-    if len(chosen) > MAX_FILES:
-        raise Invalid(
-            f"{len(chosen)} files would count as inputs; the limit is {MAX_FILES}",
-            way_out="declare the inputs of the gate in detent.toml",
-        )
-    return {path: digest for path in sorted(chosen) if (digest := file_digest(os.path.join(base, path)))}
+#: Path to digest.
+FileDigests = dict[str, str]
 
 
-def file_digest(path: str) -> str | None:
-    """None if the file is gone or is no file."""
-    try:
-        if os.path.islink(path):
-            return "link:" + os.readlink(path)
-        status = os.stat(path)
-        if status.st_size > MAX_HASHED:
-            return f"size:{status.st_size}:{status.st_mtime_ns}"
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()[:32]
-    except OSError:
-        return None
+def file_digests(moment: Moment, patterns: Iterable[str], *, declared: Iterable[str] = ()) -> FileDigests:
+    """The digest of every input file; of all but prose where no patterns are given.
+
+    `declared` are artifacts that a checkpoint of the same moment takes.
+    """
+    base, chosen = moment.universe.scope.base, _normal(patterns)
+    named = frozenset(
+        pattern
+        for pattern in chosen
+        if pattern and not _WILDCARD.search(pattern) and not os.path.isdir(os.path.join(base, pattern))
+    )
+    return _chosen(moment, Request(declared=frozenset(declared), named=named), _matcher(chosen) if chosen else _is_code)
 
 
-def encode_manifest(found: Manifest) -> tuple[str, bytes]:
-    data = msgspec.json.encode(found)
+def protected_digests(moment: Moment, patterns: Iterable[str]) -> FileDigests:
+    """The digest of every protected file, whether or not it is ignored."""
+    matches = _matcher(_normal(patterns))
+    named = frozenset(filter(matches, moment.universe.all_files()))
+    return _chosen(moment, Request(named=named), matches)
+
+
+def encode_digests(digests: FileDigests) -> tuple[str, bytes]:
+    data = msgspec.json.encode(digests)
     return hashlib.sha256(data).hexdigest()[:32], data
 
 
-def changed_files(before: Manifest, now: Manifest) -> tuple[str, ...]:
+def changed_files(before: FileDigests, now: FileDigests) -> tuple[str, ...]:
     return tuple(path for path in sorted({*before, *now}) if before.get(path) != now.get(path))
 
 
-def _files(base: str) -> Iterator[str]:
-    """Tracked and untracked files as git sees them; everything where git sees none, or is not there."""
-    listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-    listed = process.run(listing, cwd=base, timeout_s=60, tail_bytes=_LISTING_BYTES)
-    paths = listed.output.split("\0") if listed.exit_code == 0 and listed.output else _walk(base)
+def _chosen(moment: Moment, request: Request, matches: Callable[[str], bool]) -> FileDigests:
+    look = moment.look(request)
+    paths = sorted({path for path in look.rows if matches(path) and look.has(path)} | set(filter(matches, look.large)))
+    if len(paths) > MAX_FILES:
+        raise Invalid(
+            f"{len(paths)} files would count as inputs; the limit is {MAX_FILES}",
+            way_out="declare the inputs of the gate in detent.toml",
+        )
+    digests = {}
     for path in paths:
-        if path and not any(part in NEVER for part in path.split("/")):
-            yield path
+        if path in look.large:
+            digests[path] = look.large[path]
+        else:
+            kind, digest, _ = look.rows[path].entry
+            digests[path] = f"link:{digest[:32]}" if kind == "l" else digest[:32]
+    return digests
 
 
-def _walk(base: str) -> Iterator[str]:
-    for directory, names, files in os.walk(base):
-        names[:] = [name for name in names if name not in NEVER]
-        for name in files:
-            yield os.path.relpath(os.path.join(directory, name), base)
+def _normal(patterns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(pattern.strip("/").removeprefix("./") for pattern in patterns)
 
 
-def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    return any(
-        pattern in (".", path) or path.startswith(pattern + "/") or fnmatchcase(path, pattern) for pattern in patterns
-    )
+@lru_cache(maxsize=32)
+def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a path is one of the patterns, below one of them, or matched by one."""
+    if "." in patterns:
+        return lambda _: True
+    starts = tuple(f"{pattern}/" for pattern in patterns)
+    expression = re.compile("|".join(translate(pattern) for pattern in patterns))
+    return lambda path: path in patterns or path.startswith(starts) or expression.match(path) is not None
 
 
-def _is_prose(path: str) -> bool:
-    first, last = path.split("/", 1)[0], path.rsplit("/", 1)[-1]
-    if any(fnmatchcase(last, pattern) for pattern in NOT_PROSE):
-        return False
-    return any(fnmatchcase(first, pattern) or fnmatchcase(last, pattern) for pattern in PROSE)
+_is_prose_name = re.compile("|".join(map(translate, PROSE))).match
+_is_never_prose = re.compile("|".join(map(translate, NOT_PROSE))).match
+
+
+def _is_code(path: str) -> bool:
+    first, last = path.partition("/")[0], path.rpartition("/")[2]
+    return bool(_is_never_prose(last)) or not (_is_prose_name(first) or _is_prose_name(last))

@@ -232,7 +232,7 @@ class Project:
             return None
         from detent.engine.gates import GateChecks  # noqa: PLC0415 - only protected tests need it
 
-        return GateChecks(self.store, self.place, "").protected_digest(gates)
+        return GateChecks(self.store, self.place, "", self.checkpoints.moment).protected_digest(gates)
 
     def import_state(self, document: object, *, source: str) -> SessionHandle:
         """Make a session that stands where a state document says, and make it the active one."""
@@ -338,15 +338,15 @@ class Project:
         from detent.engine.gates import GateChecks  # noqa: PLC0415 - only an edit needs it
 
         session = self.replica(name).session()
-        checks = GateChecks(self.store, self.place, name)
-        found = [checks.facts(session, key, self.clock()) for key in session.workflow.order]
+        checks = GateChecks(self.store, self.place, name, self.checkpoints.moment)
+        owner = checkpoint_id(name, self.clock(), "edit")
+        moment = self.checkpoints.moment(owner)
+        found = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
         return Facts(
             now=self.clock(),
             exists=frozenset().union(*(facts.exists or () for facts in found)),
             changed={digest: files for facts in found for digest, files in facts.changed.items()},
-            tree=self.checkpoints.tree(checkpoint_id(name, self.clock(), "edit"), session)
-            if self.takes_checkpoints
-            else None,
+            tree=self.checkpoints.tree(owner, session, moment=moment) if self.takes_checkpoints else None,
         )
 
     def pending_edits(self) -> list[str]:

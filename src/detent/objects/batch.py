@@ -84,6 +84,10 @@ class Batch:
             self._keep_data(digest, data, name)
         return digest
 
+    def knows(self, digest: str) -> bool:
+        """Whether the content is stored; the batch then makes sure that it is durable."""
+        return self._is_known(bytes.fromhex(digest))
+
     def _is_known(self, key: bytes) -> bool:
         """Others may have stored it since the batch began; that shows when it is written."""
         if key in self._waiting or key in self._files:

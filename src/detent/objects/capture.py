@@ -1,46 +1,19 @@
-"""Taking the files of a tree: what changed since the last time is read and stored; the rest is only looked at."""
+"""Capturing a tree for a checkpoint: the manifest of a look at its files, with their contents stored."""
 
 import os
-import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import NamedTuple
 
 from detent.core.checkpoint import Tree
 from detent.core.manifest import Entry
-from detent.errors import StoreFailed
 from detent.objects import manifest_object
 from detent.objects.hashing import Hashing
 from detent.objects.manifest_object import Contents, Manifests
-from detent.objects.pack import Batch, Objects
-from detent.objects.stat_cache import EMPTY, Key, Row, StatCache, is_settled, key_of, load, save
-from detent.objects.walk import Seen, Walk
+from detent.objects.pack import Objects
+from detent.objects.stat_cache import NAMED, Recorded, Row
+from detent.objects.universe import EPOCH, Look, Moment, Progress, Request, Sink, Universe
 from detent.store import disk
-
-#: Files above this are copied as files, several at a time, and never held in memory.
-LARGE_BYTES = 1024 * 1024
-#: Smaller files are stored as they are, without looking for what they have in common with their last content.
-_WORTH_COMPARING = 16 * 1024
-#: Of a first look at so many files somebody should be told how far it is.
-_TELL_EVERY = 500
-#: Counts the collections of garbage.
-_EPOCH = ".epoch"
-
-Progress = Callable[[int, int], None]
-
-
-class Scope(NamedTuple):
-    """What is taken of a tree."""
-
-    base: str
-    #: Patterns as in `.gitignore`, relative to `base`.
-    exclude: tuple[str, ...] = ()
-    #: Files that are Detent's or say how it works, and are not part of the work.
-    own: frozenset[str] = frozenset()
-    #: Only what is declared, instead of everything.
-    declared_only: bool = False
-    max_bytes: int = 100 * 1024 * 1024
 
 
 class Captured(NamedTuple):
@@ -52,14 +25,11 @@ class Captured(NamedTuple):
 
 
 class Captures:
-    """Captures of one tree into one store, with what was seen the last time."""
+    """Captures of one universe into one store."""
 
-    def __init__(self, root: str, objects: Objects, scope: Scope, *, cache: str = ".stat-cache") -> None:
-        self._root, self._cache_name = root, cache
+    def __init__(self, universe: Universe, objects: Objects) -> None:
+        self._universe = universe
         self._objects = objects
-        self._scope = scope
-        self._cache: StatCache | None = None
-        self._unsaved = False
         self.manifests = Manifests(objects)
 
     def take(
@@ -70,73 +40,70 @@ class Captures:
         also: Iterable[str] = (),
         progress: Progress | None = None,
         store: bool = True,
+        moment: Moment | None = None,
     ) -> Captured:
-        """The tree as it is now, durably stored unless `store` is off.
+        """The tree as it is now, or at the moment given, durably stored unless `store` is off.
 
         `declared` files are taken whatever the rules say, and kept as files; `also` are taken whatever the rules say
         and whatever their size.
         """
-        cache = self._known()
-        shown, forced = frozenset(declared), frozenset(also)
-        walk = self._walk(cache, shown, forced)
-        left_out, fresh = walk.left_out, self._not_too_large(walk, forced)
-        known = sum(seen.path in cache.rows for seen in fresh)
-        nothing_gone = len(walk.met) + known == len(cache.rows)
-        as_before = nothing_gone and not fresh and not walk.forced and left_out == cache.left_out
-        if as_before and cache.manifest and walk.rules == cache.rules:
-            return self._captured(cache)
-        rows, files, size = dict(cache.rows), dict(cache.files), cache.bytes
-        for path in walk.forced & rows.keys():
-            rows[path] = rows[path]._replace(ruled=False)
-        changed: dict[str, Entry] = {}
-        gone = {seen.path for seen in fresh if seen.path in rows} if nothing_gone else rows.keys() - set(walk.met)
-        with self._storing(owner, store=store) as batch:
-            for path, key, entry in self._read_all(fresh, shown, rows, batch, left_out, progress):
-                before = files.get(path)
-                if before != entry:
-                    changed[path] = files[path] = entry
-                    size += entry.size - (before.size if before else 0)
-                rows[path] = Row(key, entry, is_settled(key, time.time_ns()), path not in walk.forced)
-                gone.discard(path)
-            for path in gone:
-                size -= files.pop(path).size
-                del rows[path]
-            digest, depth = cache.manifest, cache.depth
-            if changed or gone or left_out != cache.left_out or not digest:
-                base = (digest, depth) if digest else None
-                digest, depth = manifest_object.write(batch, files, changed, gone, left_out, base=base)
-        after = StatCache(rows, digest, depth, left_out, cache.epoch, walk.rules, files, size)
+        universe = self._universe
+        only_declared = universe.scope.declared_only
+        request = Request(declared=frozenset(declared), also=frozenset(also), whole=not only_declared)
+        moment = moment or Moment(universe)
+        with ExitStack() as stack:
+            sink = _opened_once(stack, lambda: self.storing(owner) if store else _hashing())
+            look = moment.look(request, sink, progress=progress)
+            cache = universe.cache()
+            recorded = cache.recorded
+            is_comparable = recorded.manifest and recorded.rules == self._rules(look)
+            before = recorded.files
+            # Only these paths may stand otherwise than in the last manifest.
+            paths = cache.dirty | look.forced | (cache.named & before.keys())
+            if not is_comparable:
+                paths = paths.union(look.rows, before)
+            taken = _selection(look, request)
+            now = {path: look.rows[path].entry for path in paths if taken(path)}
+            changed = {path: entry for path, entry in now.items() if before.get(path) != entry}
+            unstored = [path for path, entry in changed.items() if not sink().knows(entry.digest)]
+            if unstored:
+                look = universe.read_again(look, unstored, request.declared, sink)
+                moment.update(look)
+                changed |= {path: look.rows[path].entry for path in unstored if path in look.rows}
+                for path in unstored:
+                    if path not in look.rows:
+                        del now[path], changed[path]
+            gone = {path for path in paths if path in before and path not in now}
+            left_out = look.left_out
+            if only_declared:
+                left_out = {path: reason for path, reason in left_out.items() if _is_inside(path, request.paths)}
+            if changed or gone or left_out != recorded.left_out or not recorded.manifest:
+                files = {**before, **changed}
+                for path in gone:
+                    del files[path]
+                base = (recorded.manifest, recorded.depth) if recorded.manifest else None
+                digest, depth = manifest_object.write(sink(), files, changed, gone, left_out, base=base)
+                size = recorded.bytes + sum(
+                    entry.size - (before[path].size if path in before else 0) for path, entry in changed.items()
+                )
+                size -= sum(before[path].size for path in gone)
+                recorded = Recorded(digest, depth, left_out, self._rules(look), files, size)
+            elif not is_comparable:
+                recorded = recorded._replace(rules=self._rules(look))
         if store:
-            self._cache, self._unsaved = after, True
-        return self._captured(after)
-
-    def _walk(self, cache: StatCache, declared: frozenset[str], also: frozenset[str]) -> Walk:
-        walk = Walk(self._scope.base, cache.rows, exclude=self._scope.exclude, own=self._scope.own, rules=cache.rules)
-        if not self._scope.declared_only:
-            walk.everything()
-        named = declared | also
-        if named:
-            named -= {*walk.met, *(seen.path for seen in walk.fresh)}
-            for path in sorted(named):
-                walk.inside(path)
-        return walk
-
-    def _not_too_large(self, walk: Walk, forced: frozenset[str]) -> list[Seen]:
-        limit = self._scope.max_bytes
-        kept = []
-        for seen in walk.fresh:
-            if seen.status.st_size > limit and seen.path not in forced:
-                walk.left_out[seen.path] = f"larger than {limit} bytes"
-            else:
-                kept.append(seen)
-        return kept
+            universe.record(recorded, look)
+        self.manifests.keep(recorded.manifest, Contents(recorded.files, recorded.left_out))
+        tree = Tree(
+            manifest=recorded.manifest, files=len(recorded.files), bytes=recorded.bytes, left_out=len(recorded.left_out)
+        )
+        return Captured(tree, recorded.files, recorded.left_out, look.rows)
 
     def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
         """A manifest of files that are all stored already, and a listing beside it."""
-        cache = self._known()
-        base = (cache.manifest, cache.depth) if cache.manifest == like.tree.manifest else None
+        recorded = self._universe.cache().recorded
+        base = (recorded.manifest, recorded.depth) if recorded.manifest == like.tree.manifest else None
         changed = {path: entry for path, entry in files.items() if like.files.get(path) != entry}
-        with self._storing(owner, store=True) as batch:
+        with self.storing(owner) as batch:
             gone = like.files.keys() - files.keys()
             digest, _ = manifest_object.write(batch, files, changed, gone, like.left_out, base=base)
             archive = batch.add(listing)
@@ -146,130 +113,56 @@ class Captures:
 
     def set_epoch(self, epoch: int) -> None:
         """From here on nobody may rely on having stored something in another epoch."""
-        path = os.path.join(self._root, _EPOCH)
+        root = self._universe.root
+        path = os.path.join(root, EPOCH)
         with disk.failing_as("write", path):
-            os.makedirs(self._root, exist_ok=True)
+            os.makedirs(root, exist_ok=True)
             disk.replace_durably(path, b"%d" % epoch)
-        self._cache = None
-
-    def _read_all(
-        self,
-        fresh: list[Seen],
-        declared: frozenset[str],
-        old: dict[str, Row],
-        batch: Batch | Hashing,
-        left_out: dict[str, str],
-        progress: Progress | None,
-    ) -> Iterator[tuple[str, Key, Entry]]:
-        large = [seen for seen in fresh if seen.status.st_size > LARGE_BYTES and stat.S_ISREG(seen.status.st_mode)]
-        for number, (path, status) in enumerate(fresh):
-            if progress is not None and number % _TELL_EVERY == 0:
-                progress(number, len(fresh))
-            if status.st_size > LARGE_BYTES and stat.S_ISREG(status.st_mode):
-                continue
-            try:
-                key, kind, data = _read(os.path.join(self._scope.base, path), status)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                left_out[path] = error.strerror or str(error)
-                continue
-            if path in declared:
-                digest = batch.add_data_as_file(data, name=os.path.basename(path))
-            else:
-                row = old.get(path) if len(data) > _WORTH_COMPARING else None
-                digest = batch.add(data, like=row.entry.digest if row is not None else None)
-            yield path, key, Entry(kind, digest, len(data))
-        yield from self._read_large(large, batch, left_out)
-
-    def _read_large(
-        self, large: list[Seen], batch: Batch | Hashing, left_out: dict[str, str]
-    ) -> Iterator[tuple[str, Key, Entry]]:
-        if not large:
-            return
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - slow to load, and large files are rare
-
-        def copy(seen: Seen) -> tuple[str, Key, Entry] | str:
-            full = os.path.join(self._scope.base, seen.path)
-            try:
-                os.close(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
-                digest, size = batch.add_file(full, name=os.path.basename(seen.path))
-            except (FileNotFoundError, NotADirectoryError):
-                return ""
-            except OSError as error:
-                return error.strerror or str(error)
-            except StoreFailed as error:
-                if isinstance(error.__cause__, FileNotFoundError | PermissionError):
-                    return error.message
-                raise
-            return seen.path, key_of(seen.status), Entry(_kind(seen.status), digest, size)
-
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-            for seen, copied in zip(large, pool.map(copy, large), strict=True):
-                if not isinstance(copied, str):
-                    yield copied
-                elif copied:
-                    left_out[seen.path] = copied
-
-    @contextmanager
-    def _storing(self, owner: str, *, store: bool) -> Iterator[Batch | Hashing]:
-        if store:
-            with disk.failing_as("create", self._root):
-                os.makedirs(self._root, exist_ok=True)
-            with self._objects.batch(owner) as batch:
-                yield batch
-        else:
-            yield Hashing()
-
-    def _captured(self, at: StatCache) -> Captured:
-        self.manifests.keep(at.manifest, Contents(at.files, at.left_out))
-        tree = Tree(manifest=at.manifest, files=len(at.files), bytes=at.bytes, left_out=len(at.left_out))
-        return Captured(tree, at.files, at.left_out, at.rows)
-
-    def _known(self) -> StatCache:
-        epoch = self.epoch()
-        if self._cache is None or self._cache.epoch != epoch:
-            self._cache = load(os.path.join(self._root, self._cache_name), epoch)
-            if self._cache is EMPTY:
-                self._cache = StatCache({}, epoch=epoch)
-        return self._cache
+        self._universe.forget()
 
     def epoch(self) -> int:
-        """Odd while garbage is collected, even otherwise; it only rises."""
-        try:
-            with open(os.path.join(self._root, _EPOCH), "rb") as file:
-                return int(file.read() or b"0")
-        except (FileNotFoundError, ValueError):
-            return 0
+        return self._universe.epoch()
 
-    def save(self) -> None:
-        """Keep what was seen for the next process; done after the work, because nobody waits for it."""
-        if self._unsaved and self._cache is not None:
-            self._unsaved = False
-            # Only a cache: what is stored is stored.
-            with suppress(OSError):
-                save(os.path.join(self._root, self._cache_name), self._cache)
+    @contextmanager
+    def storing(self, owner: str) -> Iterator[Sink]:
+        root = self._universe.root
+        with disk.failing_as("create", root):
+            os.makedirs(root, exist_ok=True)
+        with self._objects.batch(owner) as batch:
+            yield batch
+
+    def _rules(self, look: Look) -> str:
+        return look.rules + ("-declared" if self._universe.scope.declared_only else "")
 
 
-def _read(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:
-    """The content, and how the file looked before it was read: a change during the reading shows the next time."""
-    if stat.S_ISLNK(status.st_mode):
-        return key_of(status), "l", os.fsencode(os.readlink(path))
-    # A pipe may have taken the file's place: never wait for its other end.
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        now = os.fstat(fd)
-        if not stat.S_ISREG(now.st_mode):
-            raise FileNotFoundError(path)
-        data = os.read(fd, now.st_size + 1)
-        if len(data) != now.st_size:
-            data += b"".join(iter(lambda: os.read(fd, LARGE_BYTES), b""))
-        return key_of(now), _kind(now), data
-    finally:
-        os.close(fd)
+def _selection(look: Look, request: Request) -> Callable[[str], bool]:
+    """Whether a path of the look belongs to the request: a moment may know files that others named."""
+    named = request.paths
+
+    def is_taken(path: str) -> bool:
+        row = look.rows.get(path)
+        if row is None or (row.came == NAMED and path not in look.forced):
+            return False
+        return (row.came != NAMED and request.whole) or _is_inside(path, named)
+
+    return is_taken
 
 
-def _kind(status: os.stat_result) -> str:
-    if stat.S_ISLNK(status.st_mode):
-        return "l"
-    return "x" if status.st_mode & stat.S_IXUSR else "f"
+def _is_inside(path: str, named: frozenset[str]) -> bool:
+    return path in named or any(name == "." or path.startswith(f"{name.rstrip('/')}/") for name in named)
+
+
+def _opened_once(stack: ExitStack, opening: Callable[[], AbstractContextManager[Sink]]) -> Callable[[], Sink]:
+    opened: list[Sink] = []
+
+    def sink() -> Sink:
+        if not opened:
+            opened.append(stack.enter_context(opening()))
+        return opened[0]
+
+    return sink
+
+
+@contextmanager
+def _hashing() -> Iterator[Sink]:
+    yield Hashing()

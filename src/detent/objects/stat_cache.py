@@ -1,7 +1,7 @@
-"""What each file looked like when it was last hashed, so that a file that still looks the same need not be read.
+"""The stat cache: how each file looked when it was last hashed, so that a file that still looks the same is not read.
 
-A file may be changed twice within one tick of the clock and look the same both times. So what was changed shortly
-before it was hashed is not trusted: it is read again the next time. Only a cache: without it everything is hashed.
+A file may change twice within one tick of the clock and look the same both times. So a row is not trusted if its file
+changed shortly before it was hashed: that file is read again the next time. Without the cache everything is hashed.
 """
 
 import os
@@ -17,6 +17,8 @@ from detent.core.path_text import from_text, to_text
 
 #: A change this close to the moment of hashing might not show in the times. Coarse clocks tick every 10 ms.
 RACE_NS = 100_000_000
+#: How a file came into the universe: it was named, the rules let it in, or git tracks it although it is ignored.
+NAMED, RULED, TRACKED = 0, 1, 2
 
 #: Size, time of change of the content, time of change of the inode, inode.
 Key = tuple[int, int, int, int]
@@ -27,42 +29,47 @@ class Row(NamedTuple):
     entry: Entry
     #: Whether a later change is sure to show in the key.
     trusted: bool
-    #: Whether the rules let it in; false for what was taken whatever they say.
-    ruled: bool = True
+    came: int = RULED
+
+
+class Recorded(NamedTuple):
+    """The last manifest that was stored."""
+
+    manifest: str = ""
+    #: Manifests that are differences rest on one another this deep.
+    depth: int = 0
+    left_out: Mapping[str, str] = MappingProxyType({})
+    rules: str = ""
+    files: Mapping[str, Entry] = MappingProxyType({})
+    bytes: int = 0
+
+
+class StatCache(NamedTuple):
+    rows: dict[str, Row]
+    #: Rows of files that were named: they count only for a look that names them again.
+    named: frozenset[str] = frozenset()
+    #: A digest of the rules from outside the tree that the rows were made under.
+    rules: str = ""
+    #: Number of the garbage collection it was made after: objects of an earlier epoch may be gone.
+    epoch: int = 0
+    recorded: Recorded = Recorded()
+    #: Paths whose rows may differ from the recorded manifest.
+    dirty: frozenset[str] = frozenset()
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
     written_by: str
     epoch: int
-    manifest: str
-    depth: int
-    left_out: dict[str, str]
     rules: str
     rows: dict[str, Row]
+    manifest: tuple[str, int, str]
+    left_out: dict[str, str]
+    #: The manifest's entry of each path where it is not the row's.
+    differs: dict[str, Entry | None]
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Stored).decode
-
-
-class StatCache(NamedTuple):
-    """The files of the last manifest that was stored, and how they looked."""
-
-    rows: dict[str, Row]
-    manifest: str = ""
-    #: Manifests that are differences lie on one another this deep.
-    depth: int = 0
-    left_out: Mapping[str, str] = MappingProxyType({})
-    #: Which collection of garbage it was made after: an earlier one may know objects that are gone.
-    epoch: int = 0
-    #: A digest of the rules from outside the tree that it was taken under.
-    rules: str = ""
-    #: The manifest itself, and how many bytes its files have.
-    files: Mapping[str, Entry] = MappingProxyType({})
-    bytes: int = 0
-
-
-EMPTY = StatCache({})
 
 
 def key_of(status: os.stat_result) -> Key:
@@ -79,24 +86,47 @@ def load(path: str, epoch: int) -> StatCache:
         with open(path, "rb") as file:
             stored = _decode(file.read())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return EMPTY
+        return StatCache({}, epoch=epoch)
     if stored.written_by != __version__ or stored.epoch != epoch:
-        return EMPTY
+        return StatCache({}, epoch=epoch)
     rows = stored.rows
     if any("\\" in name for name in rows):
         rows = {from_text(name): row for name, row in rows.items()}
-    left_out = {from_text(name): reason for name, reason in stored.left_out.items()}
     files = {name: row.entry for name, row in rows.items()}
+    differs = {from_text(name): entry for name, entry in stored.differs.items()}
+    for name, entry in differs.items():
+        if entry is None:
+            files.pop(name, None)
+        else:
+            files[name] = entry
+    manifest, depth, rules = stored.manifest
+    left_out = {from_text(name): reason for name, reason in stored.left_out.items()}
     size = sum(entry.size for entry in files.values())
-    return StatCache(rows, stored.manifest, stored.depth, left_out, epoch, stored.rules, files, size)
+    return StatCache(
+        rows,
+        frozenset(name for name, row in rows.items() if row.came == NAMED),
+        stored.rules,
+        epoch,
+        Recorded(manifest, depth, left_out, rules, files, size),
+        frozenset(differs),
+    )
 
 
 def save(path: str, cache: StatCache) -> None:
-    rows = cache.rows
+    rows, recorded = cache.rows, cache.recorded
     if not all(name.isascii() for name in rows) or any("\\" in name for name in rows):
         rows = {to_text(name): row for name, row in rows.items()}
-    left_out = {to_text(name): reason for name, reason in cache.left_out.items()}
-    data = _encode(_Stored(__version__, cache.epoch, cache.manifest, cache.depth, left_out, cache.rules, rows))
+    data = _encode(
+        _Stored(
+            __version__,
+            cache.epoch,
+            cache.rules,
+            rows,
+            (recorded.manifest, recorded.depth, recorded.rules),
+            {to_text(name): reason for name, reason in recorded.left_out.items()},
+            {to_text(name): entry for name, entry in _differing(cache.rows, recorded.files)},
+        )
+    )
     # Another process may write it at the same time.
     temporary = f"{path}.{os.getpid()}.tmp"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -107,3 +137,8 @@ def save(path: str, cache: StatCache) -> None:
     finally:
         os.close(fd)
     os.replace(temporary, path)
+
+
+def _differing(rows: Mapping[str, Row], files: Mapping[str, Entry]) -> list[tuple[str, Entry | None]]:
+    changed = [(path, files.get(path)) for path, row in rows.items() if files.get(path) != row.entry]
+    return [*changed, *((path, entry) for path, entry in files.items() if path not in rows)]

@@ -1,15 +1,25 @@
-"""The files of a project's tree, as `.gitignore` and the settings leave it. Needs no git and never follows a link."""
+"""The walk over a project's tree: the rules that say which files belong to its universe. It runs no git.
+
+The same rules hold for evidence and for checkpoints:
+
+- `.git`, `.workflow` and what Detent writes for a client are never part of it, even if named.
+- `exclude` of the settings leaves files out, by default installed packages and compiled code.
+- `.gitignore` files and `.git/info/exclude` leave files out, but not those that git tracks.
+- A look may name files that the rules leave out: it has them, others do not.
+- Links are entries of their own and are never followed. A repository inside the tree is a directory like any other.
+"""
 
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from detent.core.ignore import Ignored, Rules
 from detent.core.manifest import Manifest
-from detent.objects.stat_cache import Row, key_of
+from detent.objects.git_index import Tracked, tracked
+from detent.objects.stat_cache import RULED, Row, key_of
 
 #: Version control's and Detent's own, wherever they are.
 NEVER = frozenset({".git", ".workflow"})
@@ -38,12 +48,12 @@ def _parsed(data: bytes, base: str) -> Rules:
 
 
 class Walk:
-    """One walk over a tree. What was met is sorted out at once, because most files are as they were the last time."""
+    """One walk over a tree. Files are sorted on the way, because most of them look as they did the last time."""
 
     def __init__(
         self,
         base: str,
-        known: dict[str, Row],
+        known: Mapping[str, Row],
         *,
         exclude: tuple[str, ...] = (),
         own: frozenset[str] = frozenset(),
@@ -54,25 +64,27 @@ class Walk:
         self._known = known
         self._exclude = Ignored().with_rules(_patterns(exclude))
         self._own = own
-        self._above, self._ignored, told = _rules_above(base)
+        self._repository, self._above, self._ignored, texts = _rules_above(base)
         #: A digest of the rules from outside the tree.
-        self.rules = hashlib.sha256(b"\0".join((*told, *map(os.fsencode, exclude)))).hexdigest()[:16]
+        self.rules = hashlib.sha256(b"\0".join((*texts, *map(os.fsencode, exclude)))).hexdigest()[:16]
         self._same_rules = self.rules == rules
         #: Files that look as they did.
         self.met: list[str] = []
         #: Files and links that are new or look different.
         self.fresh: list[Seen] = []
-        #: Those of either that are there although the rules leave them out.
+        #: Those of either that the rules leave out: git tracks them, or they were named.
+        self.tracked: set[str] = set()
         self.forced: set[str] = set()
         #: What cannot be taken, with the reason.
         self.left_out: dict[str, str] = {}
+        self._index: Tracked | None = None
         self._seen: set[str] | None = None
 
     def everything(self) -> None:
-        """All files but those that the rules leave out."""
-        waiting = [("", self._ignored, self._same_rules)]
+        """All files of the universe."""
+        waiting = [("", self._ignored, self._same_rules, False)]
         while waiting:
-            directory, rules, same_rules = waiting.pop()
+            directory, rules, same_rules, is_ignored = waiting.pop()
             try:
                 fd = os.open(os.path.join(self._base, directory), _DIRECTORY)
             except OSError as error:
@@ -80,14 +92,14 @@ class Walk:
                     self.left_out[directory or "."] = error.strerror or str(error)
                 continue
             try:
-                with os.scandir(fd) as entries:
-                    found = list(entries)
-                own = next((entry for entry in found if entry.name == _IGNORE_FILE), None)
+                with os.scandir(fd) as scan:
+                    entries = list(scan)
+                own = next((entry for entry in entries if entry.name == _IGNORE_FILE), None)
                 same_rules = same_rules and self._has_same_rules(directory, own)
                 if own is not None:
                     rules = _with_file(rules, os.path.join(self._base, directory), self._above + directory)
-                inner = self._sort_out(directory, found, rules, same_rules=same_rules)
-                waiting.extend((path, rules, same_rules) for path in list(inner))
+                inner = self._sort_out(directory, entries, rules, same_rules=same_rules, is_ignored=is_ignored)
+                waiting.extend((path, rules, same_rules, ignored) for path, ignored in list(inner))
             except OSError as error:
                 self.left_out[directory or "."] = error.strerror or str(error)
             finally:
@@ -125,17 +137,17 @@ class Walk:
         return row.trusted and row.key == key_of(own.stat(follow_symlinks=False))
 
     def _sort_out(
-        self, directory: str, found: list["os.DirEntry[str]"], rules: Ignored, *, same_rules: bool
-    ) -> Iterator[str]:
-        """The directories among what was found; files are met."""
+        self, directory: str, entries: list["os.DirEntry[str]"], rules: Ignored, *, same_rules: bool, is_ignored: bool
+    ) -> Iterator[tuple[str, bool]]:
+        """The directories to enter, each with whether it is ignored; files are met on the way."""
         known, met = self._known, self.met.append
-        for entry in found:
+        for entry in entries:
             name = entry.name
             path = directory + name
             try:
                 row = known.get(path)
-                if row is not None and same_rules and row.ruled:
-                    # It was let in under the same rules: most files of most walks end here.
+                if row is not None and same_rules and row.came == RULED:
+                    # The same rules let it in before: most files of most walks end here.
                     status = entry.stat(follow_symlinks=False)
                     key = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
                     if row.key == key and row.trusted:
@@ -144,16 +156,27 @@ class Walk:
                 if name in NEVER or path in self._own or name.startswith(UNFINISHED):
                     continue
                 inner = entry.is_dir(follow_symlinks=False)
-                if rules.matches(self._above + path, inner) or self._exclude.matches(path, inner):
+                if self._exclude.matches(path, inner):
+                    continue
+                ignored = is_ignored or rules.matches(self._above + path, inner)
+                if ignored and not self._is_tracked(path, is_directory=inner):
                     continue
                 if inner:
-                    yield path + "/"
+                    yield path + "/", ignored
                 else:
+                    if ignored:
+                        self.tracked.add(path)
                     self._meet(path, entry.stat(follow_symlinks=False))
             except FileNotFoundError:
                 continue
             except OSError as error:
                 self.left_out[path] = error.strerror or str(error)
+
+    def _is_tracked(self, path: str, *, is_directory: bool) -> bool:
+        if self._index is None:
+            self._index = tracked(self._repository) if self._repository is not None else Tracked()
+        paths = self._index.directories if is_directory else self._index.files
+        return bool(paths) and os.fsencode(self._above + path) in paths
 
     def _meet(self, path: str, status: os.stat_result) -> None:
         row = self._known.get(path)
@@ -163,6 +186,15 @@ class Walk:
             self.fresh.append(Seen(path, status))
         else:
             self.left_out[path] = "neither a file nor a link"
+
+
+def all_files(base: str, exclude: tuple[str, ...]) -> Iterator[str]:
+    """Every file that the settings do not exclude, ignored or not."""
+    excluded = Ignored().with_rules(_patterns(exclude))
+    for directory, names, files in os.walk(base):
+        start = "" if directory == base else os.path.relpath(directory, base) + "/"
+        names[:] = [name for name in names if name not in NEVER and not excluded.matches(start + name, True)]  # noqa: FBT003
+        yield from (start + name for name in files if not excluded.matches(start + name, False))  # noqa: FBT003
 
 
 def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) -> set[str]:
@@ -182,12 +214,11 @@ def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) 
             stacks[directory] = rules
         return stacks[directory]
 
-    found = set()
-    for path in paths:
+    def is_hidden(path: str) -> bool:
         rules = holding(path[: path.rfind("/") + 1])
-        if rules is None or rules.matches(path, is_directory=False):
-            found.add(path)
-    return found
+        return rules is None or rules.matches(path, is_directory=False)
+
+    return set(filter(is_hidden, paths))
 
 
 def leads_through_link(base: str, path: str) -> bool:
@@ -200,13 +231,13 @@ def leads_through_link(base: str, path: str) -> bool:
     return False
 
 
-def _rules_above(base: str) -> tuple[str, Ignored, list[bytes]]:
-    """Where the project lies in its repository, the rules that hold there, and their text."""
+def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
+    """The repository around the project, the project's path in it, the rules that hold there, and their text."""
     repository, below = base, ""
     while not os.path.lexists(os.path.join(repository, ".git")):
         parent = os.path.dirname(repository)
         if parent == repository:
-            return "", Ignored(), []
+            return None, "", Ignored(), []
         below = os.path.basename(repository) + "/" + below
         repository = parent
     files = [(os.path.join(repository, ".git", "info"), "", "exclude")]
@@ -214,12 +245,12 @@ def _rules_above(base: str) -> tuple[str, Ignored, list[bytes]]:
     for part in below.split("/")[:-1]:
         files.append((os.path.join(repository, at), at, _IGNORE_FILE))
         at += part + "/"
-    ignored, told = Ignored(), [below.encode("utf-8", "surrogateescape")]
+    ignored, texts = Ignored(), [below.encode("utf-8", "surrogateescape")]
     for directory, start, name in files:
         text = _text(os.path.join(directory, name))
-        told.append(text)
+        texts.append(text)
         ignored = ignored.with_rules(_parsed(text, start.rstrip("/")))
-    return below, ignored, told
+    return repository, below, ignored, texts
 
 
 def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:

@@ -80,7 +80,8 @@ class PhaseRun:
         if state.status is Status.FAILED:
             begun = self._handle.redo(self._phase, agent=role, reason=state.error or "", launch=agent_id)
         else:
-            begun = self._handle.begin(self._phase, agent=role, launch=agent_id)
+            is_alone = self._desk.busy == 1
+            begun = self._handle.begin(self._phase, agent=role, launch=agent_id, is_next=is_alone)
         self._work.target = Target(begun.token)
         return agent_id
 
