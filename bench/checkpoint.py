@@ -8,9 +8,9 @@ from bench.measure import Pair, Setting, interleave, say, seconds_each
 from bench.table import Goal, Row, Section
 from bench.tree import Repository, Tree, beside
 from bench.workload import ACTOR, make_project
-from detent.core.graph import chain
-from detent.engine.handle import SessionHandle
+from detent.core.workflow.graph import chain
 from detent.engine.project import Project, open_project
+from detent.engine.session import SessionHandle
 
 _SIZES = (200, 2_000, 10_000)
 _ONE_CHANGE_GOALS = {200: Goal(0.5), 2_000: Goal(0.5), 10_000: Goal(1.0)}

@@ -8,8 +8,8 @@ import time
 from bench.measure import Pair, Setting, interleave
 from bench.table import Goal, Row, Section
 from bench.workload import SUMMARY, make_project
-from detent.core.graph import Phase, Workflow
-from detent.engine.handle import SessionHandle
+from detent.core.workflow.graph import Phase, Workflow
+from detent.engine.session import SessionHandle
 from detent.errors import GateClosed
 
 _BARE = "python -I -S -c pass, one process"

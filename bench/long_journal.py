@@ -10,10 +10,10 @@ import msgspec
 from bench.measure import Pair, Setting, interleave, say, seconds_each
 from bench.table import Goal, Row, Section
 from bench.workload import ACTOR, Work, next_command
-from detent.core.decide import decide
-from detent.core.events import Commit
-from detent.core.evolve import evolve, fingerprint
-from detent.core.session import Session
+from detent.core.session.decide import decide
+from detent.core.session.events import Commit
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.session import Session
 from detent.store.line import encode_line
 from detent.store.port import START, Cursor
 

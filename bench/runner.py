@@ -16,14 +16,14 @@ from bench.tree import Repository
 from bench.workload import ACTOR
 from detent.clients.adapter.agent import Agent, Turn
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent, Finished, Started
-from detent.core.graph import chain
-from detent.core.phase_state import Report
-from detent.core.run_event import End, PhaseEnded, RunEvent
+from detent.core.run.agent_event import AgentEvent, Finished, Started
+from detent.core.run.run_event import End, PhaseEnded, RunEvent
+from detent.core.session.phase_state import Report
+from detent.core.workflow.graph import chain
 from detent.engine.project import Project, init_project, open_project
 from detent.run.agents import make_agent
-from detent.run.desk import RunOptions
-from detent.run.runner import Runner
+from detent.run.context import RunOptions
+from detent.run.scheduler import Runner
 
 _OVERHEAD_S = 0.025
 _FILES = 20

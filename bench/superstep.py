@@ -12,8 +12,8 @@ from bench.peers import LANGGRAPH, Peer, Unavailable, environment, running
 from bench.table import Goal, Row, Section
 from bench.transition import BATCH
 from bench.workload import KB_20, Work, state_bytes
-from detent.core.session import encode_session
-from detent.engine.behind import DELAY_S
+from detent.core.session.session import encode_session
+from detent.engine.projections.write_behind import DELAY_S
 
 _TIME_GOAL = Goal(0.25)
 _BYTES_GOAL = Goal(0.02)

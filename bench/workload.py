@@ -7,13 +7,13 @@ from typing import Self
 
 import msgspec
 
-from detent.core.commands import Begin, Command, Finish, Redo
-from detent.core.evolve import MAX_NOTES
-from detent.core.graph import Phase, Workflow, chain
-from detent.core.session import Session, encode_session
-from detent.core.status import Status
-from detent.engine.handle import SessionHandle
+from detent.core.session.commands import Begin, Command, Finish, Redo
+from detent.core.session.evolve import MAX_NOTES
+from detent.core.session.session import Session, encode_session
+from detent.core.session.status import Status
+from detent.core.workflow.graph import Phase, Workflow, chain
 from detent.engine.project import Project, init_project, open_project
+from detent.engine.session import SessionHandle
 
 ACTOR = "bench"
 SUMMARY = "The parser handles nested groups, and every error names its line and column."

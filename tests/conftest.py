@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from tests.factories import TickingClock, plain_project
 from tests.run.repository import ENVIRONMENT

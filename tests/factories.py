@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.commands import Start
-from detent.core.decide import decide_start
-from detent.core.events import Commit, Event, Options, PhaseRedone, TaskWritten
-from detent.core.evolve import evolve, fingerprint
-from detent.core.graph import Phase, Workflow
-from detent.core.phase_state import PhaseState
-from detent.core.phases import Phases
-from detent.core.session import Discovery, Session
-from detent.core.status import Status
+from detent.core.session.commands import Start
+from detent.core.session.decide import decide_start
+from detent.core.session.events import Commit, Event, Options, PhaseRedone, TaskWritten
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.phases import Phases
+from detent.core.session.session import Discovery, Session
+from detent.core.session.status import Status
+from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.project import init_project
 
 NOON = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)

@@ -10,20 +10,21 @@ from typing import get_args
 import msgspec
 import pytest
 
-from detent.cli import run as run_verb
-from detent.cli.question import TIMEOUT_S
+from detent.cli.commands import run as run_verb
+from detent.cli.commands.question import TIMEOUT_S
 from detent.clients.adapter import driven
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
-from detent.core.agent_event import Said, Started, ToolUsed, Used
-from detent.core.run_event import End, Need, RunEvent
-from detent.engine import runner_note
+from detent.core.run.agent_event import Said, Started, ToolUsed, Used
+from detent.core.run.run_event import End, Need, RunEvent
+from detent.engine import run_lease
 from detent.process import GRACE_S
 from detent.process.conversation import MAX_LINE_BYTES
-from detent.run import course, delegate, feed, lease
+from detent.render.prompt import prompt
+from detent.run import feed, lease, policy
+from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
-from detent.views import prompt
 from tests.run.turns import turn
 
 ROOT = Path(__file__).parent.parent
@@ -174,13 +175,13 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
         ("a line of an agent's output", [MAX_LINE_BYTES // 1024**2]),
         (
             "of what an agent says, passed on to whoever looks on",
-            [delegate.SAID_BURST, delegate.SAID_PER_S, driven.MAX_SAID],
+            [run_turn.SAID_BURST, run_turn.SAID_PER_S, driven.MAX_SAID],
         ),
-        ("the longest pause before a retry", [int(course.pause_before(100, 2.0))]),
+        ("the longest pause before a retry", [int(policy.pause_before(100, 2.0))]),
         ("how long an ended process has before it is killed", [int(GRACE_S)]),
         ("how long `detent ask` waits", [int(TIMEOUT_S)]),
         ("the file of the events, `.process/run.jsonl` of the session", [feed.MAX_BYTES // 1024**2]),
-        ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(runner_note.LEASE_S)]),
+        ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(run_lease.LEASE_S)]),
     ],
 )
 def test_the_limits_that_are_documented_are_those_of_the_code(what, values):

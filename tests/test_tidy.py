@@ -1,4 +1,4 @@
-"""The rules that the code keeps: layers, purity, sizes, names and calls that are not allowed."""
+"""The rules that the code keeps: layers, purity, names and calls that are not allowed."""
 
 import ast
 import re
@@ -18,13 +18,12 @@ LAYERS = {
     "store": 2,
     "objects": 2.5,
     "documents": 2.5,  # the document of hybrid workflows is a file of its own
-    "views": 2,
+    "render": 2,
     "config": 2,
     "process": 2,
     "engine": 3,
-    "finding": 1,
-    "doctor_tasks": 3.5,
     "doctor": 4,
+    "compat": 4,
     # Facts about clients, and nothing of their rooms: builtins only, so that every layer and the hook may read them.
     "clients.dialect": 0.5,
     "clients.registry": 0.6,
@@ -60,7 +59,7 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def package(name: str) -> str | None:
-    """`core` of `detent.core.graph`; none for `detent` itself, which only has the version."""
+    """`core` of `detent.core.workflow.graph`; none for `detent` itself, which only has the version."""
     parts = name.split(".")
     if parts[0] != "detent" or len(parts) == 1:
         return None
@@ -214,7 +213,7 @@ def test_no_module_is_named_for_nothing_in_particular():
 
 
 #: The guard's reader of documents that Detent did not write: their records have no verdicts, only names of kinds.
-KIND_READERS = {"detent.core.standing", "detent.core.guard"}
+KIND_READERS = {"detent.core.guard.state_reader", "detent.core.guard"}
 
 
 def kind_problems(tree: ast.AST) -> list[str]:
@@ -352,13 +351,21 @@ def test_the_hook_process_can_load_a_dialect_without_loading_anything_else(name)
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("detent.core.graph", "import detent.store.files", "detent.core.graph imports store"),
-        ("detent.core.graph", "from detent.engine import project", "detent.core.graph imports engine"),
+        ("detent.core.workflow.graph", "import detent.store.files", "detent.core.workflow.graph imports store"),
+        (
+            "detent.core.workflow.graph",
+            "from detent.engine import project",
+            "detent.core.workflow.graph imports engine",
+        ),
         ("detent.store.files", "def f():\n    import detent.documents.x", "detent.store.files imports documents"),
         ("detent.engine.project", "from detent import cli", "detent.engine.project imports cli"),
         ("detent.errors", "from detent.core import slug", "detent.errors imports core"),
         ("detent.engine.project", "from detent.clients.codex import dialect", "detent.engine.project imports clients"),
-        ("detent.core.graph", "from detent.nowhere import x", "detent.core.graph: nowhere has no layer"),
+        (
+            "detent.core.workflow.graph",
+            "from detent.nowhere import x",
+            "detent.core.workflow.graph: nowhere has no layer",
+        ),
         ("detent.nowhere", "", "detent.nowhere: nowhere has no layer"),
     ],
 )
@@ -391,9 +398,9 @@ def test_catching_everything_is_noticed(kind):
     ],
 )
 def test_a_store_that_is_made_elsewhere_is_noticed(text):
-    assert store_problems("detent.run.rooms", ast.parse(text))
+    assert store_problems("detent.run.workspaces", ast.parse(text))
     assert not store_problems("detent.engine.stores", ast.parse(text))
-    assert not store_problems("detent.run.rooms", ast.parse("from detent.store.port import Store"))
+    assert not store_problems("detent.run.workspaces", ast.parse("from detent.store.port import Store"))
 
 
 @pytest.mark.parametrize(

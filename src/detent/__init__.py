@@ -9,9 +9,9 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from detent import errors
-    from detent.engine.checkpoint_service import CheckpointService
+    from detent.compat.checkpoint_service import CheckpointService
     from detent.engine.project import Project, open_project
-    from detent.run.runner import Runner
+    from detent.run.scheduler import Runner
 
     open = open_project  # noqa: A001 - the name users expect: detent.open(path)
 
@@ -28,11 +28,11 @@ def __getattr__(name: str) -> object:
 
         return project.open_project if name == "open" else project.Project
     if name == "CheckpointService":
-        from detent.engine import checkpoint_service  # noqa: PLC0415
+        from detent.compat import checkpoint_service  # noqa: PLC0415
 
         return checkpoint_service.CheckpointService
     if name == "Runner":
-        from detent.run import runner  # noqa: PLC0415
+        from detent.run import scheduler  # noqa: PLC0415
 
-        return runner.Runner
+        return scheduler.Runner
     raise AttributeError(f"module 'detent' has no attribute {name!r}")

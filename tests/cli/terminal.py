@@ -10,7 +10,7 @@ import termios
 import threading
 import time
 
-from detent.views.paper import columns_of
+from detent.render.terminal.canvas import columns_of
 
 _TOKEN = re.compile(r"\x1b\[(\d*)([A-Za-z])|([\r\n\a])|([^\x1b\r\n\a])")
 

@@ -16,12 +16,12 @@ import msgspec
 import pytest
 
 from detent.engine.project import open_project
-from detent.views.paper import columns_of
+from detent.render.terminal.canvas import columns_of
 from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
 from tests.cli.test_bad_input import without_privilege
 from tests.cli.test_output import on_a_terminal
 from tests.cli.test_verbs import next_command
-from tests.views.golden_file import check_golden
+from tests.render.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 FIRST = "PRE_01-requirements_v1"
@@ -595,7 +595,7 @@ def test_bad_input(work, arguments, code, message, way_out):
 
 def test_an_ambiguous_start_of_an_id(work):
     script = (
-        "import itertools, detent.core.decide_checkpoint as decide\n"
+        "import itertools, detent.core.session.decide_checkpoint as decide\n"
         "from detent.cli.main import run\n"
         "ids = itertools.count()\n"
         "decide.checkpoint_id = lambda *_: f'abcdef0{next(ids)}-0000-8000-8000-000000000000'\n"

@@ -4,7 +4,7 @@ import pytest
 
 from detent.config.place import find
 from detent.core.gate.evidence import Verdict
-from detent.run.rooms import opened_at
+from detent.run.workspaces import opened_at
 from detent.run.worktree import ensure
 from tests.run.repository import ENVIRONMENT, commit, git, hook, opened, repository, session, status, write
 

@@ -11,7 +11,7 @@ import time
 import msgspec
 import pytest
 
-from detent.views.paper import columns_of
+from detent.render.terminal.canvas import columns_of
 from tests.cli.conftest import DETENT, RUN_S_MAX, normalised
 
 CHANGING = ["begin", "finish -m x", "fail -m x", "redo a", "skip a --reason x", "complete", "cancel --reason x"]

@@ -8,12 +8,12 @@ import click
 import msgspec
 import pytest
 
-from detent.cli.group import GROUP, VERBS
-from detent.cli.schema import NAMES, schema_of
+from detent.cli.app import GROUP, VERBS
+from detent.cli.commands.schema import NAMES, schema_of
 from detent.cli.shape import HistoryEntry, SessionDocument, StateDocument
-from detent.core.events import Commit
 from detent.core.gate.registry import decode_gate
-from detent.core.graph import Workflow
+from detent.core.session.events import Commit
+from detent.core.workflow.graph import Workflow
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 CONTEXT = click.Context(GROUP)

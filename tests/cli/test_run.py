@@ -5,8 +5,8 @@ import os
 import msgspec
 import pytest
 
-from detent.core.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
-from detent.doctor import check
+from detent.core.run.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
+from detent.doctor.invariants import check
 from detent.engine.project import init_project, open_project
 from detent.process.marked import marked
 from tests.cli.conftest import Tool

@@ -17,8 +17,8 @@ import sys, time
 from detent.cli.run_screen import Screen, Style
 from detent.errors import StoreFailed
 from tests.factories import session_at
-from tests.views.run_story import *
-from detent.core.status import Status
+from tests.render.run_story import *
+from detent.core.session.status import Status
 session = session_at({"a": Status.IN_PROGRESS})
 def screen(style=None, **settings):
     settings = {"now": lambda: at(30), "style": style or Style.fitting(json=False), **settings}
@@ -108,8 +108,8 @@ for event in whole_run():
     shown.tell(event)
 shown.close()
 """)
-    from detent.core.run_event import RunEvent
-    from tests.views.run_story import whole_run
+    from detent.core.run.run_event import RunEvent
+    from tests.render.run_story import whole_run
 
     assert [msgspec.json.decode(line, type=RunEvent) for line in out.splitlines()] == whole_run()
 

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from detent.cli.task import task_verb
+from detent.cli.commands.task import task_verb
 from detent.core.task.lifecycle import TRANSITIONS
 from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
-from detent.engine.tasks import Tasks
-from detent.views.paper import columns_of
+from detent.engine.tasks.tasks import Tasks
+from detent.render.terminal.canvas import columns_of
 from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
 from tests.cli.test_output import on_a_terminal
 from tests.cli.test_verbs import next_command
-from tests.views.golden_file import check_golden
+from tests.render.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 SESSION = "WFS-add-login-with-passkeys"
@@ -820,7 +820,9 @@ def test_a_watch_as_json_has_an_object_per_line(work):
 def test_status_without_tasks_loads_nothing_of_them(empty):
     from tests.cli.test_output import loaded
 
-    assert not {"detent.views.tasks", "detent.engine.tasks", "detent.views.task"} & loaded(empty, "status")
+    assert not {"detent.render.terminal.tasks", "detent.engine.tasks.tasks", "detent.render.terminal.task"} & loaded(
+        empty, "status"
+    )
 
 
 def test_complete_names_what_is_open_and_marks_nothing_as_done(work):

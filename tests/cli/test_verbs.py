@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from detent.cli.group import VERBS
+from detent.cli.app import VERBS
 from tests.cli.conftest import make_project, normalised
-from tests.views.golden_file import check_golden
+from tests.render.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from detent.core.agent_event import Said, ToolUsed
-from detent.core.run_event import AgentDid, End, Need, PersonNeeded, RunEnded, RunStarted, TurnStarted
+from detent.core.run.agent_event import Said, ToolUsed
+from detent.core.run.run_event import AgentDid, End, Need, PersonNeeded, RunEnded, RunStarted, TurnStarted
 from detent.engine.project import open_project, utc_now
 from detent.run.feed import Feed, feed_path
 from detent.run.lease import Lease

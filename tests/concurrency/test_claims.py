@@ -9,11 +9,11 @@ from collections import Counter
 
 import pytest
 
-from detent.core.events import TaskMoved
+from detent.core.session.events import TaskMoved
 from detent.core.task.document import new_document
 from detent.core.task.lifecycle import Action
 from detent.core.task.row import TaskStatus
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import NotFound, Refused
 from tests.concurrency import claimers

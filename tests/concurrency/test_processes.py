@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from detent.core.evolve import evolve, fingerprint
-from detent.core.status import Status
-from detent.doctor import check
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.status import Status
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
 from tests.concurrency import workers

@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from detent.core.session import SessionStatus
-from detent.engine.runner_note import LEASE_S, Holder
+from detent.core.session.session import SessionStatus
+from detent.engine.run_lease import LEASE_S, RunLease
 from tests.crash.run_scene import TASK, Scene, ended, kill, lines_of, wait_until
 
 ROUNDS = 10
 #: Everything is loaded before it says that it is ready; then it waits until the other one is ready too.
 AT_THE_BARRIER = """
-import sys, detent.cli.run, detent.run.runner, detent.run.feed, detent.engine.project
+import sys, detent.cli.commands.run, detent.run.scheduler, detent.run.feed, detent.engine.project
 from detent.cli.main import run
 print("ready", flush=True)
 sys.stdin.readline()
@@ -169,7 +169,7 @@ def test_a_runner_on_another_machine_holds_the_session_until_it_was_not_heard_of
 
 def write_lease(scene, *, host, pid, born, age_s):
     heard = datetime.now(UTC) - timedelta(seconds=age_s)
-    other = Holder(run="run-elsewhere", owner="far away", host=host, pid=pid, born=born, since=heard, beat=heard)
+    other = RunLease(run="run-elsewhere", owner="far away", host=host, pid=pid, born=born, since=heard, beat=heard)
     scene.lease.parent.mkdir(parents=True, exist_ok=True)
     scene.lease.write_bytes(msgspec.json.encode(other))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import Project, open_project
 from tests.factories import plain_project
 

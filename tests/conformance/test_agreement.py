@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from detent.core.evolve import evolve
+from detent.core.session.evolve import evolve
 from detent.documents.state import running
-from detent.engine.handle import SessionHandle
 from detent.engine.project import Project
+from detent.engine.session import SessionHandle
 
 from .disk import FEATURE, Disk, check_agreement
 

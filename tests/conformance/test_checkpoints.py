@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from detent.core.phase_state import Tokens, ToolUse
-from detent.doctor import check
-from detent.engine.bundle import export_session, import_session
-from detent.engine.checkpoint_service import (
+from detent.compat.checkpoint_service import (
     ArtifactInfo,
     CheckpointService,
     CheckpointType,
     GovernanceResults,
     OrchestratorState,
 )
-from detent.engine.handle import SessionHandle
+from detent.core.session.phase_state import Tokens, ToolUse
+from detent.doctor.invariants import check
+from detent.engine.checkpoints.bundle import export_session, import_session
 from detent.engine.project import Project, init_project, open_project
+from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, NotFound
 from tests.factories import diamond, row
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from detent.core.graph import chain
+from detent.core.workflow.graph import chain
 from detent.documents.state import (
     collect_phase_snapshots,
     prune_completed_phases,
@@ -20,8 +20,8 @@ from detent.documents.state import (
     repair_completion,
     running,
 )
-from detent.engine.handle import SessionHandle
 from detent.engine.project import Project, open_project
+from detent.engine.session import SessionHandle
 
 from .conftest import Clock
 from .disk import FEATURE, Disk

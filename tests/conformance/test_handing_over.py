@@ -7,8 +7,8 @@ import pytest
 
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
-from detent.core.events import Discovery
 from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.session.events import Discovery
 from detent.engine.project import Project
 
 from .conftest import Clock

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from detent.doctor import check
-from detent.engine.handle import SessionHandle
+from detent.doctor.invariants import check
 from detent.engine.project import Project, init_project, open_project
+from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound, Refused
 
 from .conftest import Clock

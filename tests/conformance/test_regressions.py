@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from detent.documents.state import check_write
-from detent.engine.handle import SessionHandle
 from detent.engine.project import Project
+from detent.engine.session import SessionHandle
 
 from .disk import Disk
 

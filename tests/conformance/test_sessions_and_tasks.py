@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.status import Status
+from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
-from detent.doctor import check, fix
-from detent.doctor_tasks import check_tasks, fix_markers, fix_tasks
+from detent.doctor.invariants import check, fix
+from detent.doctor.tasks import check_tasks, fix_markers, fix_tasks
 from detent.engine.project import open_project
 from detent.errors import DetentError, Invalid, NotFound, Refused
 
@@ -156,7 +156,7 @@ def test_a_number_is_added_only_on_conflict(project, disk):
     second = opened(project, "payment integration")
     second.complete(force=True)
     project.flush()
-    project.switching.archive(second.id)
+    project.sessions.archive(second.id)
 
     third = opened(project, "Payment Integration")
 
@@ -242,7 +242,7 @@ def test_pause_removes_the_marker_and_gives_tasks_back(project, disk):
     handle = opened(project, tasks=("One",))
     claimed = handle.tasks.start("IMPL-1")
 
-    project.switching.pause("lunch")
+    project.sessions.pause("lunch")
     project.flush()
 
     assert disk.markers() == []
@@ -252,7 +252,7 @@ def test_pause_removes_the_marker_and_gives_tasks_back(project, disk):
     with pytest.raises(Refused):
         handle.tasks.done("IMPL-1", fence=claimed.fence)
     with pytest.raises(NotFound):
-        project.switching.pause()
+        project.sessions.pause()
     assert check(project) == []
 
 
@@ -262,15 +262,15 @@ def test_resume_takes_the_session_that_was_paused_last(project, disk, clock):
     for topic in ("first", "second"):
         names.append(opened(project, topic, tasks=("One",)).id)
         clock.advance(minutes=1)
-        project.switching.pause()
+        project.sessions.pause()
         clock.advance(minutes=1)
     project.session(names[0]).tasks.add("Work by id does not make it the one that was paused last")
 
-    assert project.switching.resume().id == names[1]
+    assert project.sessions.resume().id == names[1]
 
     project.flush()
     assert disk.markers() == [f".active-{names[1]}"]
-    assert project.switching.resume(names[0]).id == names[0]
+    assert project.sessions.resume(names[0]).id == names[0]
     project.flush()
     assert [disk.session(name)["status"] for name in names] == ["active", "paused"]
 
@@ -279,22 +279,22 @@ def test_resume_takes_the_session_that_was_paused_last(project, disk, clock):
 def test_switch_knows_ids_parts_of_them_and_numbers(project, disk):
     names = [opened(project, topic).id for topic in ("user profile", "user login", "bug fix 123")]
     for text in (names[0], "user-profile", "profile", "PROFILE"):
-        project.switching.switch(names[2])
-        assert project.switching.switch(text).id == names[0]
-    project.switching.switch(names[2])
-    listed = [one.id for one in project.switching.sessions()]
+        project.sessions.switch(names[2])
+        assert project.sessions.switch(text).id == names[0]
+    project.sessions.switch(names[2])
+    listed = [one.id for one in project.sessions.sessions()]
     assert listed[0] == names[2]
-    assert project.switching.switch("3").id == listed[2]
+    assert project.sessions.switch("3").id == listed[2]
 
     before = project.active()
     with pytest.raises(Invalid, match="user-profile") as refused:
-        project.switching.switch("user")
+        project.sessions.switch("user")
     assert "user-login" in refused.value.message
     with pytest.raises(NotFound):
-        project.switching.switch("nothing-like-it")
+        project.sessions.switch("nothing-like-it")
     assert project.active() == before
     version = project.session().state.version
-    assert project.switching.switch(before).id == before
+    assert project.sessions.switch(before).id == before
     assert project.session().state.version == version
 
 
@@ -303,7 +303,7 @@ def test_switch_knows_ids_parts_of_them_and_numbers(project, disk):
 def test_complete_refuses_while_leaves_are_open(project, disk, paused):
     handle = opened(project, tasks=("One", "Two"))
     if paused:
-        project.switching.pause()
+        project.sessions.pause()
     with pytest.raises(Refused, match="IMPL-2"):
         handle.complete()
 
@@ -325,12 +325,12 @@ def test_a_completed_session_is_reopened_and_not_resumed(project, disk):
     handle.finish("looked at")
     project.flush()
     assert disk.session(handle.id)["status"] == "completed"
-    for command in (project.switching.switch, project.switching.resume):
+    for command in (project.sessions.switch, project.sessions.resume):
         with pytest.raises(Refused) as refused:
             command(handle.id)
         assert refused.value.way_out == f"detent reopen {handle.id}"
 
-    project.switching.reopen(handle.id, "look again")
+    project.sessions.reopen(handle.id, "look again")
     project.flush()
 
     document = disk.session(handle.id)
@@ -344,7 +344,7 @@ def test_a_switch_from_a_session_that_just_ended_works(project, disk):
     second = opened(project, "second")
     second.complete(force=True)
 
-    assert project.switching.switch(first.id).id == first.id
+    assert project.sessions.switch(first.id).id == first.id
 
     project.flush()
     assert disk.markers() == [f".active-{first.id}"]
@@ -356,14 +356,14 @@ def test_the_list_has_the_active_one_first(project, disk, clock):
     for topic in ("first", "second", "third"):
         names.append(opened(project, topic).id)
         clock.advance(minutes=1)
-    project.switching.switch(names[0])
+    project.sessions.switch(names[0])
     project.flush()
     path = disk.journal_path(names[1])
     whole = path.read_bytes()
     path.write_bytes(b"nonsense\n")
 
     with open_project(disk.directory.parent, actor="tester") as fresh:
-        listed = fresh.switching.sessions()
+        listed = fresh.sessions.sessions()
 
     assert listed[0].id == names[0]
     assert [one.id for one in listed if one.problem] == [names[1]]
@@ -542,7 +542,7 @@ def test_nothing_is_done_in_a_session_that_is_paused(project):
     with pytest.raises(DetentError):
         first.tasks.start("IMPL-1")
 
-    project.switching.switch(first.id)
+    project.sessions.switch(first.id)
     assert first.tasks.start("IMPL-1").task == "IMPL-1"
 
 
@@ -550,8 +550,8 @@ def test_nothing_is_done_in_a_session_that_is_paused(project):
 def test_the_time_of_a_pause_counts_against_no_claim(project, clock):
     handle = opened(project, tasks=("One",))
     handle.tasks.start("IMPL-1", lease_s=60)
-    project.switching.pause()
+    project.sessions.pause()
     clock.advance(days=1)
-    project.switching.resume()
+    project.sessions.resume()
 
     assert handle.tasks.start("IMPL-1", lease_s=60).claim.since - clock.now == timedelta()

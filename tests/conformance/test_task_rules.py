@@ -14,7 +14,7 @@ from detent.core.task.row import TaskStatus
 from detent.core.task.rules import plan_problems
 from detent.core.task.split import ChildDraft
 from detent.errors import DetentError, Invalid, NotFound, Refused
-from detent.views.todo_list import GENERATED
+from detent.render.markdown.todo_list import GENERATED
 
 FLOW = "plan-implement-review"
 #: The seed's task, word for word but for the alternatives that it lists.

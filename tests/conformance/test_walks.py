@@ -6,10 +6,10 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from detent.core.status import Status
+from detent.core.session.status import Status
 from detent.documents.state import read, running
-from detent.engine.handle import SessionHandle
 from detent.engine.project import Project
+from detent.engine.session import SessionHandle
 
 from .disk import FEATURE, FIX, Disk
 

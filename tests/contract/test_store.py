@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from detent.core.events import TailDropped
-from detent.core.evolve import evolve
-from detent.engine.replica import Replica
+from detent.core.session.events import TailDropped
+from detent.core.session.evolve import evolve
+from detent.engine.journal import SessionJournal
 from detent.errors import Conflict, Corrupt, LockTimeout, NotFound, StoreFailed
 from detent.store.files import JOURNAL, FileStore
 from detent.store.memory import MemoryStore
@@ -520,7 +520,7 @@ def test_an_unfinished_write_that_was_cut_off_is_recorded(files):
     with journal_file(files).open("ab") as file:
         file.write(b"torn!")
 
-    commit = Replica(files, SESSION).commit(lambda session: (), actor=actor(), now=NOON).commit
+    commit = SessionJournal(files, SESSION).commit(lambda session: (), actor=actor(), now=NOON).commit
 
     assert commit.events == (TailDropped(bytes=5),)
     assert files.read(SESSION, START).commits[-1] == commit

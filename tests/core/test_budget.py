@@ -3,11 +3,11 @@
 import pytest
 
 from detent.config.settings import parse_settings
-from detent.core.budget import TIERS, budget_status, usual
-from detent.core.events import Budget
+from detent.core.session.budget import TIERS, budget_status, usual
+from detent.core.session.events import Budget
 from detent.errors import Invalid
-from detent.views.history import history_text
-from detent.views.paper import Paper
+from detent.render.terminal.canvas import Canvas
+from detent.render.terminal.history import history_text
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -57,6 +57,6 @@ def entry(minutes, **fields):
     ],
 )
 def test_the_history_tells_what_took_longer_than_usual(earlier, says):
-    text = history_text([*earlier, entry(15)], left_out=len(earlier), paper=Paper())
+    text = history_text([*earlier, entry(15)], left_out=len(earlier), canvas=Canvas())
 
     assert (says in text) if says else ("longer" not in text)

@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
-from detent.core.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
-from detent.core.decide import decide, decide_start
-from detent.core.events import (
+from detent.core.limits import MAX_ARTIFACTS, MAX_ERROR, MAX_PATH, MAX_REASON, MAX_SUMMARY, MAX_TASK
+from detent.core.session.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
+from detent.core.session.decide import decide, decide_start
+from detent.core.session.events import (
     PhaseBegun,
     PhaseFinished,
     PhaseRedone,
@@ -15,11 +16,10 @@ from detent.core.events import (
     SessionCompleted,
     SessionStarted,
 )
-from detent.core.evolve import evolve
-from detent.core.limits import MAX_ARTIFACTS, MAX_ERROR, MAX_PATH, MAX_REASON, MAX_SUMMARY, MAX_TASK
-from detent.core.session import SessionStatus
-from detent.core.status import Status
-from detent.core.token import Token, parse_token
+from detent.core.session.evolve import evolve
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
+from detent.core.session.token import Token, parse_token
 from detent.errors import DetentError, Invalid, NotFound, Refused
 from tests.factories import NOON, after, commit, diamond, opened, row, session_at, start, workflow
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from detent.core.commands import Begin, Finish, Land, Launch
-from detent.core.decide import decide
-from detent.core.events import AgentEnded
-from detent.core.evolve import MAX_DELEGATIONS
-from detent.core.phase_state import Report, Tokens
+from detent.core.session.commands import Begin, Finish, RecordAgentEnded, RecordAgentStarted
+from detent.core.session.decide import decide
+from detent.core.session.events import AgentEnded
+from detent.core.session.evolve import MAX_DELEGATIONS
+from detent.core.session.phase_state import Report, Tokens
 from detent.errors import Invalid, NotFound, Refused
 from tests.factories import after, opened, workflow
 
@@ -18,12 +18,12 @@ def crowded(helpers=MAX_DELEGATIONS):
     """A phase in progress whose first agent was followed by so many others."""
     session = opened()
     for agent_id in ("first", *(f"helper-{number}" for number in range(helpers))):
-        session = after(session, decide(session, Launch(phase="a", agent="somebody", agent_id=agent_id)))
+        session = after(session, decide(session, RecordAgentStarted(phase="a", agent="somebody", agent_id=agent_id)))
     return session
 
 
 def land(session, agent_id="first", **given):
-    return decide(session, Land(agent_id=agent_id, succeeded=True, **given))
+    return decide(session, RecordAgentEnded(agent_id=agent_id, succeeded=True, **given))
 
 
 def test_a_phase_remembers_only_its_latest_agents():
@@ -39,9 +39,9 @@ def test_the_report_of_an_agent_that_was_forgotten_is_kept_if_its_phase_is_named
     events = land(session, report=REPORT, phase="a")
 
     assert events == (AgentEnded(phase="a", agent_id="first", succeeded=True, report=REPORT),)
-    landed = after(session, events)
-    assert landed.phases["a"].report == REPORT
-    assert landed.phases["a"].delegations == session.phases["a"].delegations
+    record_agent_ended = after(session, events)
+    assert record_agent_ended.phases["a"].report == REPORT
+    assert record_agent_ended.phases["a"].delegations == session.phases["a"].delegations
 
 
 def test_of_an_agent_that_was_forgotten_and_names_no_phase_nothing_is_known():
@@ -61,12 +61,12 @@ def test_an_agent_ends_in_the_phase_that_it_names_and_in_no_other():
     session = opened(workflow(PARALLEL))
     session = after(session, decide(session, Begin(phase="b")))
     for phase in ("a", "b"):
-        session = after(session, decide(session, Launch(phase=phase, agent="somebody", agent_id="same")))
+        session = after(session, decide(session, RecordAgentStarted(phase=phase, agent="somebody", agent_id="same")))
 
-    landed = after(session, land(session, "same", report=REPORT, phase="b"))
+    record_agent_ended = after(session, land(session, "same", report=REPORT, phase="b"))
 
-    assert (landed.phases["a"].report, landed.phases["b"].report) == (None, REPORT)
-    assert [landed.phases[key].delegations[0].ended_at is None for key in ("a", "b")] == [True, False]
+    assert (record_agent_ended.phases["a"].report, record_agent_ended.phases["b"].report) == (None, REPORT)
+    assert [record_agent_ended.phases[key].delegations[0].ended_at is None for key in ("a", "b")] == [True, False]
 
 
 @pytest.mark.parametrize("phase", ["b", "a"])

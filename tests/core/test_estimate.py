@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.estimate import minutes_left, usual_minutes
-from detent.core.session import SessionStatus
-from detent.core.status import Status
+from detent.core.run.estimate import minutes_left, usual_minutes
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
 from detent.documents.state.entry import history_entry
 from tests.factories import NOON, diamond, session_at
-from tests.views import story
+from tests.render import story
 
 DONE, LIVE = Status.COMPLETED, Status.IN_PROGRESS
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.graph import MAX_PHASES, Phase, Workflow, chain, problems, topological_order
+from detent.core.workflow.graph import MAX_PHASES, Phase, Workflow, chain, problems, topological_order
 from tests.factories import diamond, row, workflow
 
 KEYS = [f"p{number}" for number in range(9)]

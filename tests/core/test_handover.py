@@ -3,10 +3,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from detent.core.events import Discovery
-from detent.core.graph import Phase, Workflow
-from detent.core.handover import DISCOVERY_FRESH, expected_paths, handover
-from detent.core.status import Status
+from detent.core.session.events import Discovery
+from detent.core.session.handover import DISCOVERY_FRESH, expected_paths, handover
+from detent.core.session.status import Status
+from detent.core.workflow.graph import Phase, Workflow
 from tests.factories import NOON, diamond, opened, session_at, workflow
 
 DONE, SKIPPED = Status.COMPLETED, Status.SKIPPED

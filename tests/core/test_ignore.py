@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from detent.core.ignore import Ignored, Rules
+from detent.core.checkpoint.ignore import Ignored, Rules
 
 FILE, DIRECTORY = False, True
 

@@ -7,8 +7,8 @@ import pytest
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.tests import TestsGate
-from detent.core.graph import Phase, Workflow, problems
-from detent.core.isolation import isolated, tree_name
+from detent.core.run.isolation import isolated, tree_name
+from detent.core.workflow.graph import Phase, Workflow, problems
 from tests.factories import diamond, row, workflow
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from detent.core.agents import PHASE_AGENTS, SUB_AGENTS, normalize_agent_name
-from detent.core.phase_key import ALIASES, normalize_phase_key
+from detent.core.workflow.phase_key import ALIASES, normalize_phase_key
+from detent.core.workflow.roles import PHASE_AGENTS, SUB_AGENTS, normalize_agent_name
 
 
 @pytest.mark.parametrize("old", ALIASES)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detent.core.evolve import fingerprint
-from detent.core.graph import STRETCH
-from detent.core.phase_state import PhaseState
-from detent.core.phases import Phases
-from detent.core.session import decode_session, encode_session
-from detent.core.status import Status
+from detent.core.session.evolve import fingerprint
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.phases import Phases
+from detent.core.session.session import decode_session, encode_session
+from detent.core.session.status import Status
+from detent.core.workflow.graph import CHUNK
 from tests.factories import opened, session_at, workflow
 
 STATUSES = list(Status)
@@ -20,7 +20,7 @@ STATUSES = list(Status)
 
 def large_graph(chance: random.Random):
     """Each phase needs a few of those before it, near or far; more than two stretches of them."""
-    keys = [f"p{number:03d}" for number in range(chance.randint(1, 3 * STRETCH))]
+    keys = [f"p{number:03d}" for number in range(chance.randint(1, 3 * CHUNK))]
     return workflow(
         {
             key: tuple(chance.sample(keys[max(0, at - 9) : at], min(at, chance.randint(0, 2))))
@@ -70,7 +70,7 @@ def test_what_a_session_knows_of_its_phases_is_what_looking_at_each_of_them_tell
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_replacing_some_is_seen_in_the_new_value_and_not_in_the_old_one(chance):
-    plain = {f"p{number}": PhaseState(fence=number % 7) for number in range(chance.randint(1, 3 * STRETCH))}
+    plain = {f"p{number}": PhaseState(fence=number % 7) for number in range(chance.randint(1, 3 * CHUNK))}
     phases = Phases(plain)
     changes = {
         key: PhaseState(
@@ -105,17 +105,15 @@ def test_a_phase_that_is_not_there_cannot_be_replaced():
 
 
 def test_most_of_a_large_session_is_shared_with_the_one_before():
-    before = Phases({f"p{number}": PhaseState() for number in range(10 * STRETCH)})
+    before = Phases({f"p{number}": PhaseState() for number in range(10 * CHUNK)})
 
     after = before.replaced("p70", PhaseState(attempt=1))
 
-    assert [old is new for old, new in zip(before.stretches, after.stretches, strict=True)] == [True, False] + 8 * [
-        True
-    ]
+    assert [old is new for old, new in zip(before.chunks, after.chunks, strict=True)] == [True, False] + 8 * [True]
 
 
 def test_a_large_session_is_the_same_after_a_round_trip_through_json():
-    keys = [f"p{number}" for number in range(2 * STRETCH + 1)]
+    keys = [f"p{number}" for number in range(2 * CHUNK + 1)]
     session = session_at(dict.fromkeys(keys[:70], Status.COMPLETED), graph=workflow(dict.fromkeys(keys, ())))
 
     again = decode_session(encode_session(session))
@@ -126,7 +124,7 @@ def test_a_large_session_is_the_same_after_a_round_trip_through_json():
 
 
 def test_a_change_in_any_stretch_changes_the_fingerprint():
-    session = opened(workflow({f"p{number}": () for number in range(3 * STRETCH)}))
+    session = opened(workflow({f"p{number}": () for number in range(3 * CHUNK)}))
     changed = [
         msgspec.structs.replace(session, phases=session.phases.replaced(key, PhaseState(attempt=1)))
         for key in ("p0", "p63", "p64", "p191")

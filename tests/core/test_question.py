@@ -3,18 +3,37 @@
 import msgspec
 import pytest
 
-from detent.core.commands import Ask, Begin, Cancel, Complete, Fail, Finish, Land, Launch, Redo, Reply, Skip
-from detent.core.decide import decide
-from detent.core.decide_question import MAX_CHOICES, MAX_QUESTIONS
-from detent.core.events import AgentEnded, Options, PhaseFailed, PhaseFinished, QuestionAnswered, QuestionReplied
-from detent.core.evolve import fingerprint
 from detent.core.gate.evidence import Facts, Verdict
 from detent.core.gate.judge import judgements
 from detent.core.gate.kinds.elicitation import ElicitationGate
-from detent.core.graph import Phase, Workflow
 from detent.core.limits import MAX_NAME, MAX_REASON, MAX_SUMMARY, MAX_TOOLS
-from detent.core.obstacle import obstacles
-from detent.core.phase_state import Report, Tokens, ToolUse
+from detent.core.session.commands import (
+    Ask,
+    Begin,
+    Cancel,
+    Complete,
+    Fail,
+    Finish,
+    RecordAgentEnded,
+    RecordAgentStarted,
+    Redo,
+    Reply,
+    Skip,
+)
+from detent.core.session.decide import decide
+from detent.core.session.decide_question import MAX_CHOICES, MAX_QUESTIONS
+from detent.core.session.events import (
+    AgentEnded,
+    Options,
+    PhaseFailed,
+    PhaseFinished,
+    QuestionAnswered,
+    QuestionReplied,
+)
+from detent.core.session.evolve import fingerprint
+from detent.core.session.obstacle import obstacles
+from detent.core.session.phase_state import Report, Tokens, ToolUse
+from detent.core.workflow.graph import Phase, Workflow
 from detent.errors import Invalid, NotFound, Refused
 from tests.factories import NOON, after, opened, workflow
 
@@ -204,11 +223,11 @@ def test_without_gates_an_answer_is_only_an_answer():
 
 
 def working(session=None, *, agent_id="x-1", phase="a"):
-    return run(session or opened(), Launch(phase=phase, agent="a-agent", agent_id=agent_id))
+    return run(session or opened(), RecordAgentStarted(phase=phase, agent="a-agent", agent_id=agent_id))
 
 
 def land(report, agent_id="x-1"):
-    return Land(agent_id=agent_id, succeeded=True, report=report)
+    return RecordAgentEnded(agent_id=agent_id, succeeded=True, report=report)
 
 
 FIRST = Report(

@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
-from detent.core.commands import Begin, Escalate, Resolve
-from detent.core.decide import decide
-from detent.core.events import (
+from detent.core.gate.evidence import GateState
+from detent.core.session.commands import Begin, Escalate, Resolve
+from detent.core.session.decide import decide
+from detent.core.session.events import (
     EscalationRaised,
     EscalationsResolved,
     Event,
@@ -13,10 +14,9 @@ from detent.core.events import (
     SessionCancelled,
     SessionCompleted,
 )
-from detent.core.evolve import fingerprint, with_state
-from detent.core.gate.evidence import GateState
-from detent.core.session import SessionStatus
-from detent.core.status import Status
+from detent.core.session.evolve import fingerprint, with_state
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
 from detent.errors import Refused
 from tests.factories import after, opened, workflow
 

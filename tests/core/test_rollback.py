@@ -6,16 +6,16 @@ from itertools import product
 import msgspec
 import pytest
 
-from detent.core.checkpoint import Kind, Taken, Tree, checkpoint_id, checkpoint_name
-from detent.core.commands import Begin, Fail, Finish, Redo, Rollback, TakeCheckpoint
-from detent.core.decide import decide
-from detent.core.decide_checkpoint import current
-from detent.core.events import CheckpointTaken, PhaseBegun, PhaseRedone, RolledBack
+from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree, checkpoint_id, checkpoint_name
+from detent.core.checkpoint.manifest import Changes, Entry, changes
+from detent.core.checkpoint.rollback import kept_paths, lineage, live_beside, restored, rolled_back
 from detent.core.gate.evidence import Facts
-from detent.core.manifest import Changes, Entry, changes
-from detent.core.rollback import kept_paths, lineage, live_beside, restored, rolled_back
-from detent.core.status import Status
-from detent.core.token import Token
+from detent.core.session.commands import Begin, Fail, Finish, Redo, Rollback, TakeCheckpoint
+from detent.core.session.decide import decide
+from detent.core.session.decide_checkpoint import current
+from detent.core.session.events import CheckpointTaken, PhaseBegun, PhaseRedone, RolledBack
+from detent.core.session.status import Status
+from detent.core.session.token import Token
 from detent.errors import Conflict, Refused
 from tests.factories import NOON, after, diamond, opened, row, session_at, workflow
 
@@ -132,11 +132,11 @@ def test_each_event_takes_the_checkpoint_that_the_table_says():
         seen.append((made.name, made.kind, made.taken, made.attempt))
 
     assert seen == [
-        ("POST_a_v1", Kind.POST, Taken.FAILED, 1),
-        ("PRE_a_v2", Kind.PRE, Taken.STARTED, 2),
-        ("POST_a_v2", Kind.POST, Taken.SUCCESS, 2),
-        ("PRE_b_v1", Kind.PRE, Taken.STARTED, 1),
-        ("PRE_b_v1_at6", Kind.PRE, Taken.NOTE, 1),
+        ("POST_a_v1", CheckpointKind.POST, Taken.FAILED, 1),
+        ("PRE_a_v2", CheckpointKind.PRE, Taken.STARTED, 2),
+        ("POST_a_v2", CheckpointKind.POST, Taken.SUCCESS, 2),
+        ("PRE_b_v1", CheckpointKind.PRE, Taken.STARTED, 1),
+        ("PRE_b_v1_at6", CheckpointKind.PRE, Taken.NOTE, 1),
     ]
 
 
@@ -238,8 +238,8 @@ def test_ids_are_uuids_that_follow_from_what_they_are_of():
 
 
 def test_names_say_kind_phase_and_attempt():
-    assert checkpoint_name(Kind.PRE, "plan", 3, 17, first=True) == "PRE_plan_v3"
-    assert checkpoint_name(Kind.POST, "plan", 3, 17, first=False) == "POST_plan_v3_at17"
+    assert checkpoint_name(CheckpointKind.PRE, "plan", 3, 17, first=True) == "PRE_plan_v3"
+    assert checkpoint_name(CheckpointKind.POST, "plan", 3, 17, first=False) == "POST_plan_v3_at17"
 
 
 def test_what_separates_two_manifests():

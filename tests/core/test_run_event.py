@@ -5,7 +5,7 @@ from itertools import combinations
 import msgspec
 import pytest
 
-from detent.core.run_event import Need, PersonNeeded
+from detent.core.run.run_event import Need, PersonNeeded
 from tests.factories import NOON
 
 NEEDED = PersonNeeded(

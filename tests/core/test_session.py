@@ -3,13 +3,20 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
-from detent.core.decide import decide, decide_start
-from detent.core.events import DocumentAdopted, ImportedPhase, PhaseBegun, PhasesImported, SessionCompleted, TailDropped
-from detent.core.evolve import MAX_NOTES, evolve, fingerprint
-from detent.core.phase_state import Tokens
-from detent.core.session import SessionStatus, decode_session, encode_session
-from detent.core.status import Status
+from detent.core.session.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
+from detent.core.session.decide import decide, decide_start
+from detent.core.session.events import (
+    DocumentAdopted,
+    ImportedPhase,
+    PhaseBegun,
+    PhasesImported,
+    SessionCompleted,
+    TailDropped,
+)
+from detent.core.session.evolve import MAX_NOTES, evolve, fingerprint
+from detent.core.session.phase_state import Tokens
+from detent.core.session.session import SessionStatus, decode_session, encode_session
+from detent.core.session.status import Status
 from detent.errors import Corrupt
 from tests.factories import NOON, after, commit, diamond, opened, session_at, start, workflow
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.slug import MAX_ID, PREFIX, check_session_id, session_id, slugify
+from detent.core.session.slug import MAX_ID, PREFIX, check_session_id, session_id, slugify
 from detent.errors import Invalid
 
 topics = st.text(max_size=120) | st.text(alphabet="ab é-_/.ß\uff21", max_size=120)

@@ -3,8 +3,8 @@
 import pytest
 
 from detent.clients.registry import dialect
-from detent.core import standing
-from detent.core.intent import target_phase
+from detent.core.guard import state_reader
+from detent.core.guard.call_purpose import target_phase
 
 LEGACY, PRESENT = "13-test-deploy", "12-test-deploy"
 
@@ -15,7 +15,7 @@ def document(record, *, key=PRESENT, status="in_progress"):
 
 
 def closed(record, **said):
-    return standing.closed_gates(document(record, **said), PRESENT, lambda _: False)
+    return state_reader.closed_gates(document(record, **said), PRESENT, lambda _: False)
 
 
 def test_a_gate_that_nothing_is_known_about_is_closed():
@@ -40,20 +40,20 @@ def test_without_a_list_only_what_is_recorded_counts():
 def test_a_record_under_a_legacy_key_is_the_phases():
     failing = {"iteration_requirements": {"test_iteration": {"last_test_result": "failed", "current_iteration": 1}}}
 
-    assert standing.current_phase(document(failing, key=LEGACY)) == PRESENT
-    assert standing.status(document(failing, key=LEGACY), PRESENT) == "in_progress"
+    assert state_reader.current_phase(document(failing, key=LEGACY)) == PRESENT
+    assert state_reader.status(document(failing, key=LEGACY), PRESENT) == "in_progress"
     assert closed(failing, key=LEGACY) == ["tests: failed, run 1"]
-    assert standing.corridor(document(failing, key=LEGACY), PRESENT) == "tests"
+    assert state_reader.corridor(document(failing, key=LEGACY), PRESENT) == "tests"
 
 
 @pytest.mark.parametrize(
     "doc", [None, False, [], "text", {}, {"active_workflow": []}, {"active_workflow": {"phases": {}}}]
 )
 def test_what_is_no_document_says_nothing(doc):
-    assert standing.current_phase(doc) == ""
-    assert standing.phases(doc) == []
-    assert standing.closed_gates(doc, PRESENT, lambda _: False) == []
-    assert standing.corridor(doc, PRESENT) == ""
+    assert state_reader.current_phase(doc) == ""
+    assert state_reader.phases(doc) == []
+    assert state_reader.closed_gates(doc, PRESENT, lambda _: False) == []
+    assert state_reader.corridor(doc, PRESENT) == ""
 
 
 @pytest.mark.parametrize("agent", ["developer", "reviewer", "architect", "maintainer"])

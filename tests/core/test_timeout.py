@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.graph import Phase, Workflow
-from detent.core.obstacle import obstacles
-from detent.core.status import Status
-from detent.core.timeout import overdue
+from detent.core.session.obstacle import obstacles
+from detent.core.session.status import Status
+from detent.core.session.timeout import overdue
+from detent.core.workflow.graph import Phase, Workflow
 from tests.factories import NOON, session_at
 
 LIMITED = Workflow(name="one", phases=(Phase(key="a", title="A", agent="a-agent", timeout_minutes=90),))

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from detent.core.commands import Begin, Fail, Finish, Redo, Skip
-from detent.core.decide import decide
-from detent.core.events import (
+from detent.core.session.commands import Begin, Fail, Finish, Redo, Skip
+from detent.core.session.decide import decide
+from detent.core.session.events import (
     PhaseBegun,
     PhaseEvent,
     PhaseFailed,
@@ -16,9 +16,9 @@ from detent.core.events import (
     PhaseReset,
     PhaseSkipped,
 )
-from detent.core.evolve import evolve, fingerprint
-from detent.core.status import Status
-from detent.core.transition import TRANSITIONS
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.status import Status
+from detent.core.session.transition import TRANSITIONS
 from detent.errors import Corrupt, Refused
 from tests.factories import NOON, commit, session_at, workflow
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from detent.engine import behind, replica
+from detent.engine import journal
+from detent.engine.projections import write_behind
 
 MEMORY = "/dev/shm"
 
@@ -20,5 +21,5 @@ def quick_path():
 @pytest.fixture(autouse=True)
 def _same_order_every_time(monkeypatch):
     """Documents are written when the project is closed, and a snapshot with each of them."""
-    monkeypatch.setattr(behind, "DELAY_S", 3_600)
-    monkeypatch.setattr(replica, "SNAPSHOT_EVERY", 1)
+    monkeypatch.setattr(write_behind, "DELAY_S", 3_600)
+    monkeypatch.setattr(journal, "SNAPSHOT_EVERY", 1)

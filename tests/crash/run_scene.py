@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from detent.core.events import Commit, PhaseFinished
-from detent.core.run_event import RunEvent
-from detent.core.session import Session
-from detent.doctor import check
-from detent.engine.agent_environment import AGENT, STATE
+from detent.core.run.run_event import RunEvent
+from detent.core.session.events import Commit, PhaseFinished
+from detent.core.session.session import Session
+from detent.doctor.finding import Finding
+from detent.doctor.invariants import check
+from detent.engine.agents.environment import AGENT, STATE
 from detent.engine.project import Project, init_project, open_project
-from detent.engine.runner_note import Holder, holder
-from detent.finding import Finding
+from detent.engine.run_lease import RunLease, live_lease
 from detent.process.marked import marked
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
@@ -122,9 +122,9 @@ class Scene:
         with self.project() as project:
             return check(project)
 
-    def holder(self) -> Holder | None:
+    def holder(self) -> RunLease | None:
         with self.project() as project:
-            return holder(project.store, SESSION, now=project.clock())
+            return live_lease(project.store, SESSION, now=project.clock())
 
     @property
     def lease(self) -> Path:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from detent.core.session import Session, SessionStatus
-from detent.doctor import fix
-from detent.engine.history import NAME as HISTORY
+from detent.core.session.session import Session, SessionStatus
+from detent.doctor.invariants import fix
 from detent.engine.project import Project, open_project
+from detent.engine.projections.history import NAME as HISTORY
 from tests.factories import TickingClock, diamond, plain_project, row
 
 TASK = "try it"

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from detent.core.session import SessionStatus
-from detent.doctor import check
+from detent.core.session.session import SessionStatus
+from detent.doctor.invariants import check
 from detent.errors import StoreFailed
 from tests.crash.faults import WATCHED, Counter, failing, watching
 from tests.crash.scenarios import SCENARIOS, copy_of, picture, prepare, reopen

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from detent.core.evolve import fingerprint
-from detent.core.session import SessionStatus
-from detent.doctor import check
+from detent.core.session.evolve import fingerprint
+from detent.core.session.session import SessionStatus
+from detent.doctor.invariants import check
 from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
 from tests.crash.scenarios import (
     EDIT,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import Project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, StoreFailed
 from detent.objects import restore

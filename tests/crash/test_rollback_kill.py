@@ -16,10 +16,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from detent.core.evolve import fingerprint
-from detent.core.session import SessionStatus
-from detent.doctor import check
-from detent.engine import rollback
+from detent.core.session.evolve import fingerprint
+from detent.core.session.session import SessionStatus
+from detent.doctor.invariants import check
+from detent.engine.checkpoints import rollback
 from detent.engine.project import Project
 from detent.objects import universe
 from tests.crash import faults
@@ -358,12 +358,12 @@ def is_about(path, mine):
 def test_restoring_uses_no_call_that_is_not_watched():
     import ast
 
-    import detent.engine.rollback
+    import detent.engine.checkpoints.rollback
     import detent.objects
 
     changing = {"truncate", "removedirs", "renames", "pwrite", "writev", "pwritev", "sendfile", "remove", "utime"}
     changing |= {"lchown", "chown", "mknod", "mkfifo", "posix_fallocate", *ALSO_WATCHED}
-    sources = [Path(detent.engine.rollback.__file__), *Path(detent.objects.__path__[0]).glob("*.py")]
+    sources = [Path(detent.engine.checkpoints.rollback.__file__), *Path(detent.objects.__path__[0]).glob("*.py")]
     used = {
         node.attr
         for path in sources

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from detent.core.events import AgentLaunched, TaskMoved
-from detent.core.session import Session, SessionStatus
-from detent.core.status import Status
+from detent.core.session.events import AgentLaunched, TaskMoved
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
 from detent.core.task.lifecycle import Action
 from detent.errors import DetentError
 from tests.crash.run_scene import SESSION, TASK, Scene, ended, kill, lines_of, wait_until

@@ -12,9 +12,9 @@ from itertools import count
 
 import pytest
 
-from detent.core.evolve import fingerprint
-from detent.core.session import SessionStatus
-from detent.doctor import check
+from detent.core.session.evolve import fingerprint
+from detent.core.session.session import SessionStatus
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
 from tests.crash.scenarios import Scenario, copy_of, prepare, reopen
@@ -51,7 +51,7 @@ def two(project):
 
 def three(project):
     two(project)
-    project.switching.pause()
+    project.sessions.pause()
 
 
 def task_file(directory, stem="IMPL-1"):
@@ -93,9 +93,9 @@ SCENARIOS = [
     Scenario(name="fail", prepare=in_progress, act=act("fail", "IMPL-1", "it broke"), least=10),
     Scenario(name="remove", prepare=planned, act=act("remove", "IMPL-3"), least=8),
     Scenario(name="remove the last part", prepare=parts, act=act("remove", "IMPL-2.1"), least=8),
-    Scenario(name="pause", prepare=in_progress, act=lambda p: p.switching.pause("lunch"), least=8),
-    Scenario(name="resume", prepare=three, act=lambda p: p.switching.resume(), least=10),
-    Scenario(name="switch", prepare=two, act=lambda p: p.switching.switch("try-it"), least=15),
+    Scenario(name="pause", prepare=in_progress, act=lambda p: p.sessions.pause("lunch"), least=8),
+    Scenario(name="resume", prepare=three, act=lambda p: p.sessions.resume(), least=10),
+    Scenario(name="switch", prepare=two, act=lambda p: p.sessions.switch("try-it"), least=15),
     Scenario(name="start a session", prepare=in_progress, act=lambda p: planned(p, "another", 0), least=25),
     Scenario(name="adopt a text", prepare=planned, edit=edited(), act=lambda p: p.settle(), least=8),
     Scenario(name="adopt a start", prepare=planned, edit=edited(status="active"), act=lambda p: p.settle(), least=8),
@@ -191,7 +191,7 @@ def goes_on(place):
     """The next commands work, and leave everything as it should be."""
     with later(place) as project:
         if project.active() is None:
-            project.switching.resume()
+            project.sessions.resume()
         handle = project.session()
         for task in handle.state.tasks.with_status("active"):
             handle.tasks.release(task)

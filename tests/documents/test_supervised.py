@@ -2,7 +2,7 @@
 
 import pytest
 
-from detent.core.events import Supervised
+from detent.core.session.events import Supervised
 from detent.documents.state.supervised import supervised
 from detent.engine.project import open_project
 from tests.factories import plain_project

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.clients.registry import generated_files, guarded_files
-from detent.core.session import SessionStatus
-from detent.core.status import Status
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
 from detent.documents.workflow import (
     ARCHIVE,
     MARKDOWN,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from detent.core.events import (
+from detent.core.session.events import (
     CheckpointTaken,
     DocumentAdopted,
     PhaseBegun,
@@ -12,8 +12,8 @@ from detent.core.events import (
     PhaseFinished,
     SessionCompleted,
 )
-from detent.core.status import Status
-from detent.doctor import check
+from detent.core.session.status import Status
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from tests.factories import diamond, row
 

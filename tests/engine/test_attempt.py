@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from detent.core.status import Status
+from detent.core.session.status import Status
 from detent.errors import Refused
 from tests.crash.faults import Counter, failing, watching
 from tests.factories import row

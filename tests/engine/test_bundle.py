@@ -16,10 +16,10 @@ import pytest
 
 from detent.config.place import at_root
 from detent.config.settings import Settings
-from detent.core.evolve import evolve, fingerprint
-from detent.doctor import check
-from detent.engine import bundle, bundle_file
-from detent.engine.bundle import export_session, import_session, inspect_bundle
+from detent.core.session.evolve import evolve, fingerprint
+from detent.doctor.invariants import check
+from detent.engine.checkpoints import bundle, bundle_file
+from detent.engine.checkpoints.bundle import export_session, import_session, inspect_bundle
 from detent.engine.project import Project, open_project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, NotFound, Refused, StoreFailed
 from detent.store.line import decode_line, encode_line

@@ -12,10 +12,8 @@ import msgspec
 import pytest
 
 import detent
-from detent.core.phase_state import Tokens, ToolUse
-from detent.doctor import check
-from detent.engine.checkpoint_record import GateResult, TokenUsage
-from detent.engine.checkpoint_service import (
+from detent.compat.checkpoint_record import GateResult, TokenUsage
+from detent.compat.checkpoint_service import (
     AgentState,
     ArtifactInfo,
     CheckpointService,
@@ -23,6 +21,8 @@ from detent.engine.checkpoint_service import (
     GovernanceResults,
     OrchestratorState,
 )
+from detent.core.session.phase_state import Tokens, ToolUse
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import Corrupt, NotFound, Refused
 from tests.factories import diamond, plain_project, row

@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from detent.core.gate.kinds.consensus import ConsensusGate
-from detent.core.graph import Phase, Workflow
-from detent.doctor import check, fix
+from detent.core.workflow.graph import Phase, Workflow
+from detent.doctor.invariants import check, fix
 from detent.engine.project import open_project
 from detent.errors import Conflict, Invalid, NotFound, Refused
 from tests.crash.faults import Counter, watching

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.events import TaskMoved, TaskRemoved, TaskWritten
+from detent.core.session.events import TaskMoved, TaskRemoved, TaskWritten
 from detent.core.task.document import new_document
 from detent.core.task.lifecycle import Action
 from detent.core.task.row import TaskStatus
-from detent.doctor_tasks import check_tasks, fix_markers, fix_tasks
+from detent.doctor.tasks import check_tasks, fix_markers, fix_tasks
 from tests.factories import actor
 
 FLOW = "plan-implement-review"
@@ -47,7 +47,7 @@ def _clean_afterwards(project):
 
 def commit(project, handle, *events):
     """What no command would lead to, as a journal of other origin could hold it."""
-    project.replica(handle.id).commit(lambda _: events, actor=actor("elsewhere"), now=project.clock())
+    project.journal(handle.id).commit(lambda _: events, actor=actor("elsewhere"), now=project.clock())
     project.touched(handle.id)
     project.flush()
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from detent import doctor
-from detent.core.evolve import fingerprint
-from detent.core.session import decode_session, encode_session
-from detent.core.status import Status
-from detent.engine import behind
-from detent.engine import replica as replica_module
+from detent.core.session.evolve import fingerprint
+from detent.core.session.session import decode_session, encode_session
+from detent.core.session.status import Status
+from detent.doctor import invariants
+from detent.engine import journal as replica_module
+from detent.engine.journal import SessionJournal
 from detent.engine.project import open_project
-from detent.engine.replica import Replica
+from detent.engine.projections import write_behind
 from detent.errors import Corrupt, Refused
 from tests.factories import TickingClock, plain_project, row, workflow
 
@@ -33,7 +33,7 @@ def busy(project):
     project.start(row("a", "b"), "second").finish("done")
     active = project.start(row("a", "b"), "third")
     project.flush()
-    assert doctor.check(project) == []
+    assert invariants.check(project) == []
     return active
 
 
@@ -89,9 +89,9 @@ def test_everything_but_the_journals_can_be_lost_and_comes_back(project, busy, t
     assert lost
     for path in lost:
         path.unlink()
-    assert doctor.check(project) != []
+    assert invariants.check(project) != []
 
-    assert doctor.fix(project) == []
+    assert invariants.fix(project) == []
 
     assert {name: json.loads(text) for name, text in documents(tmp_path).items() if name.endswith(".json")}.keys() == {
         name for name in before if name.endswith(".json")
@@ -167,7 +167,7 @@ def test_a_line_that_lacks_something_is_replaced_by_a_whole_one(project, busy, t
     whole = project.history()
     path.write_text(json.dumps({"session_id": "WFS-first", "type": "trial"}, separators=(",", ":")) + "\n")
 
-    assert doctor.fix(project) == []
+    assert invariants.fix(project) == []
 
     assert project.history() == whole
 
@@ -179,7 +179,7 @@ def test_a_history_that_cannot_be_read_is_told_and_rebuilt(project, busy, tmp_pa
     with pytest.raises(Corrupt, match=r"history\.jsonl"):
         project.history()
 
-    assert doctor.fix(project) == []
+    assert invariants.fix(project) == []
 
     assert project.history() == whole
 
@@ -200,7 +200,7 @@ def test_sessions_end_in_the_history_in_the_order_in_which_they_ended(project):
         project.flush()
 
     project.store.delete("history.jsonl")
-    doctor.fix(project)
+    invariants.fix(project)
 
     assert [entry["session_id"] for entry in project.history()] == ["WFS-zebra", "WFS-yak", "WFS-ant"]
 
@@ -252,7 +252,7 @@ def test_a_new_session_is_the_active_one_even_if_the_clock_went_back(project, cl
 @pytest.fixture
 def snapshots(monkeypatch):
     """Every ten commits, and only when the test flushes."""
-    monkeypatch.setattr(behind, "DELAY_S", 3_600)
+    monkeypatch.setattr(write_behind, "DELAY_S", 3_600)
     monkeypatch.setattr(replica_module, "SNAPSHOT_EVERY", 10)
 
 
@@ -268,7 +268,7 @@ def long(project, snapshots):
 
 
 def fresh(project, handle):
-    return Replica(project.store, handle.id)
+    return SessionJournal(project.store, handle.id)
 
 
 def test_a_snapshot_spares_reading_what_it_covers(project, long, monkeypatch):
@@ -346,7 +346,7 @@ def test_a_snapshot_of_a_journal_that_was_restored_from_a_backup_is_not_used(pro
         assert reopened.session().redo("a").version == 6
     (directory / "journal.jsonl").write_bytes(b"".join(lines))
     (directory / "snapshot.json").unlink()
-    doctor.fix(project)
+    invariants.fix(project)
 
 
 def test_a_project_kept_open_notices_that_its_journal_was_replaced(tmp_path):
@@ -369,7 +369,7 @@ def test_a_project_kept_open_notices_that_its_journal_was_replaced(tmp_path):
 
 def test_a_journal_that_cannot_be_followed_stops_every_command_at_the_same_place(tmp_path):
     """Written by other rules: whole lines, but a commit that today's table does not know."""
-    from detent.core.events import PhaseFinished
+    from detent.core.session.events import PhaseFinished
     from detent.store.port import START
     from tests.factories import NOON, commit
 
@@ -387,7 +387,7 @@ def test_a_journal_that_cannot_be_followed_stops_every_command_at_the_same_place
             with pytest.raises(Corrupt, match="cannot follow for phase b"):
                 handle.state  # noqa: B018
 
-        assert "I1" in [finding.invariant for finding in doctor.check(project)]
+        assert "I1" in [finding.invariant for finding in invariants.check(project)]
         assert len((tmp_path / ".workflow" / handle.id / "journal.jsonl").read_bytes().splitlines()) == 2
 
 
@@ -404,7 +404,7 @@ def test_an_empty_journal_is_corruption_in_words(tmp_path):
                 other.session().state  # noqa: B018
             with pytest.raises(Corrupt, match="no whole commit"):
                 other.start(workflow(prefix="REQ"), "another")
-            assert [finding.subject for finding in doctor.check(other)] == [handle.id]
+            assert [finding.subject for finding in invariants.check(other)] == [handle.id]
         project._touched.clear()
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from detent.core.gate.evidence import Result, Verdict
-from detent.engine import gates, inputs
+from detent.engine.gates import checks, inputs
 from detent.errors import GateClosed, Refused
 from detent.objects.universe import Moment, Scope, Universe
 
@@ -351,7 +351,7 @@ def test_a_check_that_cannot_run_opens_nothing(tmp_path, kind, command):
 
 @pytest.mark.parametrize("kind", ["tests", "command"])
 def test_a_check_that_takes_too_long_opens_nothing(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(gates, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(checks, "TIMEOUT_S", 0.3)
     _, handle = started(tmp_path, f'{{ kind = "{kind}", command = "echo 3 passed in 0.1s; sleep 30" }}')
 
     began = time.monotonic()
@@ -368,7 +368,7 @@ def test_protected_tests_that_take_too_long_open_nothing(tmp_path, monkeypatch):
     _, handle = started(
         tmp_path, f'{{ kind = "tests", command = "{slow_in_a_copy}", protected = ["tests/**"], inputs = ["calc.py"] }}'
     )
-    monkeypatch.setattr(gates, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(checks, "TIMEOUT_S", 1.0)
 
     handle.run_gate("tests")
 

@@ -12,9 +12,9 @@ import pytest
 from detent.core.flow.progress import Abort, Retry, SetValue, Skip, StepState
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
-from detent.engine import flow_step
-from detent.engine.flow import Flow
-from detent.engine.flow_file import Ended, Mask
+from detent.engine.flow import flow_step
+from detent.engine.flow.flow import Flow
+from detent.engine.flow.record import Ended, Mask
 from detent.errors import Corrupt, Invalid, Refused
 from tests.core.flow.hostile import VALUES
 
@@ -462,7 +462,7 @@ def test_the_order_of_what_is_written(stage, monkeypatch):
         seen.append(stage.flow.show("IMPL-1").run.of(step.step).state)
         return flow_step.attempt(given, step, values, **more)
 
-    monkeypatch.setattr("detent.engine.flow_course.attempt", spy)
+    monkeypatch.setattr("detent.engine.flow.sequence.attempt", spy)
     stage.run(step("one", "true"), step("two", "true"))
 
     assert seen == [StepState.RUNNING, StepState.RUNNING]
@@ -546,7 +546,7 @@ def test_an_interruption_ends_the_group_and_gives_the_task_back(stage):
 
 
 def test_the_holder_is_said_to_be_alive_while_a_step_runs(stage, monkeypatch):
-    monkeypatch.setattr("detent.engine.flow.BEAT_S", 0.05)
+    monkeypatch.setattr("detent.engine.flow.flow.BEAT_S", 0.05)
     beats = []
     monkeypatch.setattr(type(stage.tasks), "beat", lambda self, task, fence: beats.append((task, fence)))
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detent.core.gate.evidence import Verdict
-from detent.core.phase_state import Tokens
+from detent.core.session.phase_state import Tokens
 from detent.engine.project import open_project
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 from tests.factories import TickingClock
@@ -293,19 +293,19 @@ def test_only_the_agent_of_the_phase_opens_a_delegation_gate(tmp_path):
     phases = '[{ key = "02-tracing", gates = [{ kind = "delegation" }] }]'
     _, handle = started(tmp_path, "", phases=phases)
 
-    handle.launched("02-tracing", "symptom-analyzer", "a-1")
+    handle.record_agent_started("02-tracing", "symptom-analyzer", "a-1")
     assert "still running" in handle.judgements()["02-tracing"][0].reason
-    handle.landed("a-1", succeeded=True)
+    handle.record_agent_ended("a-1", succeeded=True)
     assert verdicts(handle) == {"delegation": Verdict.PENDING}
-    handle.launched("02-tracing", "tracing-orchestrator", "a-2")
-    handle.landed("a-2", succeeded=False)
+    handle.record_agent_started("02-tracing", "tracing-orchestrator", "a-2")
+    handle.record_agent_ended("a-2", succeeded=False)
     assert verdicts(handle) == {"delegation": Verdict.FAIL}
-    handle.launched("02-tracing", "tracing-orchestrator", "a-3")
-    handle.landed("a-3", succeeded=True)
+    handle.record_agent_started("02-tracing", "tracing-orchestrator", "a-3")
+    handle.record_agent_ended("a-3", succeeded=True)
 
     assert verdicts(handle) == {"delegation": Verdict.PASS}
     with pytest.raises(NotFound):
-        handle.landed("a-3", succeeded=True)
+        handle.record_agent_ended("a-3", succeeded=True)
 
 
 # Constitution by commands

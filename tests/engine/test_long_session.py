@@ -6,11 +6,12 @@ import time
 
 import pytest
 
-from detent import doctor
+from detent.compat.checkpoint_service import CheckpointService, CheckpointType, GovernanceResults
+from detent.doctor import invariants
 from detent.documents.checkpoint import MAX_AGENT_STATES, MAX_STATUSES
-from detent.engine import behind, checkpoint_files, history, replica
-from detent.engine.checkpoint_service import CheckpointService, CheckpointType, GovernanceResults
+from detent.engine import journal
 from detent.engine.project import open_project
+from detent.engine.projections import checkpoint_files, history, write_behind
 from tests.factories import row, workflow
 
 KEYS = [f"p{number:03d}" for number in range(260)]
@@ -116,8 +117,8 @@ def test_a_rollback_into_a_long_session_restores_what_its_document_does_not_tell
 
 
 def test_many_checkpoints_are_written_before_it_is_their_time(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(behind, "DELAY_S", 3600.0)
-    monkeypatch.setattr(replica, "_CROWDED", 4)
+    monkeypatch.setattr(write_behind, "DELAY_S", 3600.0)
+    monkeypatch.setattr(journal, "_CROWDED", 4)
     handle = project.start(row(*KEYS[:20]), "try it")
 
     work_through(handle, KEYS[:6])
@@ -142,9 +143,9 @@ def test_of_a_long_run_the_index_keeps_less_when_another_one_writes(project, tmp
     left = index(tmp_path)["WFS-first"]
     assert (left["count"], left["version"]) == (whole["count"], whole["version"]) == (10, 10)
     assert left["checkpoints"] == whole["checkpoints"][-3:]
-    assert doctor.check(project) == []
+    assert invariants.check(project) == []
 
-    project.switching.switch("WFS-first")
+    project.sessions.switch("WFS-first")
     work_through(first, KEYS[5:7])
     project.flush()
     assert index(tmp_path)["WFS-first"]["count"] == 14
@@ -179,17 +180,17 @@ def test_a_session_of_many_phases_is_the_same_in_the_next_process(long, project,
 
 
 def test_what_another_process_has_written_waits_no_longer(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(behind, "DELAY_S", 3600.0)
+    monkeypatch.setattr(write_behind, "DELAY_S", 3600.0)
     handle = project.start(row(*KEYS[:20]), "try it")
     handle.checkpoint("now this process remembers what it takes")
     project.flush()
     with open_project(tmp_path, actor="other") as other:
         work_through(other.session(), KEYS[:5])
-    monkeypatch.setattr(replica, "_CROWDED", 4)
+    monkeypatch.setattr(journal, "_CROWDED", 4)
     assert handle.state.version > 5
-    assert project.replica(handle.id).is_crowded
+    assert project.journal(handle.id).is_crowded
 
     project.touched(handle.id)
     project.flush()
 
-    assert not project.replica(handle.id).is_crowded
+    assert not project.journal(handle.id).is_crowded

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from detent.config.place import at_root, read_settings
-from detent.core.agent_event import AgentEvent
-from detent.core.run_event import End, RunEvent
-from detent.core.status import Status
+from detent.core.run.agent_event import AgentEvent
+from detent.core.run.run_event import End, RunEvent
+from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
-from detent.doctor import check
-from detent.engine.adopt import STATE_DOCUMENT
-from detent.engine.handle import SessionHandle
+from detent.doctor.invariants import check
 from detent.engine.project import Project
+from detent.engine.projections.adopt import STATE_DOCUMENT
+from detent.engine.session import SessionHandle
 from detent.errors import GateClosed
-from detent.run.desk import RunOptions
+from detent.run.context import RunOptions
 from detent.run.feed import Feed, feed_path, follow
 from detent.run.report import write_report
-from detent.run.runner import Runner
+from detent.run.scheduler import Runner
 from detent.store.memory import MemoryStore
 from detent.store.port import PROJECT
 from tests.factories import actor
@@ -172,7 +172,7 @@ def test_edits_of_tasks_and_of_the_state_document_are_adopted(project: Project, 
 
 
 def test_steps_of_a_task_hand_their_outputs_on_as_files(project: Project) -> None:
-    from detent.engine.flow import Flow
+    from detent.engine.flow.flow import Flow
 
     handle = project.start("plan-implement-review", "try it")
     steps = [

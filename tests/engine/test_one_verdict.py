@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from detent.core import standing
-from detent.core.obstacle import obstacles
+from detent.core.guard import state_reader
+from detent.core.session.obstacle import obstacles
 from detent.documents.checkpoint import governance
-from detent.views.gates import gates_text
-from detent.views.paper import Paper
-from detent.views.report_part import gate_lines
+from detent.render.markdown.report_part import gate_lines
+from detent.render.terminal.canvas import Canvas
+from detent.render.terminal.gates import gates_text
 from tests.engine.gated import started, write
 
 COVERED = "printf 'TOTAL 100 60 40%%\\n1 passed in 0.1s\\n'"
@@ -54,8 +54,8 @@ def answered(root):
 
 def delegated(root):
     project, handle = started(root, '{ kind = "delegation" }')
-    handle.launched("work", "writer", "a-1")
-    handle.landed("a-1", succeeded=True)
+    handle.record_agent_started("work", "writer", "a-1")
+    handle.record_agent_ended("a-1", succeeded=True)
     return project, handle, "PASS"
 
 
@@ -96,11 +96,11 @@ def test_one_verdict_everywhere(tmp_path, given):
     assert (listed["verdict"], listed["reason"]) == (verdict, judgement.reason)
     assert (result["verdict"], results["passed"]) == (verdict, verdict == "PASS")
     assert governance(session, "work") == results
-    closed = standing.closed_gates(document, "work", lambda path: False)
+    closed = state_reader.closed_gates(document, "work", lambda path: False)
     assert closed == ([] if verdict == "PASS" else [f"{judgement.gate}: {verdict}, {judgement.reason}"])
     held = [entry.message for entry in obstacles(session, judged) if entry.message.startswith("gate ")]
     assert held == ([] if verdict == "PASS" else [f"gate {judgement.gate} is {verdict}: {judgement.reason}"])
-    assert f"{verdict} {judgement.gate}: {judgement.reason}" in " ".join(gates_text(session, judged, Paper()).split())
+    assert f"{verdict} {judgement.gate}: {judgement.reason}" in " ".join(gates_text(session, judged, Canvas()).split())
     shown = "opened by hand" if given is opened_by_hand else verdict
     assert f"| {shown} |" in next(line for line in gate_lines(session) if line.startswith("| work |"))
 
@@ -114,7 +114,7 @@ def test_paths_are_for_the_reader_of_the_document_to_look_for(tmp_path):
             if exists:
                 write(tmp_path, "a.md", "")
             [judgement] = handle.judgements()["work"]
-            closed = standing.closed_gates(document, "work", lambda path: (tmp_path / path).exists())
+            closed = state_reader.closed_gates(document, "work", lambda path: (tmp_path / path).exists())
             assert judgement.verdict == verdict
             assert closed == ([] if exists else [f"artifacts: {judgement.reason}"])
 

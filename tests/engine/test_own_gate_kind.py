@@ -5,9 +5,9 @@ import json
 import pytest
 
 from detent.cli.main import run as detent
-from detent.core import standing
 from detent.core.gate.registry import KINDS, register
-from detent.core.session import decode_session, encode_session
+from detent.core.guard import state_reader
+from detent.core.session.session import decode_session, encode_session
 from detent.engine.project import init_project, open_project
 from detent.errors import Corrupt, Invalid
 from detent.hooks.fast import main as hook
@@ -98,7 +98,9 @@ def test_the_documents_and_the_guard_have_the_verdict_of_the_judge(begun, capsys
 
     [listed] = document(begun)["phases"]["plan"]["gates"]
     assert (listed["kind"], listed["verdict"], listed["reason"]) == ("words", verdict["verdict"], verdict["reason"])
-    assert standing.closed_gates(document(begun), "plan", lambda path: True) == [f"words: FAIL, {verdict['reason']}"]
+    assert state_reader.closed_gates(document(begun), "plan", lambda path: True) == [
+        f"words: FAIL, {verdict['reason']}"
+    ]
     notes = [json.loads(path.read_text()) for path in (begun / ".workflow/checkpoints").glob("run-*/*.json")]
     [note] = [entry for entry in notes if entry["metadata"].get("note") == "too short"]
     [result] = note["governance_results"]["quality_gates"]

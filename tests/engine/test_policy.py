@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.events import Supervised
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
-from detent.core.graph import Phase, Workflow
+from detent.core.session.events import Supervised
+from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.policy import ASSURANCE, DECISIONS, MAY_DECIDE, Decision, authorize
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
-from detent.core.events import PhaseSkipped
-from detent.core.status import Status
-from detent.doctor import check
+from detent.core.session.events import PhaseSkipped
+from detent.core.session.status import Status
+from detent.doctor.invariants import check
 from detent.documents.state import running
 from detent.engine.project import init_project, open_project
 from detent.errors import DetentError, Invalid, NotFound, Refused

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from detent.core.session import SessionStatus
-from detent.core.status import Status
-from detent.doctor import check
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import Conflict, DetentError, Invalid, NotFound, Refused
 from tests.factories import diamond, row

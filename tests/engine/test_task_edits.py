@@ -8,7 +8,7 @@ import pytest
 
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
-from detent.doctor_tasks import check_tasks
+from detent.doctor.tasks import check_tasks
 from detent.engine.project import open_project
 
 FLOW = "plan-implement-review"
@@ -512,7 +512,7 @@ def test_edits_in_a_paused_session_wait_until_it_goes_on(project, handle, files)
     project.flush()
     assert handle.tasks.row("IMPL-1").title == "One"
 
-    project.switching.switch(handle.id)
+    project.sessions.switch(handle.id)
     project.settle()
 
     assert handle.tasks.row("IMPL-1").title == "By hand"

@@ -8,9 +8,9 @@ import pytest
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.core.task.split import ChildDraft
-from detent.engine import task_files
 from detent.engine.project import open_project
-from detent.engine.tasks import MAX_SUMMARY_BYTES
+from detent.engine.projections import task_files
+from detent.engine.tasks.tasks import MAX_SUMMARY_BYTES
 from detent.errors import DetentError, Invalid, NotFound, Refused
 from tests.factories import written_tasks
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from detent.core.actor import ActorKind, Channel
-from detent.engine.keeper import Keeper
+from detent.engine.projections.projector import Projector
 from detent.engine.workspace import Workspace
 from detent.errors import NotFound
 from tests.factories import plain_project, row
@@ -26,13 +26,13 @@ def ada(workspace):
 def published(monkeypatch):
     """The sessions whose documents were published, in order."""
     names = []
-    publish = Keeper.publish
+    publish = Projector.publish
 
-    def counted(keeper, name, *, overwrite=False):
+    def counted(projector, name, *, overwrite=False):
         names.append(name)
-        publish(keeper, name, overwrite=overwrite)
+        publish(projector, name, overwrite=overwrite)
 
-    monkeypatch.setattr(Keeper, "publish", counted)
+    monkeypatch.setattr(Projector, "publish", counted)
     return names
 
 

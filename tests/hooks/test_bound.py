@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from detent.core.events import SessionCancelled
-from detent.core.status import Status
+from detent.core.session.events import SessionCancelled
+from detent.core.session.status import Status
 from detent.engine.binding import bound_phase
 from tests import factories
 from tests.conformance.hook import FAST, PASSES, Place

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detent.clients.registry import dialect
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.hooks import fast
 from tests.conformance.hook import FAST, Place

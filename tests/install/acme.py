@@ -87,7 +87,7 @@ class AcmeReader:
         self.words = []
 
     def line(self, line):
-        from detent.core.agent_event import Said
+        from detent.core.run.agent_event import Said
 
         self.words.append(line.decode().strip())
         return [Said(text=self.words[-1])]

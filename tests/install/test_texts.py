@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.clients.installing import block, texts, whole
-from detent.core.agents import PHASE_AGENTS
+from detent.core.workflow.roles import PHASE_AGENTS
 from detent.errors import Invalid
 
 from .place import INSTALLATIONS

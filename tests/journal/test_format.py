@@ -6,10 +6,10 @@ from typing import get_args
 import msgspec
 import pytest
 
-from detent.core import evolve as evolve_module
-from detent.core.events import Event
-from detent.core.evolve import evolve, fingerprint
-from detent.core.session import decode_session, encode_session
+from detent.core.session import evolve as evolve_module
+from detent.core.session.events import Event
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.session import decode_session, encode_session
 from detent.engine.project import init_project, open_project
 from detent.errors import UnknownFormat
 from detent.store.files import FileStore

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Receipt, Result
-from detent.core.status import Status
+from detent.core.session.status import Status
 from detent.engine.project import Project, init_project, open_project
 from detent.store.line import FORMAT
 from tests.factories import TickingClock
@@ -49,10 +49,10 @@ def write(directory: Path) -> Path:
         session.tasks.set_complexity("medium")
         session.finish("planned")
         session.begin("build", agent="builder")
-        session.launched("build", "builder", "agent-1")
+        session.record_agent_started("build", "builder", "agent-1")
         question = session.ask("Which one?", phase="build", choices=["left", "right"])
         session.reply("left", question=question)
-        session.landed("agent-1", succeeded=True)
+        session.record_agent_ended("agent-1", succeeded=True)
         session.record_gate("tests", phase="build", receipt=Receipt(result=Result.FAILED, error="broke"))
         session.escalate("stop_blocked", "build", "it does not get on")
         session.resolve("retry", "once more")
@@ -74,13 +74,13 @@ def write(directory: Path) -> Path:
         session.redo("build", cascade=True)
         session.approve("the tests are wrong", gate="tests")
         append(directory, b"half a line")
-        project.switching.pause("lunch")
-        project.switching.resume()
+        project.sessions.pause("lunch")
+        project.sessions.resume()
         session.cancel("enough")
-        project.switching.reopen(NAME, "after all")
+        project.sessions.reopen(NAME, "after all")
         edit(project, directory)
         session.complete(force=True)
-        project.switching.archive(NAME)
+        project.sessions.archive(NAME)
         project.flush()
     return directory / ".workflow" / NAME / "journal.jsonl"
 

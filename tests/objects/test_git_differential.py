@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
 from tests.factories import TickingClock, plain_project, row

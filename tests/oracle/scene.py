@@ -16,8 +16,8 @@ from detent.config.settings import Settings
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.guard.rules import GuardInput, guard
-from detent.core.phase_key import normalize_phase_key
-from detent.core.standing import mapping
+from detent.core.guard.state_reader import mapping
+from detent.core.workflow.phase_key import normalize_phase_key
 
 from .cases import Case
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from detent.engine.handle import SessionHandle
 from detent.engine.project import Project, init_project, open_project
+from detent.engine.session import SessionHandle
 from detent.hooks.fast import main
 
 GREEN = "10 passing\nStatements : 90%"

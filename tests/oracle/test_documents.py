@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from detent.core.agents import normalize_agent_name
-from detent.core.phase_key import normalize_phase_key
+from detent.core.workflow.phase_key import normalize_phase_key
+from detent.core.workflow.roles import normalize_agent_name
 from detent.documents.state import (
     add_escalation,
     apply_sizing,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from detent.core.standing import mapping
-from detent.engine.handle import SessionHandle
+from detent.core.guard.state_reader import mapping
+from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound
 
 from .cases import Case, cases
@@ -129,8 +129,8 @@ def choose(handle: SessionHandle, after: dict[str, Any]) -> None:
 
 def open_all_but_the_constitution(root: Path, handle: SessionHandle) -> None:
     run_in_shell(root, "npm test", GREEN)
-    handle.launched(IMPLEMENTATION, "software-developer", "a1")
-    handle.landed("a1", succeeded=True)
+    handle.record_agent_started(IMPLEMENTATION, "software-developer", "a1")
+    handle.record_agent_ended("a1", succeeded=True)
 
 
 def refusal(handle: SessionHandle) -> str:

@@ -6,8 +6,8 @@ import pytest
 
 from detent.clients.registry import guarded_files
 from detent.config.catalogue import shipped_settings
+from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.rules import GuardInput, guard
-from detent.core.intent import agent_name, target_phase
 from detent.hooks.fast import main
 
 from .cases import Case, cases

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from detent.core.budget import TIERS, Usual, budget_status, usual
-from detent.core.events import Options
-from detent.core.graph import Phase, Workflow
-from detent.core.status import Status
-from detent.core.timeout import overdue
+from detent.core.session.budget import TIERS, Usual, budget_status, usual
+from detent.core.session.events import Options
+from detent.core.session.status import Status
+from detent.core.session.timeout import overdue
+from detent.core.workflow.graph import Phase, Workflow
 from detent.documents.state.stamp import parse_stamp
 from detent.documents.state.supervised import supervised
 from tests.factories import opened, session_at

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from detent.core import standing
 from detent.core.gate.evidence import Result, Verdict
-from detent.engine.handle import SessionHandle
+from detent.core.guard import state_reader
+from detent.engine.session import SessionHandle
 
 from .session import document, hook, run_in_shell, session
 
@@ -48,12 +48,12 @@ def approve(gate: str, **said: Any) -> Step:
     return lambda handle, _: handle.approve("seen", gate=gate, **said)
 
 
-def landed(*, succeeded: bool) -> Step:
-    return lambda handle, _: handle.landed("a1", succeeded=succeeded)
+def record_agent_ended(*, succeeded: bool) -> Step:
+    return lambda handle, _: handle.record_agent_ended("a1", succeeded=succeeded)
 
 
 def launched(handle: SessionHandle, _: Path) -> object:
-    return handle.launched(PHASE, "builder", "a1")
+    return handle.record_agent_started(PHASE, "builder", "a1")
 
 
 def retry(handle: SessionHandle, _: Path) -> object:
@@ -119,8 +119,8 @@ OTHERS: dict[str, tuple[Step, ...]] = {
     "artifact elsewhere": (write("docs/plan.md"),),
     "artifact excused": (approve("artifacts"),),
     "agent running": (launched,),
-    "agent ran": (launched, landed(succeeded=True)),
-    "agent failed": (launched, landed(succeeded=False)),
+    "agent ran": (launched, record_agent_ended(succeeded=True)),
+    "agent failed": (launched, record_agent_ended(succeeded=False)),
     "agent excused": (approve("delegation"),),
     "lint fails": (lint,),
     "lint escalated": (lint, lint),
@@ -145,12 +145,12 @@ def play(root: Path, *steps: Step) -> tuple[list[str], list[str], str, str]:
         state = handle.state.phases[PHASE]
     doc = document(root)
     held = [gate for gate, verdict in judged.items() if verdict not in (Verdict.PASS, Verdict.STALE)]
-    reasons = standing.closed_gates(doc, PHASE, lambda path: (root / path).exists())
+    reasons = state_reader.closed_gates(doc, PHASE, lambda path: (root / path).exists())
     return (
         held,
         [reason.partition(":")[0] for reason in reasons],
         corridor(judged, state.gates),
-        standing.corridor(doc, PHASE),
+        state_reader.corridor(doc, PHASE),
     )
 
 
@@ -215,7 +215,7 @@ def test_only_the_verdict_sees_that_a_file_has_changed(tmp_path: Path) -> None:
 
     assert tests.verdict is Verdict.STALE
     assert not any(
-        gate.startswith("tests") for gate in standing.closed_gates(document(tmp_path), PHASE, lambda _: True)
+        gate.startswith("tests") for gate in state_reader.closed_gates(document(tmp_path), PHASE, lambda _: True)
     )
 
 
@@ -229,8 +229,8 @@ def test_of_two_gates_of_a_kind_the_one_that_fails_makes_the_corridor(tmp_path: 
         handle.run_gate("slow")
 
     doc = document(tmp_path)
-    assert [reason.partition(":")[0] for reason in standing.closed_gates(doc, PHASE, lambda _: True)] == ["unit"]
-    assert standing.corridor(doc, PHASE) == "tests"
+    assert [reason.partition(":")[0] for reason in state_reader.closed_gates(doc, PHASE, lambda _: True)] == ["unit"]
+    assert state_reader.corridor(doc, PHASE) == "tests"
 
 
 def test_tests_that_fail_as_they_were_hold_in_the_document(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_tests_that_fail_as_they_were_hold_in_the_document(tmp_path: Path) -> No
         [tests] = handle.judgements(PHASE)[PHASE]
 
     assert tests.verdict is Verdict.FAIL
-    assert standing.closed_gates(document(tmp_path), PHASE, lambda _: True)
+    assert state_reader.closed_gates(document(tmp_path), PHASE, lambda _: True)
 
 
 def test_a_phase_that_waits_for_a_review_holds(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from detent.core.evolve import evolve, fingerprint
-from detent.core.token import Token
-from detent.doctor import check
-from detent.engine import behind, replica
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.token import Token
+from detent.doctor.invariants import check
+from detent.engine import journal
 from detent.engine.project import open_project
+from detent.engine.projections import write_behind
 from detent.errors import DetentError, Invalid
 from tests.factories import TickingClock, plain_project, workflow
 
@@ -77,10 +78,10 @@ class Model:
         return True
 
     def redo(self, key, cascade):
-        behind = self.behind(key)
-        if self.status[key] == "pending" or self.waits(key) or (behind and not cascade):
+        write_behind = self.behind(key)
+        if self.status[key] == "pending" or self.waits(key) or (write_behind and not cascade):
             return False
-        for other in behind:
+        for other in write_behind:
             self.status[other] = "pending"
         self.status[key] = "in_progress"
         self.attempt[key] += 1
@@ -115,8 +116,8 @@ keys = st.sampled_from(KEYS)
 class EngineMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.kept = behind.DELAY_S, replica.SNAPSHOT_EVERY
-        behind.DELAY_S, replica.SNAPSHOT_EVERY = 3_600, 3
+        self.kept = write_behind.DELAY_S, journal.SNAPSHOT_EVERY
+        write_behind.DELAY_S, journal.SNAPSHOT_EVERY = 3_600, 3
         self.directory = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
         plain_project(self.directory)
         self.clock = TickingClock()
@@ -128,7 +129,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def teardown(self):
         self.project.close()
-        behind.DELAY_S, replica.SNAPSHOT_EVERY = self.kept
+        write_behind.DELAY_S, journal.SNAPSHOT_EVERY = self.kept
         shutil.rmtree(self.directory)
 
     def opened(self):

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from detent.doctor import check
-from detent.engine import behind, replica
+from detent.doctor.invariants import check
+from detent.engine import journal
 from detent.engine.project import open_project
+from detent.engine.projections import write_behind
 from detent.errors import DetentError
 from detent.objects import stat_cache
 from tests.factories import TickingClock, plain_project, row
@@ -96,8 +97,8 @@ def below(path, directory):
 class RollbackMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.kept = behind.DELAY_S, replica.SNAPSHOT_EVERY, stat_cache.RACE_NS
-        behind.DELAY_S, replica.SNAPSHOT_EVERY, stat_cache.RACE_NS = 3_600, 4, RACE_NS
+        self.kept = write_behind.DELAY_S, journal.SNAPSHOT_EVERY, stat_cache.RACE_NS
+        write_behind.DELAY_S, journal.SNAPSHOT_EVERY, stat_cache.RACE_NS = 3_600, 4, RACE_NS
         self.directory = tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
         self.clock = TickingClock()
         self.taken = []
@@ -109,7 +110,7 @@ class RollbackMachine(RuleBasedStateMachine):
         if hasattr(self, "project"):
             self.check_all_is_well()
             self.project.close()
-        behind.DELAY_S, replica.SNAPSHOT_EVERY, stat_cache.RACE_NS = self.kept
+        write_behind.DELAY_S, journal.SNAPSHOT_EVERY, stat_cache.RACE_NS = self.kept
         shutil.rmtree(self.directory)
 
     @initialize(git=st.sampled_from(["none", "present", "with excludes"]), compress=st.booleans(), first=contents)

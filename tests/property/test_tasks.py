@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from detent.core.evolve import evolve, fingerprint
+from detent.core.session.evolve import evolve, fingerprint
 from detent.core.task.document import new_document
-from detent.doctor import check
-from detent.engine import behind, replica
+from detent.doctor.invariants import check
+from detent.engine import journal
 from detent.engine.project import open_project
+from detent.engine.projections import write_behind
 from detent.errors import DetentError
 from tests.factories import TickingClock, plain_project
 
@@ -138,8 +139,8 @@ class TaskMachine(RuleBasedStateMachine):
         super().__init__()
         place = MEMORY if os.access(MEMORY, os.W_OK) else None
         self.directory = Path(tempfile.mkdtemp(prefix="detent-tasks-", dir=place))
-        self.delays = behind.DELAY_S, replica.SNAPSHOT_EVERY
-        behind.DELAY_S, replica.SNAPSHOT_EVERY = 3_600, 7
+        self.delays = write_behind.DELAY_S, journal.SNAPSHOT_EVERY
+        write_behind.DELAY_S, journal.SNAPSHOT_EVERY = 3_600, 7
         plain_project(self.directory)
         self.clock = TickingClock()
         self.project = self.opened()
@@ -152,7 +153,7 @@ class TaskMachine(RuleBasedStateMachine):
 
     def teardown(self):
         self.project.close()
-        behind.DELAY_S, replica.SNAPSHOT_EVERY = self.delays
+        write_behind.DELAY_S, journal.SNAPSHOT_EVERY = self.delays
         shutil.rmtree(self.directory)
 
     @property
@@ -265,7 +266,7 @@ class TaskMachine(RuleBasedStateMachine):
     @going
     @rule()
     def pause(self):
-        self.project.switching.pause("lunch")
+        self.project.sessions.pause("lunch")
         self.model.paused = True
         for task in self.model.tasks.values():
             task["status"] = "pending" if task["status"] == "active" else task["status"]
@@ -273,7 +274,7 @@ class TaskMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.paused)
     @rule()
     def resume(self):
-        self.project.switching.resume()
+        self.project.sessions.resume()
         self.model.paused = False
 
     @rule()

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from detent.core.graph import Workflow
-from detent.core.isolation import isolated
+from detent.core.run.isolation import isolated
+from detent.core.workflow.graph import Workflow
 from detent.engine.project import Project, init_project, open_project
 from tests.factories import workflow
 

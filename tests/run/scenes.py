@@ -10,17 +10,17 @@ from typing import Any
 
 from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent, Failed, Failure, Finished
-from detent.core.phase_state import Report
-from detent.core.run_event import End, PersonNeeded, RunEvent
-from detent.core.session import Session
-from detent.core.status import Status
-from detent.doctor import check
-from detent.engine.handle import SessionHandle
+from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished
+from detent.core.run.run_event import End, PersonNeeded, RunEvent
+from detent.core.session.phase_state import Report
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.doctor.invariants import check
 from detent.engine.project import Clock, Project, init_project, open_project, utc_now
+from detent.engine.session import SessionHandle
 from detent.process.marked import kill_marked, marked
-from detent.run.desk import RunOptions
-from detent.run.runner import Runner
+from detent.run.context import RunOptions
+from detent.run.scheduler import Runner
 
 Act = Callable[[Turn, Callable[[], bool]], Iterable[AgentEvent]]
 WAIT_S = 20.0

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import Failed, Failure, Finished, Said
+from detent.core.run.agent_event import Failed, Failure, Finished, Said
 from detent.run.agents import make_agent
 from tests.run.test_adapters_streams import STREAMS
 from tests.run.turns import turn, work

@@ -9,8 +9,8 @@ import pytest
 
 from detent.clients.adapter.driven import MAX_INPUT, MAX_REASON, MAX_SAID
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
-from detent.core.phase_state import Report, Tokens
+from detent.core.run.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
+from detent.core.session.phase_state import Report, Tokens
 from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES
 from detent.process.marked import marked

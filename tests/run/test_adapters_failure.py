@@ -3,7 +3,7 @@
 import pytest
 
 from detent.clients.adapter.failure import crashed, failed
-from detent.core.agent_event import Failure
+from detent.core.run.agent_event import Failure
 from detent.process.conversation import Exited
 
 

@@ -4,7 +4,7 @@ import threading
 import time
 
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import Failed, Failure, Said
+from detent.core.run.agent_event import Failed, Failure, Said
 from detent.run.agents import make_agent
 from tests.run.turns import turn, work
 

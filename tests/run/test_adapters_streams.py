@@ -10,8 +10,8 @@ import pytest
 from detent.clients.claude_code.adapter import ClaudeCodeReader
 from detent.clients.codex.adapter import CodexReader
 from detent.clients.gemini.adapter import GeminiReader
-from detent.core.agent_event import Failed, Failure, Finished, Said, Started, ToolUsed, Used
-from detent.core.phase_state import Report, Tokens
+from detent.core.run.agent_event import Failed, Failure, Finished, Said, Started, ToolUsed, Used
+from detent.core.session.phase_state import Report, Tokens
 from detent.process.conversation import Exited
 
 STREAMS = Path(__file__).parent / "streams"

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from detent.core.events import Commit, PhaseBegun, PhaseFinished, SessionStarted
 from detent.core.gate.registry import decode_gate
+from detent.core.session.events import Commit, PhaseBegun, PhaseFinished, SessionStarted
 from tests.cli.conftest import Tool
 
 AGENT = """

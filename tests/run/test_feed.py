@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from detent.core.agent_event import Said, ToolUsed
-from detent.core.run_event import AgentDid, End, PersonNeeded, PhaseEnded, RunEnded, RunEvent, TurnStarted
-from detent.core.run_picture import Picture, after
+from detent.core.run.agent_event import Said, ToolUsed
+from detent.core.run.run_event import AgentDid, End, PersonNeeded, PhaseEnded, RunEnded, RunEvent, TurnStarted
+from detent.core.run.run_view import RunView, fold
 from detent.run.feed import Feed, feed_path, follow
 from detent.store.files import FileStore
-from tests.views.run_story import at, did, needed, picture, started, turn, whole_run
+from tests.render.run_story import at, did, needed, started, turn, view, whole_run
 
 END = RunEnded(at=at(999), end=End.COMPLETED)
 
@@ -173,8 +173,8 @@ def test_whoever_comes_after_it_started_anew_knows_who_works_and_who_is_needed(p
     for number in range(100):
         feed.tell(did(number, "a", Said(text=f"line {number}")))
 
-    shown = picture(*read(path))
-    assert [(work.phase, work.agent) for work in shown.works] == [("a", "claude"), ("b", "claude")]
+    shown = view(*read(path))
+    assert [(job.phase, job.agent) for job in shown.jobs] == [("a", "claude"), ("b", "claude")]
     assert [need.phase for need in shown.needs] == ["b"]
 
 
@@ -197,15 +197,15 @@ def test_whoever_follows_while_it_starts_anew_sees_everything_once(path):
 def test_the_picture_is_the_same_after_the_file_started_anew(path):
     events = whole_run()
     feed, follower = told(path, max_bytes=1_500), None
-    shown = Picture()
+    shown = RunView()
     for number, event in enumerate(events):
         feed.tell(event)
         follower = follower or Follower(path)
         follower.until(number + 1)
     for event in follower.joined():
-        shown = after(shown, event)
+        shown = fold(shown, event)
 
-    assert shown == picture(*events)
+    assert shown == view(*events)
 
 
 def test_secrets_are_not_written(path):

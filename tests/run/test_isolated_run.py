@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from detent.doctor import check
+from detent.doctor.invariants import check
 from tests.run.repository import (
     ENVIRONMENT,
     commit,

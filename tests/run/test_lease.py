@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from detent import process
-from detent.engine.runner_note import LEASE_S, NAME, Holder, holder
+from detent.engine.run_lease import LEASE_S, NAME, RunLease, live_lease
 from detent.errors import Conflict
 from detent.run.lease import BEAT_S, Lease
 from tests.factories import NOON
@@ -23,7 +23,7 @@ def session(project):
 def noted(project, session, **changed):
     """What another runner would have noted; by default one in this very process."""
     lease = Lease(project, session)
-    found = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=Holder)
+    found = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=RunLease)
     lease.give_back()
     other = msgspec.structs.replace(found, **changed)
     project.store.put(f"{session}/{NAME}", msgspec.json.encode(other))
@@ -40,13 +40,13 @@ def alive():
 
 
 def test_who_runs_is_known_while_it_runs_and_nobody_before_or_after(project, session):
-    assert holder(project.store, session, now=NOON) is None
+    assert live_lease(project.store, session, now=NOON) is None
 
     lease = Lease(project, session)
-    assert holder(project.store, session, now=NOON).run == lease.run
+    assert live_lease(project.store, session, now=NOON).run == lease.run
 
     lease.give_back()
-    assert holder(project.store, session, now=NOON) is None
+    assert live_lease(project.store, session, now=NOON) is None
 
 
 def test_a_session_that_is_run_is_not_run_by_another(project, session, alive):
@@ -81,7 +81,7 @@ def test_who_died_here_is_succeeded_however_fresh_its_beat(project, session, ali
 def test_who_runs_on_another_machine_is_believed_for_as_long_as_it_is_heard_of(project, session, silent_s, is_held):
     noted(project, session, host=ELSEWHERE, beat=NOON, run="run-far")
 
-    found = holder(project.store, session, now=NOON + timedelta(seconds=silent_s))
+    found = live_lease(project.store, session, now=NOON + timedelta(seconds=silent_s))
 
     assert (found is not None) is is_held
 
@@ -90,7 +90,7 @@ def test_who_runs_on_another_machine_is_believed_for_as_long_as_it_is_heard_of(p
 def test_a_note_that_cannot_be_read_is_of_nobody(project, session, content):
     project.store.put(f"{session}/{NAME}", content)
 
-    assert holder(project.store, session, now=NOON) is None
+    assert live_lease(project.store, session, now=NOON) is None
     Lease(project, session).give_back()
 
 
@@ -103,7 +103,7 @@ def test_a_beat_is_told_now_and_then_and_not_each_time(project, session, clock):
     assert project.store.get(f"{session}/{NAME}") == first
     clock.now += timedelta(seconds=BEAT_S)
     assert lease.keep()
-    later = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=Holder)
+    later = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=RunLease)
 
     assert later.beat - later.since >= timedelta(seconds=BEAT_S)
     lease.give_back()
@@ -111,14 +111,14 @@ def test_a_beat_is_told_now_and_then_and_not_each_time(project, session, clock):
 
 def test_who_lost_the_session_notices_and_takes_nothing_from_the_other(project, session, clock):
     lease = Lease(project, session)
-    found = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=Holder)
+    found = msgspec.json.decode(project.store.get(f"{session}/{NAME}"), type=RunLease)
     project.store.put(f"{session}/{NAME}", msgspec.json.encode(msgspec.structs.replace(found, run="run-other")))
     clock.now += timedelta(seconds=BEAT_S)
 
     assert not lease.keep()
     lease.give_back()
 
-    assert holder(project.store, session, now=NOON).run == "run-other"
+    assert live_lease(project.store, session, now=NOON).run == "run-other"
     project.store.delete(f"{session}/{NAME}")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from detent.core.run_event import PhaseEnded, Retrying
-from detent.core.session import SessionStatus
-from detent.core.status import Status
+from detent.core.run.run_event import PhaseEnded, Retrying
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
 from tests.crash.run_scene import DETENT, SESSION, TASK, ended
 
 MAX_RSS_KB = 150 * 1024

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from detent.core.agent_event import Failure, Said, ToolUsed, Used
-from detent.core.phase_state import Tokens
-from detent.core.run_event import AgentDid, End
+from detent.core.run.agent_event import Failure, Said, ToolUsed, Used
+from detent.core.run.run_event import AgentDid, End
+from detent.core.session.phase_state import Tokens
 from detent.engine.project import open_project
-from detent.engine.runner_note import NAME, holder
+from detent.engine.run_lease import NAME, live_lease
 from detent.errors import Conflict
-from detent.run.delegate import SAID_BURST
+from detent.run.turn import SAID_BURST
 from detent.store.port import PROJECT
 from tests.factories import TickingClock
 from tests.run.scenes import GATED, Cast, broken, done, scenes, stopped_only, until
@@ -250,7 +250,7 @@ def test_an_agent_that_raises_ends_the_run_with_its_error_and_nobody_goes_on(sce
         here.run(cast, parallel=2)
 
     assert ended == ["a", "c"]
-    assert holder(here.project.store, here.handle.id, now=here.project.clock()) is None
+    assert live_lease(here.project.store, here.handle.id, now=here.project.clock()) is None
     assert here.run() is End.COMPLETED
 
 

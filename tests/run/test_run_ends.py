@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.events import EscalationRaised
-from detent.core.run_event import End, GateStarted, Need, RunEnded, StepRan, TaskEnded
+from detent.core.run.run_event import End, GateStarted, Need, RunEnded, StepRan, TaskEnded
+from detent.core.session.events import EscalationRaised
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
 from detent.errors import LockTimeout
 from detent.run.phase_run import PhaseRun
-from detent.run.rooms import Rooms
+from detent.run.workspaces import Workspaces
 from tests.factories import TickingClock
 from tests.run.scenes import Cast, done, scenes, stopped_only, until
 
@@ -192,7 +192,7 @@ def test_a_phase_whose_agent_had_many_helpers_gets_to_its_gates(scene):
     def act(turn, stopping):
         with open_project(here.root, actor="somebody") as other:
             for number in range(51):
-                other.session(here.handle.id).launched(turn.phase, "helper", f"sub-{number}")
+                other.session(here.handle.id).record_agent_started(turn.phase, "helper", f"sub-{number}")
         yield done("with help")
 
     assert bounded(here, Cast(act)) is End.COMPLETED
@@ -221,7 +221,7 @@ def test_a_phase_that_cannot_begin_any_more_is_left_and_the_run_ends_as_it_stand
         if phase == "b" and not moves:
             moves.append(here.beside(lambda handle: handle.escalate("stuck", "a", "a person must look")))
 
-    first(monkeypatch, Rooms, "project", ask_first)
+    first(monkeypatch, Workspaces, "project", ask_first)
 
     assert bounded(here, Cast(), parallel=2) is End.WAITING
     assert len(moves) == 1
@@ -264,7 +264,7 @@ def test_an_approval_that_comes_before_the_run_has_heard_that_it_waits_is_seen(s
 
     def approved_at_once(run):
         ended = real(run)
-        if ended.came == "held" and not moves:
+        if ended.outcome == "held" and not moves:
             moves.append(here.beside(lambda handle: handle.approve("fine", phase="a")))
         return ended
 

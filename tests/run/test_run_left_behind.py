@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from detent.core.agent_event import Used
-from detent.core.phase_state import Tokens
-from detent.core.run_event import End, PhaseEnded
-from detent.core.session import SessionStatus
+from detent.core.run.agent_event import Used
+from detent.core.run.run_event import End, PhaseEnded
+from detent.core.session.phase_state import Tokens
+from detent.core.session.session import SessionStatus
 from detent.core.task.row import TaskStatus
 from detent.process.marked import kill_marked, marked
-from detent.views.report import report_text
-from detent.views.tokens import tokens_text
+from detent.render.markdown.report import report_text
+from detent.render.tokens import tokens_text
 from tests.crash import run_scene
 from tests.run.scenes import Cast, done, scenes, stopped_only, until
 from tests.run.test_run_ends import FLOW, bounded, stepped

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from detent.doctor import check
+from detent.doctor.invariants import check
 from detent.engine.project import init_project, open_project
 from detent.process.marked import kill_marked, marked
 from tests.cli.conftest import DETENT, Tool

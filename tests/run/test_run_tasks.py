@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from detent.core.agent_event import Failure, Used
-from detent.core.phase_state import Tokens
-from detent.core.run_event import End, Need, RunStarted, StepRan, TaskEnded, TurnStarted
+from detent.core.run.agent_event import Failure, Used
+from detent.core.run.run_event import End, Need, RunStarted, StepRan, TaskEnded, TurnStarted
+from detent.core.session.phase_state import Tokens
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from tests.cli.conftest import DETENT

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from detent.core.events import PhaseSkipped, VoteCast
-from detent.core.run_event import End, TurnStarted
-from detent.core.session import SessionStatus
+from detent.core.run.run_event import End, TurnStarted
+from detent.core.session.events import PhaseSkipped, VoteCast
+from detent.core.session.session import SessionStatus
 from detent.core.task.document import new_document
 from detent.engine.actor import agent_marks
 from detent.engine.project import init_project
-from detent.run.needs import carry_out, needs
+from detent.run.people import apply_answer, needs
 from tests.cli.conftest import DETENT, Tool
 from tests.crash.run_scene import SESSION
 from tests.run.scenes import Cast, done, scenes
@@ -103,7 +103,7 @@ def test_a_decision_settles_what_was_asked_and_nothing_else(scene):
     here.handle.escalate("stuck", "b", "b is stuck")
 
     asked, other = needs(here.handle, here.session, ())
-    carry_out(here.handle, asked, "skip not needed")
+    apply_answer(here.handle, asked, "skip not needed")
 
     assert (asked.phase, other.phase) == ("a", "b")
     assert here.statuses == {"a": "skipped", "b": "in_progress", "c": "pending"}

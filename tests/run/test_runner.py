@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from detent.core.agent_event import Failure, ToolUsed, Used
-from detent.core.phase_state import Tokens
-from detent.core.run_event import End, Need, PhaseEnded, Retrying, RunEnded, RunStarted, TurnStarted
+from detent.core.run.agent_event import Failure, ToolUsed, Used
+from detent.core.run.run_event import End, Need, PhaseEnded, Retrying, RunEnded, RunStarted, TurnStarted
+from detent.core.session.phase_state import Tokens
 from tests.run.scenes import GATED, Cast, broken, done, scenes
 
 MISSING = '[{key="a", gates=[{kind="artifacts", paths=["made.txt"]}]}]'

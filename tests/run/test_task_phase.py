@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from detent.core.graph import Phase, Workflow
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
+from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.project import init_project, open_project
-from detent.run.course import task_phase
+from detent.run.policy import task_phase
 from tests.factories import opened
 
 WITH_ONE = Plan([Row(id="IMPL-1", title="One", status=TaskStatus.PENDING)])

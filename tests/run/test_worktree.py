@@ -12,7 +12,7 @@ from detent.config.place import find
 from detent.core.gate.evidence import Result, Verdict
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused
-from detent.run.rooms import opened_at
+from detent.run.workspaces import opened_at
 from detent.run.worktree import Worktrees, ensure, merge, remove
 from tests.factories import workflow
 from tests.run.repository import (

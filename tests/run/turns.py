@@ -7,7 +7,7 @@ from typing import Any
 
 from detent.clients.adapter.agent import Agent, Turn
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent
+from detent.core.run.agent_event import AgentEvent
 from detent.run.agents import make_agent
 
 #: Tests run in several processes, and a turn ends whatever carries its agent's name.

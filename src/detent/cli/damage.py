@@ -10,7 +10,7 @@ from detent.errors import Corrupt
 
 if TYPE_CHECKING:
     from detent.documents.checkpoint import Position
-    from detent.engine.checkpoints import Checkpoints
+    from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.project import Project
 
 Seen = Callable[[int, int], None]

@@ -3,11 +3,11 @@
 import sys
 import time
 
-from detent.cli.request import paper, shown
+from detent.cli.request import canvas, shown
 from detent.core.flow.progress import StepRun
 from detent.core.flow.step import Step
-from detent.views.elapsed import duration
-from detent.views.flow import ended_line, step_line
+from detent.render.elapsed import duration
+from detent.render.terminal.flow import ended_line, step_line
 
 _REDRAW_S = 0.2
 
@@ -56,8 +56,8 @@ class Watch:
     def _draw(self, line: str) -> None:
         self._drawn_s = time.monotonic()
         told = f"{self._head}  {duration(self._drawn_s - self._since_s)}  {line}"
-        width = paper().width
-        sys.stderr.write(f"\r{paper().cut(told, width - 1)}\x1b[K")
+        width = canvas().width
+        sys.stderr.write(f"\r{canvas().cut(told, width - 1)}\x1b[K")
         sys.stderr.flush()
         self._is_drawn = True
 

@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from detent.cli.request import Request, complain, shown, write_json
+from detent.cli.request import Request, print_error, shown, write_json
 from detent.errors import DetentError, Invalid, StoreFailed
 
 INTERRUPTED, BUG = 130, 70
@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         request.clear_progress()
         request.say_notices()
-        complain("interrupted")
+        print_error("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has enough of it; what was asked for was done.
@@ -44,28 +44,28 @@ def run(arguments: list[str]) -> int:
         failed = StoreFailed(f"could not use{named}: {error.strerror or error}", way_out="mend that and try again")
         return _refuse(request, failed, as_json=request.json)
     except Exception:  # noqa: BLE001 - the boundary: whatever was not expected is a bug and is shown as one
-        return _confess(request)
+        return _report_bug(request)
     return code
 
 
 def _answer(arguments: list[str], request: Request) -> int:
     if arguments in (["status"], ["status", "--json"]) and "_DETENT_COMPLETE" not in os.environ:
         # What runs in every prompt and loop does not wait for an argument parser to load.
-        from detent.cli.status import show_status
+        from detent.cli.commands.status import show_status
 
         request.json = "--json" in arguments
         show_status(request)
         return 0
     if arguments == ["task", "next"] and "_DETENT_COMPLETE" not in os.environ:
-        from detent.cli.task_next import show_next
+        from detent.cli.commands.task_next import show_next
 
         if show_next(request):
             return 0
     if "_DETENT_COMPLETE" in os.environ:
-        from detent.cli.completion import complete
+        from detent.cli.commands.completion import complete
 
         return complete(os.environ["_DETENT_COMPLETE"])
-    from detent.cli.group import invoke
+    from detent.cli.app import invoke
 
     return invoke(arguments, request)
 
@@ -89,7 +89,7 @@ def _refuse(request: Request, error: DetentError, *, as_json: bool) -> int:
             sys.stdout.flush()
         else:
             request.say_notices()
-            complain(error.message, error.way_out)
+            print_error(error.message, error.way_out)
     except BrokenPipeError:
         _drop_output()
     return error.exit_code
@@ -99,11 +99,11 @@ def shown_whole(message: str) -> str:
     return "\n".join(shown(line) for line in message.split("\n"))
 
 
-def _confess(request: Request) -> int:
+def _report_bug(request: Request) -> int:
     import traceback
 
     traceback.print_exc()
-    complain("this is a bug in Detent, not something you did", "send the lines above to whoever maintains it")
+    print_error("this is a bug in Detent, not something you did", "send the lines above to whoever maintains it")
     request.say_notices()
     return BUG
 

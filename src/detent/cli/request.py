@@ -13,11 +13,11 @@ from detent.errors import NotFound
 if TYPE_CHECKING:
     from detent.cli.progress import Progress
     from detent.core.actor import Actor
-    from detent.engine.handle import SessionHandle
     from detent.engine.policy import Decision
     from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
     from detent.engine.workspace import Workspace
-    from detent.views.paper import Paper
+    from detent.render.terminal.canvas import Canvas
 
 _WIDTH, _WIDEST = 80, 200
 
@@ -82,17 +82,17 @@ class Request:
         if self._progress is not None:
             self._progress.clear()
 
-    def answer(self, text: "Callable[[Paper], str]", record: dict[str, Any]) -> None:
+    def answer(self, text: "Callable[[Canvas], str]", record: dict[str, Any]) -> None:
         """The one answer to the request, in the form that was asked for."""
         if self.json:
             write_json({**record, "notices": self.notices})
         else:
             self.say_notices()
-            write_text(text(paper()))
+            write_text(text(canvas()))
 
     def say_notices(self) -> None:
         for notice in self.notices:
-            complain(notice)
+            print_error(notice)
         self.notices.clear()
 
 
@@ -114,13 +114,13 @@ def local_now(project: "Project") -> datetime:
     return project.clock().astimezone()
 
 
-def paper() -> "Paper":
-    from detent.views.paper import LEAST_WIDTH, Paper
+def canvas() -> "Canvas":
+    from detent.render.terminal.canvas import LEAST_WIDTH, Canvas
 
     terminal = sys.stdout.isatty()
     coloured = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = max(LEAST_WIDTH, min(_columns(terminal), _WIDEST))
-    return Paper(width=width, colour=coloured, encoding=_encoding())
+    return Canvas(width=width, colour=coloured, encoding=_encoding())
 
 
 def write_text(text: str) -> None:
@@ -139,7 +139,7 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.write(data)
 
 
-def complain(message: str, way_out: str | None = None) -> None:
+def print_error(message: str, way_out: str | None = None) -> None:
     lines = [f"detent: {message}", *([f"  try: {way_out}"] if way_out else [])]
     sys.stderr.write("".join(f"{shown(line)}\n" for whole in lines for line in whole.split("\n")))
 

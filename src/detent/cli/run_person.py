@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from detent.cli.person import chosen
 from detent.cli.request import shown
 from detent.cli.run_screen import Screen
-from detent.core.run_event import Need, PersonNeeded
+from detent.core.run.run_event import Need, PersonNeeded
 
 _MAX_ANSWER = 64 * 1024
 _HINTS = {Need.APPROVAL: "y WHY, or n WHY", Need.ANSWER: "your answer"}
@@ -36,7 +36,7 @@ class Terminal:
         if open_ones and not self._is_gone:
             self._ask(open_ones[0])
 
-    def said(self) -> tuple[PersonNeeded, str] | None:
+    def poll(self) -> tuple[PersonNeeded, str] | None:
         if self._asked is None or not select.select([sys.stdin], [], [], 0)[0]:
             return None
         data = os.read(sys.stdin.fileno(), _MAX_ANSWER)
@@ -51,7 +51,7 @@ class Terminal:
             return None
         return self._asked, chosen(text, self._asked.choices)
 
-    def told(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self._put(f"{shown(text)}\n")
         self._prompt()
 

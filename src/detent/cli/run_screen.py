@@ -10,14 +10,14 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from detent.cli.request import paper
-from detent.core.run_event import PersonNeeded, RunEvent
-from detent.core.run_picture import Picture, after
+from detent.cli.request import canvas
+from detent.core.run.run_event import PersonNeeded, RunEvent
+from detent.core.run.run_view import RunView, fold
 from detent.errors import DetentError
 
 if TYPE_CHECKING:
-    from detent.core.session import Session
-    from detent.views.paper import Paper
+    from detent.core.session.session import Session
+    from detent.render.terminal.canvas import Canvas
 
 #: Drawn at most so often, and at least so often, so that the clock is seen to move.
 _LEAST_S, _MOST_S = 1 / 8, 1.0
@@ -58,7 +58,7 @@ class Screen:
         self._usual, self._notify = usual or {}, tuple(notify)
         self._opened_at = now()
         self._lock = threading.RLock()
-        self._picture = Picture()
+        self._view = RunView()
         self._known: Session | None = None
         #: Columns of each line that was drawn, and may be drawn over.
         self._drawn: list[int] = []
@@ -72,7 +72,7 @@ class Screen:
 
     def tell(self, event: RunEvent) -> None:
         with self._lock:
-            self._picture = after(self._picture, event)
+            self._view = fold(self._view, event)
             if self._style is Style.LIVE:
                 self._is_due = True
                 self.tick()
@@ -124,14 +124,14 @@ class Screen:
             from detent.run.feed import event_line
 
             return event_line(event)
-        from detent.views.run_line import run_lines
+        from detent.render.terminal.run_line import run_lines
 
-        sheet = paper()
-        return "".join(f"{line}\n" for line in run_lines(event, paper=sheet)).encode(sheet.encoding, "replace")
+        sheet = canvas()
+        return "".join(f"{line}\n" for line in run_lines(event, canvas=sheet)).encode(sheet.encoding, "replace")
 
     def _draw(self) -> None:
-        from detent.views.live import live_lines
-        from detent.views.paper import columns_of
+        from detent.render.terminal.canvas import columns_of
+        from detent.render.terminal.live import live_lines
 
         started_s = time.monotonic()
         columns, height = _size()
@@ -142,9 +142,7 @@ class Screen:
             # What cannot be read now was read before; whoever needs it will say what is wrong with it.
             if self._known is None:
                 return
-        lines = live_lines(
-            self._known, self._picture, now=self._now(), paper=sheet, height=height - 1, usual=self._usual
-        )
+        lines = live_lines(self._known, self._view, now=self._now(), canvas=sheet, height=height - 1, usual=self._usual)
         if columns < sheet.width:
             lines = [sheet.cut(line, columns) for line in lines]
         # A terminal that became narrower has broken lines in two.
@@ -177,7 +175,7 @@ class Screen:
         if self._style is not Style.JSON and sys.stdout.isatty():
             self._put(b"\a")
         if self._notify:
-            text = " ".join(f"{self._picture.session} {need.phase}: {need.text}".split())
+            text = " ".join(f"{self._view.session} {need.phase}: {need.text}".split())
             threading.Thread(target=_notify, args=([*self._notify, text],), daemon=True).start()
 
 
@@ -193,16 +191,16 @@ def _unpainted(line: str) -> str:
     return re.sub(r"\x1b\[\d+m", "", line)
 
 
-def _sheet(columns: int) -> "Paper":
+def _sheet(columns: int) -> "Canvas":
     """As wide as the terminal is now, whatever the environment says: a line that it breaks could not be drawn over.
 
     Views need a least width. Where the terminal has less their lines are cut, which painted ones cannot be.
     """
     import msgspec
 
-    from detent.views.paper import LEAST_WIDTH
+    from detent.render.terminal.canvas import LEAST_WIDTH
 
-    sheet = paper()
+    sheet = canvas()
     width = max(LEAST_WIDTH, min(sheet.width, columns))
     return msgspec.structs.replace(sheet, width=width, colour=sheet.colour and width <= columns)
 

@@ -7,9 +7,9 @@ from detent.cli.verb import Usage
 from detent.errors import NotFound, Refused
 
 if TYPE_CHECKING:
-    from detent.core.graph import Workflow
-    from detent.engine.handle import SessionHandle
+    from detent.core.workflow.graph import Workflow
     from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
     from detent.run.agents import ConfiguredAgents
 
 
@@ -21,9 +21,9 @@ class Asked(NamedTuple):
     agents: tuple[str, ...]
 
 
-def meant(request: Request, project: "Project", asked: Asked) -> "tuple[SessionHandle, ConfiguredAgents]":
+def resolve_run(request: Request, project: "Project", asked: Asked) -> "tuple[SessionHandle, ConfiguredAgents]":
     """The session with this task, or the active one; else a new one, which is started last."""
-    from detent.core.isolation import isolated
+    from detent.core.run.isolation import isolated
 
     handle = _existing(project, asked)
     if handle is not None:
@@ -40,7 +40,7 @@ def meant(request: Request, project: "Project", asked: Asked) -> "tuple[SessionH
 
 
 def _existing(project: "Project", asked: Asked) -> "SessionHandle | None":
-    from detent.core.session import SessionStatus
+    from detent.core.session.session import SessionStatus
     from detent.run.lease import left_behind
 
     active = project.active()

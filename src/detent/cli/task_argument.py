@@ -13,11 +13,11 @@ from detent.cli.verb import MAX_STDIN, decoded
 from detent.errors import DetentError, Invalid, NotFound
 
 if TYPE_CHECKING:
-    from detent.core.session import Session
+    from detent.core.session.session import Session
     from detent.core.task.plan import Plan
-    from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
     from detent.engine.results import Outcome
+    from detent.engine.session import SessionHandle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -132,11 +132,11 @@ def answer_moved(
     **record: Any,
 ) -> None:
     """What a command did to tasks, and what can be typed next; `wrote` is what it did to documents."""
-    from detent.cli.attempt import dropped
-    from detent.core.describe import describe
-    from detent.core.events import CheckpointTaken, TaskMoved, TaskRemoved, TaskWritten
-    from detent.views.task import moved_text
-    from detent.views.tasks import tally, task_commands, task_record
+    from detent.cli.commands.attempt import dropped
+    from detent.core.session.describe import describe
+    from detent.core.session.events import CheckpointTaken, TaskMoved, TaskRemoved, TaskWritten
+    from detent.render.terminal.task import moved_text
+    from detent.render.terminal.tasks import tally, task_commands, task_record
 
     active = is_active(project, handle)
     session, said = outcome.session, (*outcome.warnings, *warnings)
@@ -144,8 +144,8 @@ def answer_moved(
     rows = [row for id_ in dict.fromkeys(touched) if (row := session.tasks.get(id_)) is not None]
     request.notices += dropped(outcome)
     request.answer(
-        lambda paper: moved_text(
-            session, outcome.events, paper=paper, active=active, warnings=said, notes=notes, wrote=wrote
+        lambda canvas: moved_text(
+            session, outcome.events, canvas=canvas, active=active, warnings=said, notes=notes, wrote=wrote
         ),
         {
             "session": session.id,

@@ -8,9 +8,9 @@ from detent.errors import Invalid, StoreFailed
 
 if TYPE_CHECKING:
     from detent.core.task.row import Row
-    from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
-    from detent.engine.task_files import TaskFiles
+    from detent.engine.projections.task_files import TaskFiles
+    from detent.engine.session import SessionHandle
 
 
 def check_files(project: "Project", handle: "SessionHandle") -> tuple[int, list[Problem]]:

@@ -17,8 +17,8 @@ from detent.clients.adapter.driven import Driven, Launch, Reader, as_input
 from detent.clients.adapter.failure import last_words
 from detent.clients.adapter.stream import MAX_SUMMARY, Count, Tail, decoded, finished
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent, Failed, Failure, Finished, Said, ToolUsed, Used
-from detent.core.phase_state import Report, Tokens
+from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, ToolUsed, Used
+from detent.core.session.phase_state import Report, Tokens
 from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES, Exited
 

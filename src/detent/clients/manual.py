@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent, Failed, Failure, Said
+from detent.core.run.agent_event import AgentEvent, Failed, Failure, Said
 
 _TICK_S = 0.1
 

@@ -14,9 +14,9 @@ from detent.config.settings import (
     WorkflowSettings,
     parse_settings,
 )
-from detent.core.agents import PHASE_AGENTS
-from detent.core.graph import Phase, Workflow, problems
-from detent.core.phase_key import normalize_phase_key
+from detent.core.workflow.graph import Phase, Workflow, problems
+from detent.core.workflow.phase_key import normalize_phase_key
+from detent.core.workflow.roles import PHASE_AGENTS
 from detent.errors import Invalid, NotFound
 
 T = TypeVar("T")

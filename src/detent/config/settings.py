@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from detent.core.budget import TIERS
-from detent.core.events import Budget, Options, Supervised
 from detent.core.gate import Gate
 from detent.core.gate.registry import decode_gate
+from detent.core.session.budget import TIERS
+from detent.core.session.events import Budget, Options, Supervised
 from detent.errors import Invalid
 
 

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from detent.config.place import CHECKPOINTS
-from detent.core.checkpoint import Taken
-from detent.core.events import CheckpointTaken, RolledBack
+from detent.core.checkpoint.checkpoint import Taken
+from detent.core.checkpoint.manifest import Entry
 from detent.core.gate import Gate
 from detent.core.gate.evidence import GateState, Verdict
 from detent.core.gate.judge import judge_recorded
-from detent.core.manifest import Entry
 from detent.core.path_text import to_text
-from detent.core.phase_state import PhaseState
-from detent.core.session import Session
-from detent.core.status import Status
+from detent.core.session.events import CheckpointTaken, RolledBack
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.session import Session
+from detent.core.session.status import Status
 from detent.documents.state.writing import current_phase, stamp
 
 INDEX = f"{CHECKPOINTS}/index.json"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from detent.clients.registry import shell_marks
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.limits import MAX_NAME, check_text
-from detent.engine.agent_environment import PHASE, RUN
+from detent.engine.agents.environment import PHASE, RUN
 
 
 def agent_marks() -> dict[str, str]:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from detent.core.phase_state import Tokens, ToolUse
-from detent.core.session import SessionStatus
-from detent.core.status import Status
+from detent.core.session.phase_state import Tokens, ToolUse
+from detent.core.session.session import SessionStatus
+from detent.core.session.status import Status
 from detent.engine.results import Begun, Outcome
 from detent.errors import DetentError
 
 if TYPE_CHECKING:
-    from detent.engine.handle import SessionHandle
+    from detent.engine.session import SessionHandle
 
 
 class Attempt:

@@ -6,9 +6,9 @@ The environment variables count only as far as the journal agrees: an agent that
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from detent.core.session import Session, SessionStatus
-from detent.core.status import Status
-from detent.engine.agent_environment import PHASE, SESSION, STATE, TOKEN
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
+from detent.engine.agents.environment import PHASE, SESSION, STATE, TOKEN
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -27,7 +27,7 @@ def read_binding(project: "Project", environment: Mapping[str, str]) -> AgentBin
     is_ours = environment.get(STATE, own) == own
     if not name or not is_ours or name not in project.store.sessions():
         return None
-    phase = bound_phase(project.replica(name).session(), environment) if environment.get(PHASE) else None
+    phase = bound_phase(project.journal(name).session(), environment) if environment.get(PHASE) else None
     return AgentBinding(name, phase)
 
 

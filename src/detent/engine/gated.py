@@ -3,28 +3,28 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from detent.core.commands import (
+from detent.core.gate import gate_name
+from detent.core.gate.evidence import GateState, Judgement, Receipt, Verdict
+from detent.core.gate.judge import judgements
+from detent.core.session.commands import (
     Answer,
     Approve,
     Ask,
     CheckGate,
     Escalate,
-    Land,
-    Launch,
     Override,
+    RecordAgentEnded,
+    RecordAgentStarted,
     Reply,
     Resolve,
     Review,
 )
-from detent.core.decide_gate import find_gate
-from detent.core.decide_phase import known_phase, live_phase
-from detent.core.events import Commit, QuestionAsked, QuestionReplied
-from detent.core.gate import gate_name
-from detent.core.gate.evidence import GateState, Judgement, Receipt, Verdict
-from detent.core.gate.judge import judgements
-from detent.core.phase_state import Report
-from detent.core.session import Session
-from detent.core.status import Status
+from detent.core.session.decide_gate import find_gate
+from detent.core.session.decide_phase import known_phase, live_phase
+from detent.core.session.events import Commit, QuestionAsked, QuestionReplied
+from detent.core.session.phase_state import Report
+from detent.core.session.session import Session
+from detent.core.session.status import Status
 from detent.engine.results import Outcome
 from detent.engine.session_part import SessionPart
 from detent.errors import Refused
@@ -89,14 +89,14 @@ class Gated(SessionPart):
         key = live_phase(self.state, phase)
         return self.carry_out(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
 
-    def launched(self, phase: str, agent: str, agent_id: str) -> Outcome:
-        return self.carry_out(Launch(phase=phase, agent=agent, agent_id=agent_id))
+    def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
+        return self.carry_out(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))
 
-    def landed(
+    def record_agent_ended(
         self, agent_id: str, *, succeeded: bool, report: Report | None = None, phase: str | None = None
     ) -> Outcome:
         """An agent ended. What it reported is kept, and becomes part of the attempt's end."""
-        return self.carry_out(Land(agent_id=agent_id, succeeded=succeeded, report=report, phase=phase))
+        return self.carry_out(RecordAgentEnded(agent_id=agent_id, succeeded=succeeded, report=report, phase=phase))
 
     # People
 

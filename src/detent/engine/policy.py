@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from detent.core.actor import Actor, ActorKind, Assurance, Channel
-from detent.core.events import (
+from detent.core.session.events import (
     EscalationsResolved,
     Event,
     GateApproved,

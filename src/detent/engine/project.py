@@ -15,41 +15,41 @@ from detent.config.catalogue import Catalogue
 from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
-from detent.core.checkpoint import checkpoint_id
-from detent.core.commands import Pause, Resume, Start
-from detent.core.decide import decide, decide_import, decide_start
-from detent.core.decide_phase import first_phase
-from detent.core.events import Commit, Discovery, Event
-from detent.core.evolve import evolve, fingerprint
+from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts
-from detent.core.graph import Workflow, problems
 from detent.core.limits import check_task
-from detent.core.session import Session, SessionStatus
-from detent.core.slug import check_session_id, slugify
+from detent.core.session.commands import Pause, Resume, Start
+from detent.core.session.decide import decide, decide_import, decide_start
+from detent.core.session.decide_phase import first_phase
+from detent.core.session.events import Commit, Discovery, Event
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.slug import check_session_id, slugify
 from detent.core.task.row import TaskStatus
+from detent.core.workflow.graph import Workflow, problems
 from detent.documents import session as session_document
 from detent.documents import state as state_document
-from detent.engine import history
 from detent.engine.actor import identify
-from detent.engine.adopt import STATE_DOCUMENT, Adoption, adopt
-from detent.engine.applicable import applicable
-from detent.engine.behind import Behind
 from detent.engine.binding import AgentBinding
-from detent.engine.handle import SessionHandle
-from detent.engine.keeper import MARKER, Keeper
-from detent.engine.opening import new_id, next_number, state_version
+from detent.engine.gates.applicable import applicable
+from detent.engine.journal import SessionJournal
 from detent.engine.policy import Decision, authorize
-from detent.engine.publish import decoded, edited_documents
-from detent.engine.replica import Replica
+from detent.engine.projections import history
+from detent.engine.projections.adopt import STATE_DOCUMENT, Adoption, adopt
+from detent.engine.projections.projector import MARKER, Projector
+from detent.engine.projections.publish import decoded, edited_documents
+from detent.engine.projections.write_behind import WriteBehind
+from detent.engine.session import SessionHandle
+from detent.engine.session_ids import new_id, next_number, state_version
 from detent.engine.stores import open_store
 from detent.errors import Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
-    from detent.core.manifest import Manifest
-    from detent.engine.checkpoints import Checkpoints
-    from detent.engine.rollback import Rollbacks
-    from detent.engine.switching import Switching
+    from detent.core.checkpoint.manifest import Manifest
+    from detent.engine.checkpoints.checkpoints import Checkpoints
+    from detent.engine.checkpoints.rollback import Rollbacks
+    from detent.engine.sessions import Sessions
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -104,11 +104,11 @@ class Project:
         self.clock = clock
         #: Gates that the session just started goes without, and why.
         self.left_out: tuple[str, ...] = ()
-        self._keeper = Keeper(store, place, self._files_of)
+        self._projector = Projector(store, place, self._files_of)
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
-        self._behind = Behind(self._publish_touched)
+        self._write_behind = WriteBehind(self._publish_touched)
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +119,7 @@ class Project:
         self.close()
 
     def close(self) -> None:
-        self._behind.flush()
+        self._write_behind.flush()
         if "checkpoints" in self.__dict__:
             self.checkpoints.close()
         self.store.close()
@@ -127,13 +127,13 @@ class Project:
     @cached_property
     def checkpoints(self) -> "Checkpoints":
         # Looking at a session needs none of what stores files.
-        from detent.engine.checkpoints import Checkpoints  # noqa: PLC0415
+        from detent.engine.checkpoints.checkpoints import Checkpoints  # noqa: PLC0415
 
         return Checkpoints(self.store, self.place, self.settings.checkpoint)
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":
-        from detent.engine.rollback import Rollbacks  # noqa: PLC0415
+        from detent.engine.checkpoints.rollback import Rollbacks  # noqa: PLC0415
 
         return Rollbacks(self, self.checkpoints)
 
@@ -144,13 +144,13 @@ class Project:
     @property
     def notices(self) -> list[str]:
         """Things that a person should be told and that stopped nothing."""
-        return self._keeper.notices
+        return self._projector.notices
 
     # Sessions
 
     def active(self) -> str | None:
         """The session that the marker names."""
-        return self._keeper.active()
+        return self._projector.active()
 
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that can be judged here; `left_out` says which those are not."""
@@ -199,7 +199,7 @@ class Project:
             if epoch is not None:
                 self.checkpoints.check_current(epoch)
             active = self.active() if joins else None
-            if active is not None and self.replica(active).session().task == task.strip():
+            if active is not None and self.journal(active).session().task == task.strip():
                 return SessionHandle(self, active)
             session = new_id(self.store, task, name)
             number = next_number(self.store, chosen.prefix)
@@ -213,7 +213,7 @@ class Project:
                 branch=branch,
                 discovery=discovery,
                 size=size,
-                base=state_version(self.store, self._keeper),
+                base=state_version(self.store, self._projector),
                 options=self.settings.options(),
                 protected=protected,
                 tree=tree,
@@ -230,7 +230,7 @@ class Project:
         gates = workflow.by_key[first_phase(workflow, size)].gates
         if self.settings.gates != "strict" or not any(gate.protected for gate in gates):
             return None
-        from detent.engine.gates import GateChecks  # noqa: PLC0415 - only protected tests need it
+        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only protected tests need it
 
         return GateChecks(self.store, self.place, "", self.checkpoints.moment).protected_digest(gates)
 
@@ -240,7 +240,7 @@ class Project:
         with self.store.lock(PROJECT):
             taken = tuple(self.store.sessions())
             command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
-            base = max(command.start.base, state_version(self.store, self._keeper))
+            base = max(command.start.base, state_version(self.store, self._projector))
             workflow = self._applicable(command.start.workflow)
             options = self.settings.options(command.start.options)
             start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
@@ -253,17 +253,17 @@ class Project:
 
     # What keeps documents and journal together
 
-    def replica(self, session: str) -> Replica:
-        return self._keeper.replica(session)
+    def journal(self, session: str) -> SessionJournal:
+        return self._projector.journal(session)
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """What the documents of `sessions` should hold; the state document is of the active one."""
-        return self._keeper.documents(sessions)
+        return self._projector.documents(sessions)
 
     def rebuild(self) -> None:
         """History and documents of every session anew, active or not; a damaged journal leaves its session as it is."""
         with self.store.lock(PROJECT):
-            self._keeper.rebuild()
+            self._projector.rebuild()
 
     def settle(self, *, every: bool = False) -> list[Adoption]:
         """Adopt what was edited by hand and finish what an interrupted command left undone.
@@ -273,15 +273,15 @@ class Project:
         with self.store.lock(PROJECT):
             if self.store.get(INTENT) is not None:
                 self.notices.extend(filter(None, [self.rollbacks.recover()]))
-            active = self._keeper.clear_markers()
+            active = self._projector.clear_markers()
             self._settle_switch(active)
             if active is None:
                 return []
-            replica = self.replica(active)
-            self._settle_pause(replica)
+            journal = self.journal(active)
+            self._settle_pause(journal)
             tasks = self._settle_tasks(active, every=every)
             adoptions = [
-                adopt(self.store, replica, name, actor=self.actor, facts=self._edit_facts(active))
+                adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
                 for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
             ]
             if adoptions:
@@ -292,12 +292,12 @@ class Project:
                 self.touched(active)
         return [*tasks, *adoptions]
 
-    def _settle_pause(self, replica: Replica) -> None:
+    def _settle_pause(self, journal: SessionJournal) -> None:
         """A session that is marked is not paused, whatever an interrupted command left of it."""
-        session = replica.session()
+        session = journal.session()
         if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
             facts = Facts(now=self.clock())
-            replica.commit(lambda found: decide(found, Resume(), facts), actor=self.actor, now=facts.now)
+            journal.commit(lambda found: decide(found, Resume(), facts), actor=self.actor, now=facts.now)
 
     def _settle_switch(self, active: str | None) -> None:
         """A marker that was moved by hand: the session that the state document is still about is put aside."""
@@ -306,25 +306,25 @@ class Project:
         name = flow.get("session_id") if isinstance(flow, dict) else None
         if active is not None and name != active and name in self.store.sessions():
             self._put_aside(str(name), active)
-            self._keeper.publish(str(name))
+            self._projector.publish(str(name))
 
     def _settle_tasks(self, name: str, *, every: bool) -> list[Adoption]:
-        if not self.replica(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
+        if not self.journal(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
             return []
-        from detent.engine.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
+        from detent.engine.projections.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
 
         return TaskAdoption(self, name).settle(every=every)
 
     def rank(self, name: str) -> int:
         """How high the marker of a session counts."""
-        return self._keeper.rank(name)[0]
+        return self._projector.rank(name)[0]
 
     @cached_property
-    def switching(self) -> "Switching":
+    def sessions(self) -> "Sessions":
         """What is done to whole sessions: list, switch, pause, resume, reopen, archive."""
-        from detent.engine.switching import Switching  # noqa: PLC0415 - most commands stay in one session
+        from detent.engine.sessions import Sessions  # noqa: PLC0415 - most commands stay in one session
 
-        return Switching(self)
+        return Sessions(self)
 
     def _files_of(self, digest: str) -> "Manifest":
         return self.checkpoints.files(digest)
@@ -335,9 +335,9 @@ class Project:
 
     def _edit_facts(self, name: str) -> Facts:
         """What judging the gates of every phase needs, because an edit may finish any of them."""
-        from detent.engine.gates import GateChecks  # noqa: PLC0415 - only an edit needs it
+        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
 
-        session = self.replica(name).session()
+        session = self.journal(name).session()
         checks = GateChecks(self.store, self.place, name, self.checkpoints.moment)
         owner = checkpoint_id(name, self.clock(), "edit")
         moment = self.checkpoints.moment(owner)
@@ -354,14 +354,14 @@ class Project:
         active = self.active()
         return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"]) if active else []
 
-    def touched(self, session: str, *, hurries: bool = False) -> None:
+    def touched(self, session: str, *, urgent: bool = False) -> None:
         """A commit was made: its documents are written shortly, and before the process ends."""
         self._touched.add(session)
-        self._behind.mark(hurries=hurries)
+        self._write_behind.mark(urgent=urgent)
 
     def flush(self) -> None:
         """Write the documents now."""
-        self._behind.flush()
+        self._write_behind.flush()
 
     def _publish_touched(self) -> None:
         with self.store.lock(PROJECT):
@@ -369,7 +369,7 @@ class Project:
             for name in tuple(self._touched):
                 self._touched.discard(name)
                 try:
-                    self._keeper.publish(name)
+                    self._projector.publish(name)
                 except BaseException:
                     self._touched.add(name)
                     raise
@@ -377,8 +377,8 @@ class Project:
     def _publish_if_possible(self, name: str, *, overwrite: bool = False) -> None:
         """After a commit that a failure here must not hide: what could not be written is written later."""
         try:
-            self._keeper.clear_markers()
-            self._keeper.publish(name, overwrite=overwrite)
+            self._projector.clear_markers()
+            self._projector.publish(name, overwrite=overwrite)
         except StoreFailed as failure:
             self.notices.append(f"{failure.message}; what was done stands all the same")
             self.touched(name)
@@ -388,7 +388,7 @@ class Project:
         after = evolve(None, commit)
         # A marker without its session counts for nothing, and of two the higher one counts: creating is the commit.
         active = self.active()
-        self.store.put(MARKER + session, b"%d" % (self._keeper.rank(active)[0] + 1 if active else 1))
+        self.store.put(MARKER + session, b"%d" % (self._projector.rank(active)[0] + 1 if active else 1))
         try:
             self.store.create(session, msgspec.structs.replace(commit, state=fingerprint(after)))
         except BaseException:
@@ -401,12 +401,12 @@ class Project:
 
     def _put_aside(self, name: str, for_session: str) -> None:
         """Nobody works on the tasks of a session that is not the active one."""
-        replica = self.replica(name)
-        with replica.reading() as before:
+        journal = self.journal(name)
+        with journal.reading() as before:
             is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))
         if is_open:
             command, facts = Pause(reason=f"{for_session} took its place"), Facts(now=self.clock())
-            replica.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
+            journal.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
 
 
 def _checked(workflow: Workflow) -> Workflow:

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from detent.core.events import Event
-from detent.core.handover import Handover
-from detent.core.session import Session
-from detent.core.token import Token
+from detent.core.session.events import Event
+from detent.core.session.handover import Handover
+from detent.core.session.session import Session
+from detent.core.session.token import Token
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from detent.core.commands import TakeCheckpoint
-from detent.core.events import CheckpointTaken
+from detent.core.session.commands import TakeCheckpoint
+from detent.core.session.events import CheckpointTaken
 from detent.engine.session_part import SessionPart
 
 if TYPE_CHECKING:
     from detent.documents.checkpoint import Position
-    from detent.engine.comparison import Comparison
-    from detent.engine.rollback import RolledBackTo
-    from detent.engine.rollback_plan import RollbackPlan
+    from detent.engine.checkpoints.comparison import Comparison
+    from detent.engine.checkpoints.rollback import RolledBackTo
+    from detent.engine.checkpoints.rollback_plan import RollbackPlan
 
 
 class Returnable(SessionPart):
@@ -31,7 +31,7 @@ class Returnable(SessionPart):
 
     def compare(self, a: str, b: str = "now") -> "Comparison":
         """What separates two checkpoints, or one from the present."""
-        from detent.engine.comparison import Comparison  # noqa: PLC0415 - only comparing needs it
+        from detent.engine.checkpoints.comparison import Comparison  # noqa: PLC0415 - only comparing needs it
 
         return Comparison(self._project, self.id, a, b)
 

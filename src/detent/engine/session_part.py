@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from detent.core.actor import Actor
-from detent.core.commands import Command
-from detent.core.session import Session
+from detent.core.session.commands import Command
+from detent.core.session.session import Session
 from detent.engine.results import Outcome
 
 if TYPE_CHECKING:
-    from detent.engine.gates import GateChecks
+    from detent.engine.gates.checks import GateChecks
     from detent.engine.project import Project
 
 

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from detent.engine import history
-from detent.engine.adopt import STATE_DOCUMENT
-from detent.engine.keeper import MARKER
 from detent.engine.project import Project
-from detent.engine.publish import LEDGER, UNREADABLE, digest, edited_documents, read_ledger
+from detent.engine.projections import history
+from detent.engine.projections.adopt import STATE_DOCUMENT
+from detent.engine.projections.projector import MARKER
+from detent.engine.projections.publish import LEDGER, UNREADABLE, digest, edited_documents, read_ledger
 from detent.hooks.record import has_prefix
 from detent.store.port import PROJECT
 
@@ -58,11 +58,11 @@ def only_new(project: Project, client_session: str, problems: list[str]) -> list
 
 
 def _torn_bytes(project: Project, session: str) -> int:
-    replica = project.replica(session)
-    replica.session()
+    journal = project.journal(session)
+    journal.session()
     # A commit that is just being written looks torn to whoever does not wait for it.
     with project.store.lock(session):
-        return project.store.read(session, replica.end).torn
+        return project.store.read(session, journal.end).torn
 
 
 def _written(project: Project) -> dict[str, Any]:

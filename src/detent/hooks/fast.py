@@ -114,12 +114,12 @@ def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, sta
     if odd:
         return dialect.tell(payload["hook_event_name"], f"Detent will not take this over as it is: {odd}")
     if call["kind"] == "delegate" and isinstance(document, dict):
-        from detent.core import standing
-        from detent.core.intent import target_phase
+        from detent.core.guard import state_reader
+        from detent.core.guard.call_purpose import target_phase
 
         target = target_phase(document, call)
-        by_delegation = standing.workflow(document).get("activation") == "delegation"
-        if by_delegation and target and standing.status(document, target) in ("pending", "failed"):
+        by_delegation = state_reader.workflow(document).get("activation") == "delegation"
+        if by_delegation and target and state_reader.status(document, target) in ("pending", "failed"):
             return _with_engine(client, dialect, payload)
     return ""
 
@@ -137,7 +137,7 @@ def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | Non
     if problem:
         return problem, ""
     load_packages()
-    from detent.hooks.engine import judge_write
+    from detent.hooks.handlers import judge_write
 
     return judge_write(call["content"], state)
 
@@ -167,7 +167,7 @@ def may_test(command: str) -> bool:
 
 def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
     load_packages()
-    from detent.hooks.engine import handle
+    from detent.hooks.handlers import handle
 
     return handle(client or "agent", dialect, payload)
 
@@ -235,10 +235,10 @@ def bound_document(document: "Any") -> "Any":
     session = posix.environ.get(b"DETENT_SESSION", b"").decode("utf-8", "replace")
     if not phase or not session or not isinstance(document, dict):
         return document
-    from detent.core import standing
+    from detent.core.guard import state_reader
 
-    flow = standing.workflow(document)
-    if flow.get("session_id") != session or standing.status(document, phase) != "in_progress":
+    flow = state_reader.workflow(document)
+    if flow.get("session_id") != session or state_reader.status(document, phase) != "in_progress":
         return document
     return {**document, "active_workflow": {**flow, "current_phase": phase}}
 

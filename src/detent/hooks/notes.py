@@ -17,13 +17,13 @@ def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) 
     from _json import encode_basestring_ascii as quote
     from time import time
 
-    from detent.core import standing
-    from detent.core.intent import agent_name, target_phase
+    from detent.core.guard import state_reader
+    from detent.core.guard.call_purpose import agent_name, target_phase
 
     target, agent = target_phase(document, call), agent_name(call["agent"])
     if not target or not is_running(document):
         return
-    agents = standing.mapping(standing.workflow(document).get("agents"))
+    agents = state_reader.mapping(state_reader.workflow(document).get("agents"))
     own = agent in ("", agent_name(agents.get(target)))
     event = "denied" if denied else "delegated" if own else "same-phase-bypass"
     line = f'{{"ts":{int(time())},"event":"{event}","phase":{quote(target)},"agent":{quote(agent)}}}\n'

@@ -2,7 +2,7 @@
 
 import os
 
-from detent.core.result_block import MAX_DELIVERABLES
+from detent.core.run.result_block import MAX_DELIVERABLES
 
 
 def named_files(text: str, base: str) -> tuple[str, ...]:

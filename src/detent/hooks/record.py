@@ -36,13 +36,13 @@ def is_running(document: "Any") -> bool:
 
 def journal_problem(document: "Any", state: str) -> "str | None":
     """Nothing is handed on while the record of what was done is not the one that the document was made from."""
-    from detent.core import standing
+    from detent.core.guard import state_reader
     from detent.core.guard.rules import RELEASE
 
     # A document without that mark is none that Detent wrote; there is nothing to hold it against.
-    if "journal" not in standing.workflow(document) or has_prefix(document, state):
+    if "journal" not in state_reader.workflow(document) or has_prefix(document, state):
         return None
-    name = standing.workflow(document).get("session_id")
+    name = state_reader.workflow(document).get("session_id")
     return f"the journal of {name} is not what Detent wrote; a person should run: detent doctor. {RELEASE}"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from detent.core.status import Status
+from detent.core.session.status import Status
 from detent.engine.project import open_project
 from detent.errors import DetentError
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import NamedTuple
 
-from detent.core.checkpoint import Tree
-from detent.core.manifest import Entry
+from detent.core.checkpoint.checkpoint import Tree
+from detent.core.checkpoint.manifest import Entry
 from detent.objects import manifest_object
 from detent.objects.hashing import Hashing
 from detent.objects.manifest_object import Contents, Manifests

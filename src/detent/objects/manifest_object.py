@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from detent.core.manifest import Entry, Manifest
+from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.core.path_text import from_text, to_text
 from detent.errors import Corrupt
 from detent.objects.hashing import Hashing

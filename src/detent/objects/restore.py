@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from detent.core.manifest import Entry
+from detent.core.checkpoint.manifest import Entry
 from detent.errors import Conflict
 from detent.objects.pack import Objects
 from detent.objects.stat_cache import Key, Row, key_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from detent import __version__
-from detent.core.manifest import Entry
+from detent.core.checkpoint.manifest import Entry
 from detent.core.path_text import from_text, to_text
 
 #: A change this close to the moment of hashing might not show in the times. Coarse clocks tick every 10 ms.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import NamedTuple
 
-from detent.core.manifest import Entry
+from detent.core.checkpoint.manifest import Entry
 from detent.errors import StoreFailed
 from detent.objects.hashing import Hashing
 from detent.objects.pack import Batch

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from detent.core.ignore import Ignored, Rules
-from detent.core.manifest import Manifest
+from detent.core.checkpoint.ignore import Ignored, Rules
+from detent.core.checkpoint.manifest import Manifest
 from detent.objects.git_index import Tracked, tracked
 from detent.objects.stat_cache import RULED, Row, key_of
 

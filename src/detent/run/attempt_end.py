@@ -6,36 +6,36 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from detent.core.agent_event import Failed, Failure
-from detent.core.commands import Fail, Finish
 from detent.core.gate import Gate
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.gate.kind import required_paths
 from detent.core.limits import MAX_ERROR, cut
-from detent.core.phase_state import Report
-from detent.core.run_event import PhaseEnded
-from detent.core.session import Session
+from detent.core.run.agent_event import Failed, Failure
+from detent.core.run.run_event import PhaseEnded
+from detent.core.session.commands import Fail, Finish
+from detent.core.session.phase_state import Report
+from detent.core.session.session import Session
 from detent.errors import GateClosed
-from detent.run.ended import Came, Ended
+from detent.run.result import JobOutcome, JobResult
 
 if TYPE_CHECKING:
-    from detent.core.token import Token
-    from detent.engine.handle import SessionHandle
-    from detent.run.delegate import Delegated
-    from detent.run.work import Work
+    from detent.core.session.token import Token
+    from detent.engine.session import SessionHandle
+    from detent.run.job import Job
+    from detent.run.turn import Delegated
 
 
 _NOTHING = Report()
 
 
 class AttemptEnd:
-    def __init__(self, handle: "SessionHandle", work: "Work", base: str, gates: Sequence[Gate]) -> None:
-        self._handle, self._work, self._phase = handle, work, work.phase
+    def __init__(self, handle: "SessionHandle", job: "Job", base: str, gates: Sequence[Gate]) -> None:
+        self._handle, self._job, self._phase = handle, job, job.phase
         self._base, self._gates = os.path.realpath(base), gates
         #: Artifacts that were named and are not in the project.
         self._outside: tuple[str, ...] = ()
 
-    def finish(self, summary: str, report: Report = _NOTHING, agent_id: str | None = None) -> Ended | None:
+    def finish(self, summary: str, report: Report = _NOTHING, agent_id: str | None = None) -> JobResult | None:
         """Complete the attempt; None if a gate has closed again meanwhile.
 
         `report` is what was not recorded before, `summary` what is said if no agent said anything.
@@ -57,23 +57,25 @@ class AttemptEnd:
         except GateClosed:
             return None
         self._tell(outcome.session, "completed", command.summary, outcome.warnings)
-        return Ended(Came.FINISHED)
+        return JobResult(JobOutcome.FINISHED)
 
-    def fail(self, came: "Delegated", end: Failed, agent_id: str) -> Ended:
+    def fail(self, came: "Delegated", end: Failed, agent_id: str) -> JobResult:
         """The agent did not get to the end of its turn."""
         reason = cut(end.reason.strip() or "no reason was given", MAX_ERROR)
         used = came.report
         command = Fail(token=self._token, error=reason, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
         outcome = self._handle.carry_out(command)
         self._tell(outcome.session, "failed", reason, outcome.warnings)
-        return Ended(Came.STOPPED if end.failure is Failure.STOPPED else Came.FAILED, end.failure, reason)
+        return JobResult(
+            JobOutcome.STOPPED if end.failure is Failure.STOPPED else JobOutcome.FAILED, end.failure, reason
+        )
 
-    def reject(self, judged: Iterable[Judgement]) -> Ended:
+    def reject(self, judged: Iterable[Judgement]) -> JobResult:
         """Somebody said no: a new attempt is to mend what was said."""
         reason = "; ".join(f"{one.gate}: {one.reason}" for one in judged if one.verdict is Verdict.FAIL)
         outcome = self._handle.carry_out(Fail(token=self._token, error=cut(reason, MAX_ERROR)))
         self._tell(outcome.session, "failed", reason, outcome.warnings)
-        return Ended(Came.FAILED, Failure.ERROR, reason)
+        return JobResult(JobOutcome.FAILED, Failure.ERROR, reason)
 
     def inside(self, report: Report) -> Report:
         """The report with those of its artifacts that are in the project; the others are told at the end."""
@@ -88,8 +90,8 @@ class AttemptEnd:
 
     @property
     def _token(self) -> "Token":
-        assert self._work.target is not None
-        return self._work.target.token
+        assert self._job.claim is not None
+        return self._job.claim.token
 
     def _gate_artifacts(self, session: Session) -> list[str]:
         """What the phase was asked to leave behind is an artifact of it, whether the agent says so or not."""
@@ -98,10 +100,10 @@ class AttemptEnd:
 
     def _tell(self, session: Session, status: str, said: str, warnings: Iterable[str]) -> None:
         more = (f"{path} is outside the project or not there, and was left out" for path in self._outside)
-        desk = self._work.desk
-        desk.tell(
+        run_context = self._job.run_context
+        run_context.tell(
             PhaseEnded(
-                at=desk.clock(),
+                at=run_context.clock(),
                 phase=self._phase,
                 attempt=session.phases[self._phase].attempt,
                 status=status,

@@ -12,7 +12,7 @@ from contextlib import suppress
 import msgspec
 
 from detent.core.redact import redact_tree
-from detent.core.run_event import PersonNeeded, PhaseEnded, RunEnded, RunEvent, RunStarted, TaskEnded, TurnStarted
+from detent.core.run.run_event import PersonNeeded, PhaseEnded, RunEnded, RunEvent, RunStarted, TaskEnded, TurnStarted
 from detent.store.port import Store
 
 MAX_BYTES = 4 * 1024 * 1024

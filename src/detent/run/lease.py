@@ -9,13 +9,13 @@ import msgspec
 
 from detent import process
 from detent.core.actor import as_runner
-from detent.engine.runner_note import NAME, Holder, holder, noted
+from detent.engine.run_lease import NAME, RunLease, live_lease, read_lease
 from detent.errors import Conflict, LockTimeout
 from detent.store.port import PROJECT
 
 if TYPE_CHECKING:
-    from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
 
 BEAT_S = 15.0
 #: A beat is not worth waiting longer for.
@@ -24,8 +24,8 @@ BEAT_WAIT_S = 1.0
 
 def left_behind(project: "Project") -> "list[SessionHandle]":
     """The sessions whose runner died without giving them back."""
-    found = [name for name in project.store.sessions() if noted(project.store, name) is not None]
-    dead = [name for name in found if holder(project.store, name, now=project.clock()) is None]
+    found = [name for name in project.store.sessions() if read_lease(project.store, name) is not None]
+    dead = [name for name in found if live_lease(project.store, name, now=project.clock()) is None]
     return [project.session(name, actor=as_runner(project.actor)) for name in dead]
 
 
@@ -35,7 +35,7 @@ class Lease:
     def __init__(self, project: "Project", session: str) -> None:
         self._project, self._session = project, session
         now = project.clock()
-        self._own = Holder(
+        self._own = RunLease(
             run=f"run-{secrets.token_hex(4)}",
             owner=project.actor.name,
             host=os.uname().nodename,
@@ -45,7 +45,7 @@ class Lease:
             beat=now,
         )
         with project.store.lock(PROJECT):
-            other = holder(project.store, session, now=now)
+            other = live_lease(project.store, session, now=now)
             if other is not None:
                 raise Conflict(f"{session} is being run by {other}", way_out="detent watch")
             self._write()
@@ -76,7 +76,7 @@ class Lease:
                 self._project.store.delete(f"{self._session}/{NAME}")
 
     def _is_own(self) -> bool:
-        found = noted(self._project.store, self._session)
+        found = read_lease(self._project.store, self._session)
         return found is not None and found.run == self._own.run
 
     def _write(self) -> None:

@@ -4,54 +4,56 @@ from typing import TYPE_CHECKING
 
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Judgement, Verdict
-from detent.core.run_event import GateJudged, GateStarted
-from detent.engine import agent_environment as variables
-from detent.run.ended import Came, Ended
-from detent.run.work import Work
+from detent.core.run.run_event import GateJudged, GateStarted
+from detent.engine.agents import environment as variables
+from detent.run.job import Job
+from detent.run.result import JobOutcome, JobResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from detent.engine.handle import SessionHandle
+    from detent.engine.session import SessionHandle
 
 
 class PhaseGates:
-    def __init__(self, handle: "SessionHandle", work: Work, gates: "Sequence[Gate]") -> None:
-        self._handle, self._work, self._desk, self._phase = handle, work, work.desk, work.phase
+    def __init__(self, handle: "SessionHandle", job: Job, gates: "Sequence[Gate]") -> None:
+        self._handle, self._job, self._run_context, self._phase = handle, job, job.run_context, job.phase
         self._gates = gates
 
-    def run(self) -> tuple[tuple[Judgement, ...], Ended | None]:
+    def run(self) -> tuple[tuple[Judgement, ...], JobResult | None]:
         """Run what can be run and is not open; the merge comes last, when nothing else is closed."""
         for gate in self._gates:
-            command = gate.runnable(self._desk.options.tests)
+            command = gate.runnable(self._run_context.options.tests)
             if command is None or not self._is_due(gate):
                 continue
-            if self._work.is_stopping():
-                return (), Ended(Came.STOPPED)
+            if self._job.is_stopping():
+                return (), JobResult(JobOutcome.STOPPED)
             if (stopped := self._run_gate(gate, command)) is not None:
                 return (), stopped
         judged = self.judge()
-        runnable = {gate_name(gate) for gate in self._gates if gate.runnable(self._desk.options.tests) is not None}
+        runnable = {
+            gate_name(gate) for gate in self._gates if gate.runnable(self._run_context.options.tests) is not None
+        }
         for judgement in judged:
             if judgement.verdict is not Verdict.PASS and judgement.gate not in runnable:
                 self._tell_verdict(judgement)
         return judged, None
 
-    def _run_gate(self, gate: Gate, command: str) -> Ended | None:
+    def _run_gate(self, gate: Gate, command: str) -> JobResult | None:
         name = gate_name(gate)
-        self._desk.tell(GateStarted(at=self._desk.clock(), phase=self._phase, gate=name, command=command))
-        assert self._work.target is not None
-        env = {**self._desk.marks, variables.GATE: str(self._work.target.token)}
-        self._work.is_at_gate = True
+        self._run_context.tell(GateStarted(at=self._run_context.clock(), phase=self._phase, gate=name, command=command))
+        assert self._job.claim is not None
+        env = {**self._run_context.marks, variables.GATE: str(self._job.claim.token)}
+        self._job.is_at_gate = True
         try:
             receipt = self._handle.check_gate(name, phase=self._phase, command=command, env=env)
         finally:
-            self._work.is_at_gate = False
-        if self._work.is_stopping():
+            self._job.is_at_gate = False
+        if self._job.is_stopping():
             # What was cut short says nothing about the work; the attempt goes on with its gates in the next run.
-            return Ended(Came.STOPPED)
+            return JobResult(JobOutcome.STOPPED)
         if self._is_over():
-            return Ended(Came.ELSEWHERE)
+            return JobResult(JobOutcome.ELSEWHERE)
         self._handle.record_gate(name, phase=self._phase, receipt=receipt)
         for judgement in self.judge():
             if judgement.gate == name:
@@ -67,13 +69,13 @@ class PhaseGates:
         return self._handle.judgements(self._phase)[self._phase]
 
     def _tell_verdict(self, judgement: Judgement) -> None:
-        now = self._desk.clock()
-        self._desk.tell(
+        now = self._run_context.clock()
+        self._run_context.tell(
             GateJudged(
                 at=now, phase=self._phase, gate=judgement.gate, verdict=judgement.verdict, reason=judgement.reason
             )
         )
 
     def _is_over(self) -> bool:
-        target = self._work.target
+        target = self._job.claim
         return target is not None and not target.is_live(self._handle.state)

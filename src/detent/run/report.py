@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from detent.render.markdown.report import NAME, report_text
 from detent.store.port import PROJECT
-from detent.views.report import NAME, report_text
 
 if TYPE_CHECKING:
-    from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
 
 
 def write_report(project: "Project", handle: "SessionHandle") -> str:

@@ -2,26 +2,26 @@
 
 from typing import TYPE_CHECKING, Any
 
-from detent.core.agent_event import Failed, Failure
-from detent.core.budget import BUDGET_EXCEEDED
 from detent.core.flow.progress import StepRun, StepState
 from detent.core.flow.step import Step
 from detent.core.limits import MAX_REASON, cut
-from detent.core.phase_state import Tokens
-from detent.core.run_event import StepRan, TaskEnded, TurnStarted
-from detent.core.session import Session, SessionStatus
-from detent.engine.flow import Flow, FlowOutcome
-from detent.engine.flow_file import Ended as FlowEnded
-from detent.engine.tasks import Claimed
+from detent.core.run.agent_event import Failed, Failure
+from detent.core.run.run_event import StepRan, TaskEnded, TurnStarted
+from detent.core.session.budget import BUDGET_EXCEEDED
+from detent.core.session.phase_state import Tokens
+from detent.core.session.session import Session, SessionStatus
+from detent.engine.flow.flow import Flow, FlowOutcome
+from detent.engine.flow.record import Ended as FlowEnded
+from detent.engine.tasks.tasks import Claimed
 from detent.errors import NotFound, Refused
-from detent.run.delegate import delegate, over_budget
-from detent.run.ended import Came, Ended
-from detent.run.work import Target, Work
-from detent.views.prompt import task_prompt
+from detent.render.prompt.prompt import task_prompt
+from detent.run.job import Job, JobClaim
+from detent.run.result import JobOutcome, JobResult
+from detent.run.turn import delegate, over_budget
 
 if TYPE_CHECKING:
-    from detent.engine.handle import SessionHandle
     from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
 
 #: The process tells whether its holder lives; this is for whoever asks from another machine.
 LEASE_S = 24 * 3600.0
@@ -32,19 +32,19 @@ class _Stopped(Exception):
 
 
 class TaskRun:
-    def __init__(self, project: "Project", work: Work, *, pid: int) -> None:
-        self._project, self._work, self._desk, self._pid = project, work, work.desk, pid
-        self._handle: SessionHandle = project.session(work.desk.session)
+    def __init__(self, project: "Project", job: Job, *, pid: int) -> None:
+        self._project, self._job, self._run_context, self._pid = project, job, job.run_context, pid
+        self._handle: SessionHandle = project.session(job.run_context.session)
 
-    def run(self) -> Ended:
+    def run(self) -> JobResult:
         """Take the next task that is ready and do it."""
         try:
             claimed = self._handle.tasks.start(pid=self._pid, lease_s=LEASE_S)
         except (NotFound, Refused):
             # Somebody was quicker, or the session went on without us.
-            return Ended(Came.ELSEWHERE)
-        target = Target(claimed.session.token(self._work.phase), claimed.task, claimed.fence)
-        self._work.target = target
+            return JobResult(JobOutcome.ELSEWHERE)
+        target = JobClaim(claimed.session.token(self._job.phase), claimed.task, claimed.fence)
+        self._job.claim = target
         try:
             return self._do(claimed)
         except BaseException as error:
@@ -54,10 +54,10 @@ class TaskRun:
                 self._handle.tasks.release(claimed.task, reason=type(error).__name__, fence=claimed.fence)
             if isinstance(error, Refused) and not target.is_live(session):
                 # Of what was looked at a moment ago: somebody took the task, or ended its phase or the session.
-                return Ended(Came.ELSEWHERE)
+                return JobResult(JobOutcome.ELSEWHERE)
             raise
 
-    def _do(self, claimed: Claimed) -> Ended:
+    def _do(self, claimed: Claimed) -> JobResult:
         try:
             flow = self._run_steps(claimed)
         except _Stopped:
@@ -65,67 +65,71 @@ class TaskRun:
         if flow is not None and flow.ended is not FlowEnded.FINISHED:
             waits = flow.ended is FlowEnded.WAITING
             self._tell_ended("blocked" if waits else "failed", f"step {flow.step}: {flow.reason}")
-            return Ended(Came.ESCALATED) if waits else Ended(Came.FAILED, Failure.ERROR, flow.reason)
+            return (
+                JobResult(JobOutcome.ESCALATED) if waits else JobResult(JobOutcome.FAILED, Failure.ERROR, flow.reason)
+            )
         found = flow.context.get("flow", {}) if flow is not None and flow.context else {}
         return self._delegate(claimed, found)
 
     def _run_steps(self, claimed: Claimed) -> FlowOutcome | None:
-        flow = Flow(self._project, self._handle, env=self._desk.marks)
+        flow = Flow(self._project, self._handle, env=self._run_context.marks)
         known = flow.show(claimed.task)
         if not known.steps:
             return None
         begun = any(step.state is not StepState.PENDING for step in known.run.steps)
         go = flow.resume if begun and known.run.current is not None else flow.run
-        return go(claimed.task, claim=claimed.fence, observer=_Watching(self._work, claimed.task))
+        return go(claimed.task, claim=claimed.fence, observer=_Watching(self._job, claimed.task))
 
-    def _delegate(self, claimed: Claimed, found: dict[str, Any]) -> Ended:
-        task, phase = claimed.task, self._work.phase
+    def _delegate(self, claimed: Claimed, found: dict[str, Any]) -> JobResult:
+        task, phase = claimed.task, self._job.phase
         context = {**self._handle.tasks.context(task), **({"flow": found} if found else {})}
         role = str(context["task"].get("meta", {}).get("agent") or "").lstrip("@")
-        name, agent = self._desk.agents.for_phase(phase, role or self._handle.state.workflow.by_key[phase].agent)
-        agent_id = f"{self._desk.next_agent_id(name)}/{task}"
-        self._handle.launched(phase, role or name, agent_id)
+        name, agent = self._run_context.agents.for_phase(phase, role or self._handle.state.workflow.by_key[phase].agent)
+        agent_id = f"{self._run_context.next_agent_id(name)}/{task}"
+        self._handle.record_agent_started(phase, role or name, agent_id)
         session = self._handle.state
         self._tell_turn(session, task, name, role)
         came = delegate(
             self._handle,
-            self._work,
+            self._job,
             name=name,
             agent=agent,
             agent_id=agent_id,
-            prompt=task_prompt(session, context, failed=self._desk.failures.get(task, "")),
+            prompt=task_prompt(session, context, failed=self._run_context.failures.get(task, "")),
             cwd=self._project.place.base,
-            minutes=self._desk.agents.settings_of(name).timeout_minutes,
+            minutes=self._run_context.agents.settings_of(name).timeout_minutes,
         )
-        self._handle.landed(agent_id, succeeded=not isinstance(came.end, Failed), report=came.report, phase=phase)
+        self._handle.record_agent_ended(
+            agent_id, succeeded=not isinstance(came.end, Failed), report=came.report, phase=phase
+        )
         if isinstance(came.end, Failed):
             return self._failed(claimed, came.end)
         summary = came.report.summary or f"{task} done"
         self._handle.tasks.done(task, summary, fence=claimed.fence)
         self._tell_ended("completed", summary)
-        return Ended(Came.FINISHED)
+        return JobResult(JobOutcome.FINISHED)
 
-    def _failed(self, claimed: Claimed, end: Failed) -> Ended:
+    def _failed(self, claimed: Claimed, end: Failed) -> JobResult:
         if end.failure is Failure.STOPPED:
-            if (over := over_budget(self._handle, self._work.phase, Tokens())) is not None:
+            if (over := over_budget(self._handle, self._job.phase, Tokens())) is not None:
                 # It is not taken again before a person has said so.
-                self._handle.escalate(BUDGET_EXCEEDED, self._work.phase, over)
+                self._handle.escalate(BUDGET_EXCEEDED, self._job.phase, over)
             return self._give_back(claimed)
         reason = cut(end.reason, MAX_REASON)
         self._handle.tasks.fail(claimed.task, reason, fence=claimed.fence)
         self._tell_ended("failed", reason)
-        return Ended(Came.FAILED, end.failure, reason)
+        return JobResult(JobOutcome.FAILED, end.failure, reason)
 
-    def _give_back(self, claimed: Claimed) -> Ended:
-        self._handle.tasks.release(claimed.task, reason=self._work.why_stopped, fence=claimed.fence)
-        self._tell_ended("pending", self._work.why_stopped)
-        return Ended(Came.STOPPED, Failure.STOPPED, self._work.why_stopped)
+    def _give_back(self, claimed: Claimed) -> JobResult:
+        self._handle.tasks.release(claimed.task, reason=self._job.why_stopped, fence=claimed.fence)
+        self._tell_ended("pending", self._job.why_stopped)
+        return JobResult(JobOutcome.STOPPED, Failure.STOPPED, self._job.why_stopped)
 
     def _tell_turn(self, session: Session, task: str, name: str, role: str) -> None:
-        phase, tries = self._work.phase, self._handle.tasks.row(task).attempts
-        self._desk.tell(
+        phase, tries = self._job.phase, self._handle.tasks.row(task).attempts
+        self._run_context.tell(
             TurnStarted(
-                at=self._desk.clock(),
+                at=self._run_context.clock(),
                 phase=phase,
                 attempt=session.phases[phase].attempt,
                 turn=max(1, tries),
@@ -136,15 +140,17 @@ class TaskRun:
         )
 
     def _tell_ended(self, status: str, said: str) -> None:
-        task = self._work.task or ""
-        self._desk.tell(TaskEnded(at=self._desk.clock(), phase=self._work.phase, task=task, status=status, said=said))
+        task = self._job.task or ""
+        self._run_context.tell(
+            TaskEnded(at=self._run_context.clock(), phase=self._job.phase, task=task, status=status, said=said)
+        )
 
 
 class _Watching:
     """Looks on while the steps of a task run; see `Observer` of the engine."""
 
-    def __init__(self, work: Work, task: str) -> None:
-        self._work, self._task = work, task
+    def __init__(self, job: Job, task: str) -> None:
+        self._job, self._task = job, task
 
     def begins(self, number: int, total: int, step: Step) -> None:
         self._check()
@@ -157,9 +163,9 @@ class _Watching:
         self._tell(came.step, f"step {number} of {total}: {came.state}" + (f", {came.reason}" if came.reason else ""))
 
     def _check(self) -> None:
-        if self._work.is_stopping():
+        if self._job.is_stopping():
             raise _Stopped
 
     def _tell(self, step: str, said: str) -> None:
-        desk = self._work.desk
-        desk.tell(StepRan(at=desk.clock(), phase=self._work.phase, task=self._task, step=step, said=said))
+        run_context = self._job.run_context
+        run_context.tell(StepRan(at=run_context.clock(), phase=self._job.phase, task=self._task, step=step, said=said))

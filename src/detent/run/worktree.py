@@ -10,8 +10,8 @@ import threading
 
 from detent.config import place as places
 from detent.config.place import Place
-from detent.core.isolation import Mode
-from detent.core.session import Session, SessionStatus
+from detent.core.run.isolation import Mode
+from detent.core.session.session import Session, SessionStatus
 from detent.engine.project import Project
 from detent.errors import DetentError, Refused
 from detent.run.git import Git, said

@@ -9,7 +9,7 @@ import msgspec
 
 from detent.clients.registry import generated_files, settings_files
 from detent.config import place as places
-from detent.core.isolation import tree_name
+from detent.core.run.isolation import tree_name
 from detent.engine.stores import worktree_store
 from detent.store import disk
 from detent.store.lock import exclusive

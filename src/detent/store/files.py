@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
 
-from detent.core.events import Commit
+from detent.core.session.events import Commit
 from detent.errors import Conflict, NotFound
 from detent.store import disk
 from detent.store.line import SUM_TAIL, decode_line, encode_line, sum_at_end

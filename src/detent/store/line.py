@@ -8,8 +8,8 @@ import hashlib
 
 import msgspec
 
-from detent.core.events import Commit
 from detent.core.gate.registry import decode_gate
+from detent.core.session.events import Commit
 from detent.errors import Corrupt, UnknownFormat
 
 #: Raise it with every change that another Detent could not read, and replace the fixture journal of the tests.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from detent.core.events import Commit
+from detent.core.session.events import Commit
 from detent.errors import Conflict, LockTimeout, NotFound
 from detent.store.line import decode_line, encode_line, sum_at_end
 from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced

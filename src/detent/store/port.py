@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from detent.core.events import Commit
+from detent.core.session.events import Commit
 from detent.errors import Corrupt
 from detent.store.line import GENESIS
 

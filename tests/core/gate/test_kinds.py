@@ -15,7 +15,7 @@ from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS
-from detent.core.graph import Phase, Workflow
+from detent.core.workflow.graph import Phase, Workflow
 
 #: Gate, the act that opens it, and its form in the journal.
 EVERY_KIND = (

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from detent.core.agent_event import AgentEvent
+from detent.core.run.agent_event import AgentEvent
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):

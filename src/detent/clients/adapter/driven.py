@@ -10,9 +10,9 @@ import msgspec
 
 from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent, Failed, Failure, Said, ToolUsed
 from detent.core.redact import redact
-from detent.engine.agent_environment import AGENT
+from detent.core.run.agent_event import AgentEvent, Failed, Failure, Said, ToolUsed
+from detent.engine.agents.environment import AGENT
 from detent.process.conversation import Exited, converse
 from detent.process.marked import end_marked
 

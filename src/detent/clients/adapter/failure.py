@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from detent.core.agent_event import Failed, Failure
+from detent.core.run.agent_event import Failed, Failure
 from detent.process.conversation import Exited
 
 _STATUS = re.compile(r"(?:status|error|code|http|rejected)\W{0,20}(\d{3})\b", re.IGNORECASE)

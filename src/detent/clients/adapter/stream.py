@@ -6,9 +6,9 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from detent.core.agent_event import Failed, Failure, Finished, ToolUsed
-from detent.core.phase_state import Report
-from detent.core.result_block import result_block
+from detent.core.run.agent_event import Failed, Failure, Finished, ToolUsed
+from detent.core.run.result_block import result_block
+from detent.core.session.phase_state import Report
 
 MAX_SUMMARY = 2_000
 MAX_TEXT = 64 * 1024

@@ -9,8 +9,8 @@ from detent.clients.adapter.driven import Driven, client
 from detent.clients.adapter.failure import crashed, failed
 from detent.clients.adapter.stream import Calls, Count, decoded, finished
 from detent.config.settings import AgentSettings
-from detent.core.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
-from detent.core.phase_state import Tokens
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.session.phase_state import Tokens
 from detent.process.conversation import Exited
 
 PROGRAM = "codex"

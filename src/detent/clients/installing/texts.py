@@ -6,7 +6,7 @@ from importlib import resources
 from string import Template
 from typing import NamedTuple
 
-from detent.core.agents import PHASE_AGENTS
+from detent.core.workflow.roles import PHASE_AGENTS
 
 
 class Command(NamedTuple):

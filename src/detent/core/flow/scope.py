@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from detent.core.flow.reference import CONTEXT_FIELDS, META_FIELDS, TOP_FIELDS, Reference, find, task_properties
-from detent.core.once import once
+from detent.core.lazy import lazy
 from detent.errors import Refused
 
 _LISTS = ("requirements", "focus_paths", "acceptance", "depends_on")
@@ -46,7 +46,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     dependency_summaries: Mapping[str, str] = {}
     files: Mapping[str, str] = {}
 
-    @once
+    @lazy
     def produced(self) -> dict[str, str]:
         """The outputs that the task's steps declare, with the step that makes each."""
         flow = self.task.get("flow_control")
@@ -58,7 +58,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 steps_by_output[name] = str(step.get("step"))
         return steps_by_output
 
-    @once
+    @lazy
     def declared(self) -> frozenset[str]:
         return task_properties(self.task) | frozenset(self.produced)
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from detent.core.checkpoint import Tree
+from detent.core.checkpoint.checkpoint import Tree
 
 
 class Verdict(StrEnum):

@@ -7,8 +7,8 @@ import msgspec
 
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
 from detent.core.gate.kind import Evidence, Gate, gate_name, required_paths
-from detent.core.session import Session
-from detent.core.status import Status
+from detent.core.session.session import Session
+from detent.core.session.status import Status
 
 
 def judgements(session: Session, phase: str, facts: Facts) -> tuple[Judgement, ...]:

@@ -14,7 +14,7 @@ from detent.core.gate.evidence import Facts, GateState, Receipt, Verdict
 from detent.errors import Refused
 
 if TYPE_CHECKING:
-    from detent.core.phase_state import PhaseState
+    from detent.core.session.phase_state import PhaseState
 
 #: How many paths a reason names.
 _MAX_LISTED = 3

@@ -5,8 +5,8 @@ from typing import assert_never
 
 import msgspec
 
-from detent.core.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
 from detent.core.gate.evidence import GateState, Receipt, Result, Vote
+from detent.core.session.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
 
 
 def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> GateState:

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from detent.core.standing import Json
+    from detent.core.guard.state_reader import Json
 
 WAY_ROUND = "use detent for that, or let a person do it in a terminal of their own"
 RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
@@ -109,20 +109,20 @@ def _in_order(given: GuardInput) -> "str | None":
     """A phase is delegated only while it is in progress; its own sub-agents are part of it."""
     if given.call["kind"] != "delegate":
         return None
-    from detent.core import standing  # noqa: PLC0415 - most calls delegate nothing
-    from detent.core.intent import agent_name, target_phase  # noqa: PLC0415
+    from detent.core.guard import state_reader  # noqa: PLC0415 - most calls delegate nothing
+    from detent.core.guard.call_purpose import agent_name, target_phase  # noqa: PLC0415
 
     doc, target = given.doc, target_phase(given.doc, given.call)
-    current = standing.current_phase(doc)
-    if not target or not current or not standing.phases(doc):
+    current = state_reader.current_phase(doc)
+    if not target or not current or not state_reader.phases(doc):
         return None
-    status = standing.status(doc, target)
+    status = state_reader.status(doc, target)
     if status == "in_progress" or (target == current and status != "pending"):
         return None
-    if standing.workflow(doc).get("activation") == "delegation" and status == "pending":
+    if state_reader.workflow(doc).get("activation") == "delegation" and status == "pending":
         return None
     agent = agent_name(given.call["agent"]) or "the agent"
-    now = standing.status(doc, current)
+    now = state_reader.status(doc, current)
     first = f"finish {current}, then " if now == "in_progress" else ""
     return (
         f"{agent} works on phase {target}, which is {status or 'not part of this workflow'}, and the current phase is "
@@ -135,36 +135,36 @@ def _corridor(given: GuardInput) -> "str | None":
     """While a gate fails, the way is back to the work, not on."""
     if given.call["kind"] not in ("delegate", "skill"):
         return None
-    from detent.core import standing  # noqa: PLC0415
-    from detent.core.intent import ADVANCE, HAND_OVER, asks_to_move  # noqa: PLC0415
+    from detent.core.guard import state_reader  # noqa: PLC0415
+    from detent.core.guard.call_purpose import ADVANCE, HAND_OVER, asks_to_move  # noqa: PLC0415
 
-    phase = standing.current_phase(given.doc)
-    kind = standing.corridor(given.doc, phase) if phase and standing.workflow(given.doc) else ""
+    phase = state_reader.current_phase(given.doc)
+    kind = state_reader.corridor(given.doc, phase) if phase and state_reader.workflow(given.doc) else ""
     if not kind or not asks_to_move(given.doc, given.call, (*ADVANCE, *HAND_OVER), only_orchestrators=False):
         return None
     if kind == "tests":
-        run = standing.tests(given.doc, phase)
-        error = standing.counted(run.get("last_error") or "no error was recorded", run, "current_iteration")
+        run = state_reader.tests(given.doc, phase)
+        error = state_reader.counted(run.get("last_error") or "no error was recorded", run, "current_iteration")
         again = run.get("last_test_command") or "them"
         return f"the tests of {phase} fail ({error}); mend the code and run {again} again first. {RELEASE}"
-    record = standing.constitution(given.doc, phase)
+    record = state_reader.constitution(given.doc, phase)
     articles = ", ".join(map(str, record.get("articles_required") or ("all articles",)))
-    status = standing.counted(record.get("status") or "not started", record, "iterations_used")
+    status = state_reader.counted(record.get("status") or "not started", record, "iterations_used")
     return f"{phase} does not comply with its constitution yet ({articles}: {status}); do that first. {RELEASE}"
 
 
 def _gates(given: GuardInput) -> "str | None":
     if given.call["kind"] not in ("delegate", "skill"):
         return None
-    from detent.core import standing  # noqa: PLC0415
-    from detent.core.intent import ADVANCE, asks_to_move  # noqa: PLC0415
+    from detent.core.guard import state_reader  # noqa: PLC0415
+    from detent.core.guard.call_purpose import ADVANCE, asks_to_move  # noqa: PLC0415
 
-    phase = standing.current_phase(given.doc)
-    if not phase or not standing.workflow(given.doc):
+    phase = state_reader.current_phase(given.doc)
+    if not phase or not state_reader.workflow(given.doc):
         return None
     if not asks_to_move(given.doc, given.call, ADVANCE, only_orchestrators=True):
         return None
-    reasons = standing.closed_gates(given.doc, phase, given.exists)
+    reasons = state_reader.closed_gates(given.doc, phase, given.exists)
     return f"phase {phase} is held by its gates: {'; '.join(reasons)}. {RELEASE}" if reasons else None
 
 

@@ -1,6 +1,6 @@
 """The state document: what may be written to it, what it leaves behind, and how it is kept small."""
 
-from detent.core.phase_key import normalize_phase_key
+from detent.core.workflow.phase_key import normalize_phase_key
 from detent.documents.state.completion import repair_completion
 from detent.documents.state.entry import history_entry
 from detent.documents.state.escalations import (

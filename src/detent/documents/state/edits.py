@@ -6,13 +6,13 @@ else was changed is reported with its path; nothing is guessed and nothing is dr
 
 from collections.abc import Iterator
 
-from detent.core.commands import Begin, Command, Fail, Finish
-from detent.core.decide import decide
-from detent.core.events import Event
-from detent.core.evolve import apply
 from detent.core.gate.evidence import Facts
-from detent.core.session import Session
-from detent.core.status import Status
+from detent.core.session.commands import Begin, Command, Fail, Finish
+from detent.core.session.decide import decide
+from detent.core.session.events import Event
+from detent.core.session.evolve import apply
+from detent.core.session.session import Session
+from detent.core.session.status import Status
 from detent.documents.state.rules import Violation, check_write
 from detent.documents.state.shape import Document, mapping, sequence
 from detent.documents.state.writing import running

@@ -1,6 +1,6 @@
 """The line that a finished session leaves in the history."""
 
-from detent.core.session import Session, SessionStatus
+from detent.core.session.session import Session, SessionStatus
 from detent.documents.state.shape import Document
 from detent.documents.state.snapshots import collect_phase_snapshots
 from detent.documents.state.writing import running, stamp

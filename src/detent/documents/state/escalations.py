@@ -1,6 +1,6 @@
 """The pending escalations of a state document: repeats are dropped, and the list never outgrows its limit."""
 
-from detent.core.escalation import DEDUP_S, MAX_ESCALATIONS, add_distinct
+from detent.core.session.escalation import DEDUP_S, MAX_ESCALATIONS, add_distinct
 from detent.documents.state.shape import Document, mapping, sequence
 from detent.documents.state.stamp import parse_stamp
 

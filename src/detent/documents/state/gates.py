@@ -7,8 +7,8 @@ the reader looks for them.
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import GateState, Judgement, Verdict
 from detent.core.gate.judge import judge_recorded
-from detent.core.phase_state import PhaseState
-from detent.core.session import Session
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.session import Session
 from detent.documents.state.shape import Document
 
 

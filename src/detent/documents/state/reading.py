@@ -13,16 +13,16 @@ from typing import Any
 import msgspec
 
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.agents import PHASE_AGENTS
-from detent.core.commands import Import, Start
-from detent.core.decide import decide_import
-from detent.core.events import Commit, ImportedPhase, Options, PhasesImported
-from detent.core.evolve import evolve
-from detent.core.graph import Phase, Workflow, problems
-from detent.core.phase_key import normalize_phase_key
-from detent.core.session import Session
-from detent.core.slug import session_id
-from detent.core.status import Status
+from detent.core.session.commands import Import, Start
+from detent.core.session.decide import decide_import
+from detent.core.session.events import Commit, ImportedPhase, Options, PhasesImported
+from detent.core.session.evolve import evolve
+from detent.core.session.session import Session
+from detent.core.session.slug import session_id
+from detent.core.session.status import Status
+from detent.core.workflow.graph import Phase, Workflow, problems
+from detent.core.workflow.phase_key import normalize_phase_key
+from detent.core.workflow.roles import PHASE_AGENTS
 from detent.documents.state.shape import Document, mapping, number, sequence
 from detent.documents.state.stamp import parse_stamp
 from detent.documents.state.supervised import supervised

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from detent.core.agents import PHASE_AGENTS
-from detent.core.phase_key import normalize_phase_key
+from detent.core.workflow.phase_key import normalize_phase_key
+from detent.core.workflow.roles import PHASE_AGENTS
 from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
 from detent.documents.state.stamp import cut, minutes_between, parse_stamp
 

@@ -1,6 +1,6 @@
 """Whether a state document asks for a person's look at finished phases, and at which ones."""
 
-from detent.core.events import Supervised
+from detent.core.session.events import Supervised
 from detent.documents.state.shape import mapping, sequence
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from detent.core.phase_state import PhaseState
-from detent.core.session import Session, SessionStatus
-from detent.core.status import Status
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
 from detent.documents.state.gates import gate_records
 from detent.documents.state.prune import prune_workflow_history
 from detent.documents.state.shape import Document, sequence

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from detent.core.session import Session, SessionStatus
-from detent.core.status import Status
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
 from detent.documents.workflow.shape import status_of, workflow_id
 
 _STATUS = {

@@ -2,7 +2,7 @@
 
 from detent.core.gate.evidence import GateState, Verdict
 from detent.core.gate.kind import Evidence, GateSettings, Opener, listed, required_paths
-from detent.core.status import Status
+from detent.core.session.status import Status
 
 
 class ArtifactsGate(GateSettings, frozen=True, kw_only=True, tag="artifacts"):

@@ -1,8 +1,8 @@
 """The `delegation` gate: the phase's agent must have run and succeeded."""
 
-from detent.core.agents import SUB_AGENTS
 from detent.core.gate.evidence import GateState, Verdict
 from detent.core.gate.kind import Evidence, GateSettings, Opener, Surroundings, gate_name
+from detent.core.workflow.roles import SUB_AGENTS
 
 
 class DelegationGate(GateSettings, frozen=True, kw_only=True, tag="delegation"):

@@ -1,0 +1,1 @@
+"""The commands, one module a verb or family of verbs."""

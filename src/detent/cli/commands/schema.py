@@ -1,0 +1,62 @@
+"""`schema`: what each file may hold, as JSON Schema made from the types that read and write it."""
+
+from typing import Any
+
+import click
+
+from detent.cli.request import Request, write_json, write_text
+from detent.cli.verb import verb
+
+NAMES = ("detent.toml", "journal", "workflow", "session", "state", "history")
+
+
+@verb("schema", example="detent schema detent.toml")
+@click.argument("name", required=False, metavar="[NAME]", type=click.Choice(NAMES))
+@click.pass_obj
+def schema_verb(request: Request, name: str | None) -> None:
+    """Print the JSON Schema of a document.
+
+    Without NAME the names of the documents that have one. journal and history describe one line of their files.
+    """
+    if name is not None:
+        write_json(schema_of(name))
+    elif request.json:
+        write_json({"schemas": NAMES})
+    else:
+        write_text("\n".join(NAMES))
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    import msgspec
+
+    from detent.cli import shape
+    from detent.config.settings import Settings
+    from detent.core.gate import Gate
+    from detent.core.gate.registry import KINDS
+    from detent.core.session.events import Commit
+    from detent.core.workflow.graph import Workflow
+    from detent.run.agents import adapters
+
+    types: dict[str, Any] = {
+        "detent.toml": Settings,
+        "journal": Commit,
+        "workflow": Workflow,
+        "session": shape.SessionDocument,
+        "state": shape.StateDocument,
+        "history": shape.HistoryEntry,
+    }
+    kinds, definitions = msgspec.json.schema_components(KINDS.values(), ref_template="#/$defs/{name}")
+    used: dict[str, Any] = {}
+
+    def gate_schema(declared: type) -> dict[str, Any]:
+        if declared is not Gate:
+            raise NotImplementedError(f"{declared.__name__} has no schema")
+        used.update(definitions)
+        return {"anyOf": list(kinds)}
+
+    schema = msgspec.json.schema(types[name], schema_hook=gate_schema)
+    if used:
+        schema["$defs"] |= used
+    if name == "detent.toml":
+        schema["$defs"]["AgentSettings"]["properties"]["adapter"]["enum"] = adapters()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}

@@ -1,0 +1,48 @@
+"""`detent status`. It does without click, so that it can be answered before click would be loaded."""
+
+from typing import TYPE_CHECKING, Any
+
+from detent.cli.request import Request, is_active, local_now
+
+if TYPE_CHECKING:
+    from detent.core.session.session import Session
+    from detent.engine.run_lease import RunLease
+
+
+def show_status(request: Request, session: str | None = None) -> None:
+    from detent.core.session.session import SessionStatus
+    from detent.engine.run_lease import live_lease
+    from detent.render.json.record import session_record
+    from detent.render.next_commands import START
+    from detent.render.terminal.footer import idle_text
+    from detent.render.terminal.status import status_text
+
+    with request.reading() as project:
+        if session is None and project.binding is None and project.active() is None:
+            where = project.place.base
+            record = {"session": None, "active": False, "next": [START]}
+            request.answer(lambda canvas: idle_text(where, canvas=canvas), record)
+            return
+        handle = project.session(session)
+        state, active, now = handle.state, is_active(project, handle), local_now(project)
+        runner = live_lease(project.store, handle.id, now=project.clock())
+    if active and state.status is not SessionStatus.ACTIVE:
+        request.notices.append("the last command was interrupted; the next one, or detent adopt, tidies up after it")
+    request.answer(
+        lambda canvas: status_text(state, now=now, canvas=canvas, active=active, runner=str(runner or "")),
+        {**session_record(state, active=active), "tasks": _task_counts(state), "runner": _runner_record(runner)},
+    )
+
+
+def _runner_record(runner: "RunLease | None") -> dict[str, Any] | None:
+    if runner is None:
+        return None
+    return {name: getattr(runner, name) for name in ("run", "owner", "host", "pid", "since")}
+
+
+def _task_counts(state: "Session") -> dict[str, int] | None:
+    if not len(state.tasks):
+        return None
+    from detent.render.terminal.tasks import tally
+
+    return tally(state.tasks)

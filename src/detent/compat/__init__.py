@@ -1,0 +1,1 @@
+"""Interfaces that only the seed documents ask for, on top of the engine."""

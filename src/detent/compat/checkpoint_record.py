@@ -1,0 +1,127 @@
+"""A checkpoint as it stands in its file, as values: what `CheckpointService` takes and gives."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from detent.core.checkpoint.checkpoint import CheckpointKind
+from detent.core.session.phase_state import ToolUse
+
+CheckpointType = CheckpointKind
+ToolInvocation = ToolUse
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    pass
+
+
+class OrchestratorState(_Record, frozen=True, kw_only=True):
+    """Where the session stood."""
+
+    run_id: str
+    current_phase: str | None = None
+    completed_phases: tuple[str, ...] = ()
+    intake_summary: dict[str, Any] = {}
+    phase_status: dict[str, str] = {}
+    #: How many there are, where a long session is told only around the checkpoint's phase.
+    all_phases: int | None = None
+    all_completed: int | None = None
+
+
+class TokenUsage(_Record, frozen=True, kw_only=True):
+    input: int = 0
+    output: int = 0
+
+
+class AgentState(_Record, frozen=True, kw_only=True):
+    """What an agent was doing in a phase; the key beside it is `agent@phase`."""
+
+    #: pending, running, complete or failed.
+    status: str
+    token_usage: TokenUsage = TokenUsage()
+    tool_invocations: tuple[ToolInvocation, ...] = ()
+    summary: str = ""
+    cost: float = 0.0
+    tool_invocations_dropped: int = 0
+    delegations: tuple[dict[str, Any], ...] = ()
+
+
+class ArtifactInfo(_Record, frozen=True, kw_only=True):
+    path: str
+    #: SHA-256 of the content.
+    hash: str
+    size_bytes: int
+
+
+class GateResult(_Record, frozen=True, kw_only=True):
+    """How a gate of the phase was judged, and on what evidence."""
+
+    gate: str
+    #: PASS, FAIL, ERROR or PENDING.
+    verdict: str
+    kind: str = ""
+    iterations: int = 0
+    command: str | None = None
+    exit_code: int | None = None
+    coverage: float | None = None
+    inputs: str | None = None
+    error: str | None = None
+    approved_by: str | None = None
+    approval_reason: str | None = None
+    votes: dict[str, dict[str, Any]] = {}
+
+
+ComplianceResult = GateResult
+
+
+class GovernanceResults(_Record, frozen=True, kw_only=True):
+    quality_gates: tuple[GateResult, ...] = ()
+    compliance_checks: tuple[ComplianceResult, ...] = ()
+    passed: bool
+
+
+class TreeInfo(_Record, frozen=True, kw_only=True):
+    """All files of the checkpoint: the digest of their manifest, and how much there is of them."""
+
+    manifest: str
+    files: int
+    size_bytes: int
+    left_out: int
+
+
+class Checkpoint(_Record, frozen=True, kw_only=True):
+    id: str
+    phase: str
+    type: CheckpointType
+    #: The attempt of the phase; it counts on after a rollback.
+    version: int
+    created_at: datetime
+    duration_ms: int
+    orchestrator_state: OrchestratorState
+    agent_states: dict[str, AgentState]
+    #: What phases declared, by path.
+    artifacts: dict[str, ArtifactInfo]
+    governance_results: GovernanceResults
+    parent_checkpoint_id: str | None
+    metadata: dict[str, Any]
+    tree: TreeInfo
+
+
+class CheckpointSummary(_Record, frozen=True, kw_only=True):
+    """A checkpoint in one line of the index."""
+
+    id: str
+    name: str
+    run_id: str
+    phase: str
+    type: CheckpointType
+    version: int
+    outcome: str
+    created_at: datetime
+    parent_checkpoint_id: str | None
+    files: int
+    size_bytes: int
+    left_out: int
+    note: str
+    file: str

@@ -1,0 +1,1 @@
+"""Checkpoints as values: manifests, comparison, rollback, ignore rules."""

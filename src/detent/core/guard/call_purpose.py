@@ -1,0 +1,112 @@
+"""What a tool call is for: which phase it delegates to, and whether it asks to leave the present one.
+
+Decided on structured fields. Words count only in the fields that carry them, and only as whole words.
+"""
+
+from detent.core.guard import state_reader
+from detent.core.workflow.phase_key import normalize_phase_key
+from detent.core.workflow.roles import PHASE_AGENTS, SUB_AGENTS, normalize_agent_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from detent.core.guard.state_reader import Json
+
+ADVANCE = ("advance", "gate", "next phase", "proceed", "move to phase", "progress to")
+HAND_OVER = ("delegate", "hand off", "handoff", "phase complete", "declare complete")
+SETUP = (
+    "discover",
+    "constitution",
+    "init",
+    "setup",
+    "configure",
+    "configure-cloud",
+    "new project",
+    "install",
+    "status",
+)
+WORKFLOW_SKILLS = ("detent", "isdlc")
+_EVERY_PHASE = ("sdlc-orchestrator", "skill-manager")
+# The agents of the numbered phases have names of their own; those of the others are everyday words.
+_NUMBERED = {agent: phase for phase, agent in reversed(PHASE_AGENTS.items()) if phase[:2].isdigit()}
+_ANY_AGENT = {**_NUMBERED, **SUB_AGENTS}
+
+
+def target_phase(doc: object, call: "Json") -> str:
+    """The phase that a delegation is for: a marker in the text, the agent's type, or a phase key as a whole word.
+
+    Where the call names no agent, the first one in the text counts. Empty if the call is for no phase.
+    """
+    if call["kind"] != "delegate":
+        return ""
+    keys = state_reader.phases(doc)
+    words = split_words(call["text"])
+    marked = _marked_phase(words, keys)
+    if marked:
+        return marked
+    agent = agent_name(call["agent"]) or next((word for word in words if word in _ANY_AGENT), "")
+    if agent in _EVERY_PHASE:
+        return ""
+    return _phase_of_agent(doc, agent, keys) or _mentioned_phase(doc, call["text"], keys)
+
+
+def agent_name(text: object) -> str:
+    """The agent without the plugin that brought it, in one spelling."""
+    return normalize_agent_name(text.rsplit(":", 1)[-1]) if isinstance(text, str) else ""
+
+
+def asks_to_move(doc: object, call: "Json", phrases: tuple[str, ...], *, only_orchestrators: bool) -> bool:
+    """Whether a call that delegates to no phase asks to leave the present one."""
+    words = split_words(call["text"])
+    if call["kind"] == "skill":
+        if agent_name(call["agent"].lstrip("/")) not in WORKFLOW_SKILLS or words[:1] in (["analyze"], ["add"]):
+            return False
+        return says(words, ("advance", "gate")) and not says(words, SETUP)
+    if call["kind"] != "delegate" or target_phase(doc, call):
+        return False
+    if only_orchestrators and "orchestrator" not in agent_name(call["agent"]).split("-"):
+        return False
+    return says(words, phrases) and not says(words, SETUP)
+
+
+def says(words: list[str], phrases: tuple[str, ...]) -> bool:
+    """Whether one of `phrases` stands in `words`, each of its words as a whole."""
+    wanted = [phrase.split() for phrase in phrases]
+    return any(words[at : at + len(one)] == one for one in wanted for at in range(len(words) - len(one) + 1))
+
+
+def split_words(text: str) -> list[str]:
+    """Lower-case words; dashes, underscores and digits belong to them, so that phase keys stay whole."""
+    cleaned = "".join(c if c.isalnum() or c in "-_" else " " for c in text.lower())
+    return [word.strip("-") for word in cleaned.split() if word.strip("-")]
+
+
+def _phase_of_agent(doc: object, agent: str, keys: list[str]) -> str:
+    """Of several phases that the agent does, the one in progress, else the next one to do."""
+    agents = state_reader.mapping(state_reader.workflow(doc).get("agents"))
+    own = [key for key in keys if agent and agents.get(key, PHASE_AGENTS.get(key)) == agent]
+    live = [key for key in own if state_reader.status(doc, key) == "in_progress"]
+    to_do = [key for key in own if state_reader.status(doc, key) == "pending"]
+    return (live or to_do or own or [_ANY_AGENT.get(agent, "")])[0]
+
+
+def _marked_phase(words: list[str], keys: list[str]) -> str:
+    """The phase after `phase id:` or `phase key:`."""
+    known = {key.lower(): key for key in (*PHASE_AGENTS, *keys)}
+    for index, word in enumerate(words[:-2]):
+        if word == "phase" and words[index + 1] in ("id", "key"):
+            return known.get(normalize_phase_key(words[index + 2]), "")
+    return ""
+
+
+def _mentioned_phase(doc: object, text: str, keys: list[str]) -> str:
+    """A phase key in the text: the one in progress if it is there, else the first to be done.
+
+    Keys that are everyday words say nothing, and a phase that is over may be mentioned freely.
+    """
+    cleaned = "".join(c if c.isalnum() or c in "-_" else " " for c in text)
+    there = [word.strip("-") for word in cleaned.split()]
+    there += [word.lower() for word in there if not word.isalpha()]
+    mentioned = [word for word in dict.fromkeys(there) if word in keys and not (word.isalpha() and word.islower())]
+    live = [key for key in mentioned if state_reader.status(doc, key) == "in_progress"]
+    to_do = [key for key in mentioned if state_reader.status(doc, key) in ("pending", "")]
+    return (live or to_do or [""])[0]

@@ -1,0 +1,1 @@
+"""What a run reports: agent events, run events and the view folded from them."""

@@ -1,0 +1,52 @@
+"""How much longer a session will take, by what its phases took in earlier sessions."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from detent.core.session.budget import FEWEST_USUAL, MOST_USUAL
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
+
+
+def usual_minutes(history: Sequence[Mapping[str, Any]], workflow: str) -> dict[str, float]:
+    """Phase key to the minutes that it usually takes; phases that were done too seldom have none.
+
+    `history` has an entry for each session that ended, oldest first.
+    """
+    taken: dict[str, list[float]] = {}
+    for entry in history:
+        if entry.get("type") == workflow and entry.get("status") == "completed":
+            for key, minutes in _durations(entry):
+                taken.setdefault(key, []).append(minutes)
+    last = {key: minutes[-MOST_USUAL:] for key, minutes in taken.items() if len(minutes) >= FEWEST_USUAL}
+    return {key: sum(minutes) / len(minutes) for key, minutes in last.items()}
+
+
+def minutes_left(session: Session, usual: Mapping[str, float], now: datetime, parallel: int = 1) -> float | None:
+    """None if what is usual is not known of every phase that is still to be done, or nothing is left of it."""
+    open_phases = [key for key in session.active_order if session.phases[key].status is not Status.COMPLETED]
+    if session.status is not SessionStatus.ACTIVE or not all(key in usual for key in open_phases):
+        return None
+    left = {key: _left(session.phases[key], usual[key], now) for key in open_phases}
+    longest: dict[str, float] = {}
+    for key in session.workflow.order:
+        before = max((longest[need] for need in session.workflow.by_key[key].needs), default=0.0)
+        longest[key] = before + left.get(key, 0.0)
+    return max(*longest.values(), sum(left.values()) / max(parallel, 1)) or None
+
+
+def _left(state: PhaseState, usual: float, now: datetime) -> float:
+    spent = (now - state.begun).total_seconds() / 60 if state.status is Status.IN_PROGRESS and state.begun else 0.0
+    return max(usual - spent, 0.0)
+
+
+def _durations(entry: Mapping[str, Any]) -> list[tuple[str, float]]:
+    snapshots = entry.get("phase_snapshots")
+    return [
+        (str(one.get("key")), float(one["duration_minutes"]))
+        for one in (snapshots if isinstance(snapshots, list) else ())
+        if isinstance(one, dict) and one.get("status") == "completed"
+        if isinstance(one.get("duration_minutes"), int | float)
+    ]

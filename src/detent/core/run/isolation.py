@@ -1,0 +1,59 @@
+"""Work in a git worktree of its own: what it is called, and the gate that brings it back.
+
+Bringing back is a gate like any other: a phase is not finished before its work is where the next ones begin.
+"""
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from detent.core.gate import gate_name
+from detent.core.gate.kinds.command import merge_gate
+from detent.core.workflow.graph import Phase, Workflow
+
+Mode = Literal["none", "session", "phase"]
+GATE = "merge"
+_OTHER_GATE = "merge-worktree"
+
+
+def isolated(workflow: Workflow, mode: Mode, *, size: str | None = None) -> Workflow:
+    """The workflow with a merge as the last gate: of every phase, or of those that nothing comes after.
+
+    `size` is the one that the session has: what it leaves out ends nothing.
+    """
+    if mode == "none":
+        return workflow
+    last = _last_phases(workflow, size)
+    phases = tuple(
+        _with_merge(phase, phase.key if mode == "phase" else None) if mode == "phase" or phase.key in last else phase
+        for phase in workflow.phases
+    )
+    return msgspec.structs.replace(workflow, phases=phases)
+
+
+def tree_name(session: str, phase: str | None = None, project: str | None = None) -> str:
+    """The name of a worktree's directory, and of its branch below `detent/`."""
+    return ".".join(_plain(part) for part in (project, session, phase) if part is not None)
+
+
+def _last_phases(workflow: Workflow, size: str | None) -> frozenset[str]:
+    reduced = workflow.without(workflow.sizes.get(size, ())) if size is not None else workflow
+    return frozenset(key for key, followers in reduced.followers.items() if not followers)
+
+
+def _with_merge(phase: Phase, key: str | None) -> Phase:
+    taken = {gate_name(gate) for gate in phase.gates}
+    arguments = "" if key is None else f"{'-- ' if key.startswith('-') else ''}{key}"
+    merge = merge_gate(_OTHER_GATE if GATE in taken else GATE, arguments)
+    if any(gate.runnable(None) == merge.command for gate in phase.gates):
+        return phase
+    return msgspec.structs.replace(phase, gates=(*phase.gates, merge))
+
+
+def _plain(part: str) -> str:
+    """`part` if git takes it within the name of a branch, else something like it that stands for no other."""
+    dotted = ".." in part or part.startswith(".") or part.endswith((".", ".lock"))
+    if not dotted:
+        return part
+    return f"{part.replace('.', '-').strip('-')}-{hashlib.sha256(part.encode()).hexdigest()[:8]}"

@@ -1,0 +1,1 @@
+"""The session: events, commands, decide, evolve and the values they work on."""

@@ -1,0 +1,302 @@
+"""What can be asked for. Imperative; `decide` answers each with events or a refusal."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from detent.core.checkpoint.checkpoint import Tree
+from detent.core.gate.evidence import Receipt
+from detent.core.session.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported
+from detent.core.session.phase_state import Report, Tokens, ToolUse
+from detent.core.session.session import Session
+from detent.core.session.token import Token
+from detent.core.task.lifecycle import Action
+from detent.core.task.split import ChildDraft
+from detent.core.workflow.graph import Workflow
+
+
+class _Command(msgspec.Struct, frozen=True, kw_only=True):
+    pass
+
+
+class Start(_Command, frozen=True, kw_only=True):
+    """Open a session and begin its first phase."""
+
+    session: str
+    task: str
+    workflow: Workflow
+    number: int | None = None
+    folder: str
+    branch: str | None = None
+    discovery: Discovery | None = None
+    size: str | None = None
+    base: int = 0
+    options: Options = Options()
+    #: Digest of the manifest of the first phase's protected tests as they are now.
+    protected: str | None = None
+    #: The files as they are now, where checkpoints are taken.
+    tree: Tree | None = None
+    now: datetime | None = None
+
+
+class Import(_Command, frozen=True, kw_only=True):
+    """Open a session that already stands somewhere."""
+
+    start: Start
+    found: PhasesImported
+
+
+class Begin(_Command, frozen=True, kw_only=True):
+    """Activate a phase; the first one that is ready if none is named."""
+
+    phase: str | None = None
+    agent: str | None = None
+    #: Digest of the manifest of the protected tests as they are now.
+    protected: str | None = None
+    #: The id under which the agent is launched in the same moment.
+    launch: str | None = None
+
+
+class Finish(_Command, frozen=True, kw_only=True):
+    """Complete the attempt that the token is of; without one, the attempt in progress (of `phase`) is meant."""
+
+    token: Token | None = None
+    phase: str | None = None
+    summary: str
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
+    merged_commit: str | None = None
+    #: The agent that ended with this.
+    agent_id: str | None = None
+
+
+class Fail(_Command, frozen=True, kw_only=True):
+    token: Token | None = None
+    phase: str | None = None
+    error: str
+    artifacts: tuple[str, ...] = ()
+    tokens: Tokens = Tokens()
+    tools: tuple[ToolUse, ...] = ()
+    agent_id: str | None = None
+
+
+class Redo(_Command, frozen=True, kw_only=True):
+    """Begin a further attempt. Phases behind it that were begun are reset only if `cascade` says so."""
+
+    phase: str
+    agent: str | None = None
+    reason: str = ""
+    cascade: bool = False
+    protected: str | None = None
+    launch: str | None = None
+
+
+class Skip(_Command, frozen=True, kw_only=True):
+    """Leave phases out: those named, and those that the workflow's `size` leaves out."""
+
+    phases: tuple[str, ...] = ()
+    size: str | None = None
+    reason: str
+
+
+class Complete(_Command, frozen=True, kw_only=True):
+    force: bool = False
+    merged_commit: str | None = None
+
+
+class Cancel(_Command, frozen=True, kw_only=True):
+    reason: str
+
+
+class CheckGate(_Command, frozen=True, kw_only=True):
+    """Record a run for a gate of a phase in progress."""
+
+    phase: str
+    gate: str
+    receipt: Receipt
+
+
+class Answer(_Command, frozen=True, kw_only=True):
+    """A person answered a question; `choice` says how to go on."""
+
+    phase: str
+    gate: str | None = None
+    choice: str | None = None
+
+
+class Approve(_Command, frozen=True, kw_only=True):
+    """A vote where the gate asks for votes; elsewhere a person's override."""
+
+    phase: str
+    gate: str | None = None
+    who: str
+    reason: str
+    approve: bool = True
+
+
+class Override(_Command, frozen=True, kw_only=True):
+    """A person opens a gate of any kind by hand."""
+
+    phase: str
+    gate: str
+    reason: str
+
+
+class RecordAgentStarted(_Command, frozen=True, kw_only=True):
+    """An agent was started for a phase in progress."""
+
+    phase: str
+    agent: str
+    agent_id: str
+
+
+class RecordAgentEnded(_Command, frozen=True, kw_only=True):
+    """That agent ended."""
+
+    agent_id: str
+    succeeded: bool
+    report: Report | None = None
+    #: Named by whoever launched it, since a phase does not remember all its agents.
+    phase: str | None = None
+
+
+class Ask(_Command, frozen=True, kw_only=True):
+    """An agent of a phase in progress asks a person something."""
+
+    id: str
+    phase: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+class Reply(_Command, frozen=True, kw_only=True):
+    """A person answers a question; the only open one if none is named."""
+
+    id: str | None = None
+    answer: str
+
+
+class Escalate(_Command, frozen=True, kw_only=True):
+    kind: str
+    phase: str
+    detail: str
+    gate: str | None = None
+
+
+class Resolve(_Command, frozen=True, kw_only=True):
+    """A person decides what the open escalations ask, all or those of a phase: retry, skip or cancel."""
+
+    action: str
+    reason: str = ""
+    phase: str | None = None
+
+
+class Review(_Command, frozen=True, kw_only=True):
+    """A person's word on a finished phase: continue, review or redo."""
+
+    phase: str | None = None
+    decision: str
+    note: str = ""
+
+
+class TakeCheckpoint(_Command, frozen=True, kw_only=True):
+    """Take a checkpoint of the present, whatever it is between; of the phase that is meant if several go on."""
+
+    note: str = ""
+    phase: str | None = None
+
+
+class Rollback(_Command, frozen=True, kw_only=True):
+    """Go back to a checkpoint. The files stand restored already, and are put back if this is refused."""
+
+    to: CheckpointTaken
+    #: The session as the checkpoint's commit left it.
+    past: Session
+    #: The version that all of this was worked out for.
+    version: int
+    #: The files before and after; the same where none are restored.
+    before: Tree
+    after: Tree
+    archive: str | None = None
+    files: int = 0
+    paths: tuple[str, ...] = ()
+    phase_only: bool = False
+    #: Everything stands again as it did, not only what the checkpoint's phase builds on.
+    undoes: str | None = None
+
+
+class WriteTasks(_Command, frozen=True, kw_only=True):
+    """Add tasks, or change the documents of tasks that are there. All or none."""
+
+    documents: tuple[dict[str, Any], ...]
+    reason: str = ""
+    #: Only new ids, or only known ones; either is fine without.
+    new: bool | None = None
+
+
+class SplitTask(_Command, frozen=True, kw_only=True):
+    """Break a task down into parts."""
+
+    document: dict[str, Any]
+    parts: tuple[ChildDraft, ...]
+
+
+class RemoveTask(_Command, frozen=True, kw_only=True):
+    task: str
+
+
+class MoveTask(_Command, frozen=True, kw_only=True):
+    """Something happens to a task: start, done, fail, block, unblock, resume, retry, release, reopen."""
+
+    task: str
+    action: Action
+    reason: str = ""
+    summary: str | None = None
+    #: Who takes it, for start and resume; its fence is set when it is decided.
+    claim: Claim | None = None
+    #: The number of the claim that is acted under; without one, whoever asks is believed.
+    fence: int | None = None
+
+
+class SetComplexity(_Command, frozen=True, kw_only=True):
+    level: str
+
+
+class Pause(_Command, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class Resume(_Command, frozen=True, kw_only=True):
+    pass
+
+
+class Reopen(_Command, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class Archive(_Command, frozen=True, kw_only=True):
+    pass
+
+
+PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
+GateCommand = (
+    CheckGate
+    | Answer
+    | Approve
+    | Override
+    | RecordAgentStarted
+    | RecordAgentEnded
+    | Ask
+    | Reply
+    | Escalate
+    | Resolve
+    | Review
+)
+CheckpointCommand = TakeCheckpoint | Rollback
+TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity
+SessionCommand = Pause | Resume | Reopen | Archive
+Command = PhaseCommand | GateCommand | CheckpointCommand | TaskCommand | SessionCommand

@@ -1,0 +1,208 @@
+"""Decides commands about gates, escalations, agents and reviews: refuses them or returns their events."""
+
+from typing import assert_never
+
+from detent.core.gate import Gate, Opener, gate_name
+from detent.core.gate.evidence import Facts, GateState, Receipt, Result
+from detent.core.gate.state import gate_after
+from detent.core.limits import MAX_REASON, check_text, cut
+from detent.core.session.budget import budget_escalation
+from detent.core.session.commands import (
+    Answer,
+    Approve,
+    Ask,
+    CheckGate,
+    Escalate,
+    GateCommand,
+    Override,
+    RecordAgentEnded,
+    RecordAgentStarted,
+    Redo,
+    Reply,
+    Resolve,
+    Review,
+)
+from detent.core.session.decide_phase import decide_phase, known_phase, settle
+from detent.core.session.decide_question import decide_question
+from detent.core.session.delegation import checked_report
+from detent.core.session.events import (
+    AgentEnded,
+    AgentLaunched,
+    EscalationRaised,
+    EscalationsResolved,
+    Event,
+    GateApproved,
+    GateChecked,
+    PhaseReviewed,
+    PhaseSkipped,
+    QuestionAnswered,
+    SessionCancelled,
+    VoteCast,
+)
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.errors import Invalid, NotFound, Refused
+
+DECISIONS = ("continue", "review", "redo")
+ACTIONS = ("retry", "skip", "cancel")
+
+
+def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[Event, ...]:
+    match command:
+        case CheckGate():
+            return _check(session, command, facts)
+        case Answer():
+            phase, gate = _answered_gate(session, command.phase, command.gate)
+            return (QuestionAnswered(phase=phase, gate=gate_name(gate), choice=command.choice),)
+        case Approve():
+            return (_approve(session, command),)
+        case Override():
+            phase = _live(session, command.phase)
+            find_gate(session, phase, command.gate)
+            reason = check_text("a reason", command.reason, MAX_REASON)
+            return (GateApproved(phase=phase, gate=command.gate, reason=reason),)
+        case RecordAgentStarted():
+            phase = _live(session, command.phase)
+            return (AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
+        case RecordAgentEnded():
+            return (_land(session, command),)
+        case Ask() | Reply():
+            return decide_question(session, command)
+        case Escalate():
+            phase = known_phase(session, command.phase)
+            detail = cut(command.detail, MAX_REASON)
+            return (EscalationRaised(kind=command.kind, phase=phase, gate=command.gate, detail=detail),)
+        case Resolve():
+            return _resolve(session, command)
+        case Review():
+            return _review(session, command, facts)
+        case _:
+            assert_never(command)
+
+
+def find_gate(session: Session, phase: str, name: str) -> Gate:
+    for gate in session.workflow.by_key[phase].gates:
+        if gate_name(gate) == name:
+            return gate
+    names = ", ".join(gate_name(gate) for gate in session.workflow.by_key[phase].gates) or "none"
+    raise NotFound(f"phase {phase} has no gate {name}; it has {names}")
+
+
+def _check(session: Session, command: CheckGate, facts: Facts) -> tuple[Event, ...]:
+    phase = _live(session, command.phase)
+    gate = find_gate(session, phase, command.gate)
+    if gate.opened_by is not Opener.RUN:
+        raise Refused(f"gate {command.gate} of {phase} is not decided by a run")
+    event = GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
+    before = session.phases[phase].gates.get(command.gate, GateState())
+    after = gate_after(before, event, at=facts.now, by="")
+    exhausted = gate.exhausted(after)
+    raised = () if exhausted is None else (_exhaustion(phase, command.gate, after, exhausted),)
+    return (event, *raised, *budget_escalation(session, phase, facts.now))
+
+
+def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> EscalationRaised:
+    receipt = state.receipt or Receipt(result=Result.UNCLEAR)
+    error = receipt.error or (
+        f"coverage is {receipt.coverage:g} %" if receipt.coverage is not None else "no reason was given"
+    )
+    times = f"the same failure {state.repeats} times" if why == "circuit_breaker" else f"{state.iterations} runs"
+    return EscalationRaised(kind=why, phase=phase, gate=gate, detail=f"{gate}: {times} without success: {error}")
+
+
+def _approve(session: Session, command: Approve) -> Event:
+    phase = _live(session, command.phase)
+    gate = _gate_named(session, phase, command.gate)
+    name = gate_name(gate)
+    reason = check_text("a reason", command.reason, MAX_REASON)
+    if gate.opened_by is Opener.VOTE:
+        gate.check_voter(phase, command.who)
+        return VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
+    if not command.approve:
+        raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")
+    return GateApproved(phase=phase, gate=name, reason=reason)
+
+
+def _land(session: Session, command: RecordAgentEnded) -> AgentEnded:
+    if command.phase is not None:
+        phase, report = _live(session, command.phase), command.report
+        return AgentEnded(
+            phase=phase,
+            agent_id=command.agent_id,
+            succeeded=command.succeeded,
+            report=checked_report(report) if report is not None else None,
+        )
+    for phase in session.workflow.order:
+        for entry in session.phases[phase].delegations:
+            if entry.agent_id == command.agent_id and entry.ended_at is None:
+                report = checked_report(command.report) if command.report is not None else None
+                return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
+    raise NotFound(f"no agent {command.agent_id or '(without an id)'} is running in {session.id}")
+
+
+def _resolve(session: Session, command: Resolve) -> tuple[Event, ...]:
+    if command.action not in ACTIONS:
+        raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(ACTIONS)}")
+    asked = [entry for entry in session.escalations if command.phase in (None, entry.phase)]
+    if not asked:
+        raise Refused("nothing waits for a decision", way_out="detent why")
+    resolved = EscalationsResolved(action=command.action, reason=command.reason, phase=command.phase)
+    match command.action:
+        case "skip":
+            reason = command.reason or "; ".join(entry.detail for entry in asked)
+            held = dict.fromkeys(entry.phase for entry in asked)
+            open_ones = [key for key in held if not session.phases[key].status.is_settled]
+            skipped = tuple(PhaseSkipped(phase=key, reason=cut(reason, MAX_REASON)) for key in open_ones)
+            return (resolved, *settle(session, skipped)) if skipped else (resolved,)
+        case "cancel":
+            reason = command.reason or asked[0].detail
+            return (resolved, SessionCancelled(reason=cut(reason, MAX_REASON)))
+        case _:
+            return (resolved,)
+
+
+def _review(session: Session, command: Review, facts: Facts) -> tuple[Event, ...]:
+    waiting = session.awaiting_review
+    if command.decision not in DECISIONS:
+        raise Invalid(f"{command.decision!r} is no answer to a review; say {', '.join(DECISIONS)}")
+    if not waiting:
+        raise Refused("no phase waits for a review")
+    phase = waiting[0] if command.phase is None else known_phase(session, command.phase)
+    if phase not in waiting:
+        raise Refused(f"phase {phase} does not wait for a review; {', '.join(waiting)} does")
+    event = PhaseReviewed(phase=phase, decision=command.decision, note=cut(command.note, MAX_REASON))
+    limit = session.options.supervised.max_redos if session.options.supervised else 0
+    if command.decision == "redo":
+        if session.phases[phase].review_redos >= limit:
+            raise Refused(
+                f"{phase} was redone {limit} times already", way_out="detent review continue, or detent cancel"
+            )
+        return (event, *decide_phase(session, Redo(phase=phase, reason=command.note), facts))
+    return settle(session, (event,))
+
+
+def _live(session: Session, phase: str) -> str:
+    key = known_phase(session, phase)
+    if session.phases[key].status is not Status.IN_PROGRESS:
+        raise Refused(f"phase {key} is {session.phases[key].status}, not in progress", way_out="detent why")
+    return key
+
+
+def _answered_gate(session: Session, phase: str, name: str | None) -> tuple[str, Gate]:
+    key = _live(session, phase)
+    if name is not None:
+        return key, find_gate(session, key, name)
+    for gate in session.workflow.by_key[key].gates:
+        if gate.opened_by is Opener.ANSWER:
+            return key, gate
+    raise NotFound(f"phase {key} has no such gate")
+
+
+def _gate_named(session: Session, phase: str, name: str | None) -> Gate:
+    if name is not None:
+        return find_gate(session, phase, name)
+    voted = [gate for gate in session.workflow.by_key[phase].gates if gate.opened_by is Opener.VOTE]
+    if len(voted) == 1:
+        return voted[0]
+    names = ", ".join(gate_name(gate) for gate in session.workflow.by_key[phase].gates) or "none"
+    raise Refused(f"say which gate of {phase} you approve with --gate; it has {names}")

@@ -1,0 +1,391 @@
+"""Whether a command about phases is allowed, and what it makes happen.
+
+Legality is looked up in `TRANSITIONS`; the checks here add what a table of one phase cannot say: needs, tokens, limits.
+A refusal names the values and the way out, and nothing has happened.
+"""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, checkpoint_id, checkpoint_name
+from detent.core.gate.evidence import Facts, Verdict
+from detent.core.gate.judge import judgements
+from detent.core.limits import (
+    MAX_ERROR,
+    MAX_NAME,
+    MAX_REASON,
+    MAX_SUMMARY,
+    check_deliverables,
+    check_optional,
+    check_task,
+    check_text,
+    cut,
+)
+from detent.core.session.commands import Begin, Cancel, Complete, Fail, Finish, Import, PhaseCommand, Redo, Skip, Start
+from detent.core.session.delegation import ended, launched, whole_report
+from detent.core.session.events import (
+    CheckpointTaken,
+    Event,
+    PhaseBegun,
+    PhaseEvent,
+    PhaseFailed,
+    PhaseFinished,
+    PhaseRedone,
+    PhaseReset,
+    PhaseReviewed,
+    PhasesImported,
+    PhaseSkipped,
+    SessionCancelled,
+    SessionCompleted,
+    SessionStarted,
+)
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.core.session.transition import TRANSITIONS
+from detent.core.task.row import TaskStatus
+from detent.core.workflow.graph import Workflow
+from detent.core.workflow.phase_key import normalize_phase_key
+from detent.errors import GateClosed, Invalid, NotFound, Refused
+
+
+def decide_start(command: Start) -> tuple[Event, ...]:
+    """A session opens with its first phase in progress, so no place ever shows a current phase that is pending."""
+    left_out = size_phases(command.workflow.sizes, command.size, command.workflow.name)
+    first = first_phase(command.workflow, command.size)
+    taken: tuple[Event, ...] = ()
+    if command.tree is not None and command.now is not None:
+        name = checkpoint_name(CheckpointKind.PRE, first, 1, 1, first=True)
+        taken = (
+            CheckpointTaken(
+                id=checkpoint_id(command.session, command.now, name),
+                name=name,
+                phase=first,
+                kind=CheckpointKind.PRE,
+                attempt=1,
+                taken=Taken.STARTED,
+                tree=command.tree,
+            ),
+        )
+    return (
+        _session_started(command),
+        *(PhaseSkipped(phase=key, reason=f"size {command.size}") for key in left_out),
+        PhaseBegun(
+            phase=first,
+            attempt=1,
+            agent=command.workflow.by_key[first].agent,
+            protected=command.protected,
+        ),
+        *taken,
+    )
+
+
+def first_phase(workflow: Workflow, size: str | None) -> str:
+    """The phase that a session of that size begins with."""
+    left_out = size_phases(workflow.sizes, size, workflow.name)
+    for key in workflow.order:
+        if key not in left_out:
+            return key
+    raise Refused(f"size {size} leaves no phase of {workflow.name} to do")
+
+
+def decide_import(command: Import) -> tuple[SessionStarted, PhasesImported]:
+    return _session_started(command.start), command.found
+
+
+def decide_phase(session: Session, command: PhaseCommand, facts: Facts) -> tuple[Event, ...]:
+    """The events that `command` causes in `session`, or a `Refused`."""
+    match command:
+        case Begin():
+            return _begin(session, command)
+        case Finish():
+            return settle(session, _finish(session, command, facts), command.merged_commit)
+        case Fail():
+            return _fail(session, command)
+        case Redo():
+            return _redo(session, command)
+        case Skip():
+            return settle(session, tuple(_skip(session, command)))
+        case Complete():
+            return _complete(session, command, facts)
+        case Cancel():
+            return (SessionCancelled(reason=check_text("a reason to cancel", command.reason, MAX_REASON)),)
+        case _:
+            assert_never(command)
+
+
+def known_phase(session: Session, key: str) -> str:
+    """`key` as this workflow spells it: legacy keys are understood, anything else is refused."""
+    for candidate in (key, normalize_phase_key(key)):
+        if candidate in session.phases:
+            return str(candidate)
+    raise NotFound(f"{session.workflow.name} has no phase {key}; it has {', '.join(session.workflow.order)}")
+
+
+def size_phases(sizes: dict[str, tuple[str, ...]], size: str | None, workflow: str) -> tuple[str, ...]:
+    """The phases that `size` leaves out."""
+    if size is None:
+        return ()
+    if size not in sizes:
+        offered = f"it has {', '.join(sizes)}" if sizes else "it comes in one size"
+        raise NotFound(f"workflow {workflow} has no size {size}; {offered}")
+    return tuple(dict.fromkeys(sizes[size]))
+
+
+def _session_started(command: Start) -> SessionStarted:
+    return SessionStarted(
+        session=command.session,
+        task=check_task(command.task),
+        workflow=command.workflow,
+        number=command.number,
+        folder=command.folder,
+        branch=check_optional("a branch", command.branch or "", MAX_NAME) or None,
+        discovery=command.discovery,
+        base=command.base,
+        options=command.options,
+    )
+
+
+def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
+    if command.phase is None:
+        if not session.ready:
+            raise Refused(_nothing_ready(session), way_out="detent why")
+        phase = session.ready[0]
+    else:
+        phase = known_phase(session, command.phase)
+    state = session.phases[phase]
+    agent = _agent(session, phase, command.agent)
+    event = PhaseBegun(phase=phase, attempt=state.attempt + 1, agent=agent, protected=command.protected)
+    _check_legal(session, event)
+    _check_needs(session, phase)
+    _check_free(session)
+    return (event, *launched(phase, agent, command.launch))
+
+
+def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
+    phase, attempt = _live_attempt(session, command)
+    summary = cut(check_text("a summary of what was done", command.summary, None), MAX_SUMMARY)
+    whole = whole_report(session.phases[phase], command)
+    event = PhaseFinished(
+        phase=phase,
+        attempt=attempt,
+        summary=summary,
+        artifacts=whole.artifacts,
+        deliverables=check_deliverables(command.deliverables) or whole.deliverables,
+        context=check_optional("context", command.context, MAX_REASON) or whole.context,
+        tokens=whole.tokens,
+        tools=whole.tools,
+        tools_dropped=whole.tools_dropped,
+    )
+    _check_legal(session, event)
+    _check_gates(session, phase, facts)
+    return (*ended(session.phases[phase], phase, command.agent_id, succeeded=True), event)
+
+
+def _fail(session: Session, command: Fail) -> tuple[Event, ...]:
+    phase, attempt = _live_attempt(session, command)
+    whole = whole_report(session.phases[phase], command)
+    event = PhaseFailed(
+        phase=phase,
+        attempt=attempt,
+        error=cut(check_text("an error", command.error, None), MAX_ERROR),
+        artifacts=whole.artifacts,
+        tokens=whole.tokens,
+        tools=whole.tools,
+        tools_dropped=whole.tools_dropped,
+    )
+    _check_legal(session, event)
+    return (*ended(session.phases[phase], phase, command.agent_id, succeeded=False), event)
+
+
+def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
+    phase = known_phase(session, command.phase)
+    behind = tuple(
+        key
+        for key in session.workflow.descendants(phase)
+        if session.phases[key].status in (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED)
+    )
+    if behind and not command.cascade:
+        raise Refused(
+            f"{', '.join(behind)} built on {phase} and would have to be done again",
+            way_out=f"detent redo {phase} --cascade",
+        )
+    event = PhaseRedone(
+        phase=phase,
+        attempt=session.phases[phase].attempt + 1,
+        agent=_agent(session, phase, command.agent),
+        reason=cut(check_optional("a reason", command.reason, None), MAX_REASON),
+        protected=command.protected,
+    )
+    _check_legal(session, event)
+    _check_needs(session, phase)
+    again = (PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(behind))
+    return (*again, event, *launched(phase, event.agent, command.launch))
+
+
+def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
+    reason = check_text("a reason to skip", command.reason, MAX_REASON)
+    by_size = size_phases(session.workflow.sizes, command.size, session.workflow.name)
+    named = dict.fromkeys(known_phase(session, key) for key in command.phases)
+    open_by_size = (key for key in by_size if session.phases[key].status is Status.PENDING)
+    chosen = (*named, *(key for key in open_by_size if key not in named))
+    if not chosen:
+        raise Refused("there is nothing left to skip" if command.size else "name the phases to skip")
+    for phase in chosen:
+        event = PhaseSkipped(phase=phase, reason=reason)
+        _check_legal(session, event)
+        yield event
+
+
+def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event, ...]:
+    _check_tasks_done(session, command)
+    unfinished = session.unfinished
+    merged = _commit_name(command.merged_commit)
+    if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.with_status(Status.IN_PROGRESS):
+        # The last phase looks at what the tasks made; saying that the session is complete is its end.
+        finished = _finish(session, Finish(phase=unfinished[0], summary="all tasks are done and looked at"), facts)
+        return *finished, SessionCompleted(merged_commit=merged, forced=_open_tasks(session) > 0)
+    if unfinished and not command.force:
+        listed = ", ".join(f"{key} ({session.phases[key].status})" for key in unfinished)
+        raise Refused(
+            f"{len(unfinished)} of {len(session.active_order)} phases are not finished: {listed}",
+            way_out="finish or skip them, or detent complete --force",
+        )
+    return (SessionCompleted(merged_commit=merged, forced=bool(unfinished) or _open_tasks(session) > 0),)
+
+
+def _check_tasks_done(session: Session, command: Complete) -> None:
+    """Work that was planned and not done is said, and never marked as done."""
+    left, counts = _open_tasks(session), session.tasks.counts
+    if left and not command.force:
+        open_ones = [task for task in session.tasks.leaves if session.tasks[task].status is not TaskStatus.COMPLETED]
+        listed = ", ".join(f"{task} ({session.tasks[task].status})" for task in open_ones[:10])
+        more = f" and {left - 10} more" if left > 10 else ""
+        raise Refused(
+            f"{left} of {sum(counts.values())} tasks are not done: {listed}{more}",
+            way_out="finish them, or detent complete --force",
+        )
+
+
+def _open_tasks(session: Session) -> int:
+    counts = session.tasks.counts if len(session.tasks) else {}
+    return sum(counts.values()) - counts.get(TaskStatus.COMPLETED, 0)
+
+
+def _check_gates(session: Session, phase: str, facts: Facts) -> None:
+    closed = [judged for judged in judgements(session, phase, facts) if judged.verdict is not Verdict.PASS]
+    if closed:
+        reasons = [f"{judged.gate} is {judged.verdict}: {judged.reason}" for judged in closed]
+        headline = f"phase {phase} is held by {len(closed)} of its gates"
+        raise GateClosed("\n  - ".join([headline, *reasons]), way_out=closed[0].way_out)
+
+
+def settle(session: Session, events: tuple[Event, ...], merged_commit: str | None = None) -> tuple[Event, ...]:
+    """Adds the completion of the session when nothing is left to do or to look at after `events`.
+
+    Tasks that are left hold it open: `complete` ends it, and records that they were.
+    """
+    settled = {event.phase for event in events if isinstance(event, PhaseFinished | PhaseSkipped)}
+    finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
+    seen = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
+    to_see = {*session.awaiting_review, *filter(session.is_supervised, finished)} - seen - (settled - finished)
+    if settled.issuperset(session.unfinished) and not to_see and not _open_tasks(session):
+        return (*events, SessionCompleted(merged_commit=_commit_name(merged_commit)))
+    if merged_commit is not None:
+        raise Invalid("a merged commit belongs to the end of the session, and other phases are still open")
+    return events
+
+
+def live_phase(session: Session, phase: str | None) -> str:
+    """The phase that is meant when none is named: the one in progress, if there is only one."""
+    if phase is not None:
+        return known_phase(session, phase)
+    live = session.with_status(Status.IN_PROGRESS)
+    if len(live) == 1:
+        return live[0]
+    if live:
+        raise Refused(f"{len(live)} phases are in progress: {', '.join(live)}; say which one you mean")
+    raise Refused("no phase is in progress", way_out="detent begin" if session.ready else "detent why")
+
+
+def _live_attempt(session: Session, command: Finish | Fail) -> tuple[str, int]:
+    """The phase and attempt that the command ends: the token's, if that one is in progress."""
+    token = command.token or session.token(live_phase(session, command.phase))
+    phase = known_phase(session, token.phase)
+    if command.phase is not None and known_phase(session, command.phase) != phase:
+        raise Refused(f"the token is of {phase}, not of {command.phase}; leave one of them out")
+    state = session.phases[phase]
+    if state.status is not Status.IN_PROGRESS:
+        begun = f" (attempt {state.attempt})" if state.attempt else ""
+        raise Refused(f"phase {phase} is {state.status}{begun}, not in progress", way_out=_way_out(session, phase))
+    if (token.attempt, token.fence) != (state.attempt, state.fence):
+        raise Refused(
+            f"the token is of attempt {token.attempt} (fence {token.fence}) of {phase}, "
+            f"but attempt {state.attempt} (fence {state.fence}) is in progress",
+            way_out=f"whoever holds attempt {state.attempt} must end it; detent status shows who",
+        )
+    return phase, state.attempt
+
+
+def _check_legal(session: Session, event: PhaseEvent) -> None:
+    state = session.phases[event.phase]
+    if (state.status, type(event)) not in TRANSITIONS:
+        raise Refused(
+            f"phase {event.phase} is {state.status}; {_VERBS[type(event)]} is not possible from there",
+            way_out=_way_out(session, event.phase),
+        )
+
+
+_VERBS: dict[type[PhaseEvent], str] = {
+    PhaseBegun: "begin",
+    PhaseRedone: "redo",
+    PhaseFinished: "finish",
+    PhaseFailed: "fail",
+    PhaseSkipped: "skip",
+    PhaseReset: "reset",
+}
+
+
+def _check_needs(session: Session, phase: str) -> None:
+    waiting = [f"{need} ({session.phases[need].status})" for need in session.open_needs(phase)]
+    if waiting:
+        raise Refused(f"phase {phase} waits for {', '.join(waiting)}", way_out="detent why")
+
+
+def _check_free(session: Session) -> None:
+    """Nothing new begins while a person has something to decide or to look at."""
+    if session.awaiting_review:
+        waiting = ", ".join(session.awaiting_review)
+        raise Refused(f"{waiting} waits for a person's review", way_out="detent review continue|review|redo")
+    if session.escalations:
+        first = session.escalations[0]
+        raise Refused(
+            f"a person must decide first: {first.phase}: {first.detail}", way_out="detent resolve retry|skip|cancel"
+        )
+
+
+def _way_out(session: Session, phase: str) -> str:
+    match session.phases[phase].status:
+        case Status.PENDING:
+            return f"detent begin {phase}" if phase in session.ready else "detent why"
+        case Status.IN_PROGRESS:
+            return f"detent finish {phase}, or detent redo {phase} for a new attempt"
+        case Status.COMPLETED | Status.FAILED | Status.SKIPPED:
+            return f"detent redo {phase}"
+
+
+def _nothing_ready(session: Session) -> str:
+    live = session.with_status(Status.IN_PROGRESS)
+    failed = session.with_status(Status.FAILED)
+    if live:
+        return f"no phase is ready to begin; {', '.join(live)} must be finished first"
+    if failed:
+        return f"no phase is ready to begin; {', '.join(failed)} failed"
+    return "no phase is left to begin; complete the session"
+
+
+def _agent(session: Session, phase: str, named: str | None) -> str:
+    return check_optional("an agent's name", named or "", MAX_NAME) or session.workflow.by_key[phase].agent
+
+
+def _commit_name(text: str | None) -> str | None:
+    return check_optional("a merged commit", text or "", MAX_NAME) or None

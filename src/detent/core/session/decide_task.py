@@ -1,0 +1,229 @@
+"""Whether a command about tasks is allowed, and what it makes happen.
+
+Legality of a move is looked up in the table of `core/task/lifecycle.py`; the checks here add what one task cannot say:
+what it waits for, who holds it, what the session needs.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+import msgspec
+
+from detent.core.gate.evidence import Facts
+from detent.core.limits import MAX_ERROR, MAX_REASON, check_optional, check_text, cut
+from detent.core.problem import Problem
+from detent.core.session.commands import MoveTask, RemoveTask, SetComplexity, SplitTask, TaskCommand, WriteTasks
+from detent.core.session.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
+from detent.core.session.session import Session
+from detent.core.task.complexity import Complexity, check_override
+from detent.core.task.document import document_problems
+from detent.core.task.id import canonical, parent_of
+from detent.core.task.lifecycle import Action, check_start, next_status
+from detent.core.task.plan import Plan
+from detent.core.task.row import Row, TaskStatus, put_row, row_of
+from detent.core.task.split import split
+from detent.errors import Invalid, NotFound, Refused
+
+#: Tasks that a session may have.
+MAX_TASKS = 200_000
+_NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "what went wrong"}
+
+
+def decide_task(session: Session, command: TaskCommand, facts: Facts) -> tuple[Event, ...]:
+    match command:
+        case WriteTasks():
+            return _write(session, command)
+        case SplitTask():
+            return _split(session, command)
+        case RemoveTask():
+            return tuple(_remove(session, command))
+        case MoveTask():
+            return tuple(_move(session, command, facts))
+        case SetComplexity():
+            levels = ", ".join(Complexity)
+            if command.level not in list(Complexity):
+                raise Invalid(f"{command.level!r} is none of {levels}")
+            return (ComplexitySet(level=check_override(session.complexity, Complexity(command.level))),)
+        case _:
+            assert_never(command)
+
+
+def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
+    plan = session.tasks
+    problems = [
+        f"{document.get('id') if isinstance(document, dict) else at}: {problem.path}: {problem.message}"
+        for at, document in enumerate(command.documents)
+        for problem in task_problems(document)
+        if problem.severity == "error"
+    ]
+    if problems:
+        raise Invalid("the tasks cannot be taken as they are", problems[:100])
+    rows = [row_of(document) for document in command.documents]
+    numbers = Counter(row.id for row in rows)
+    problems += [f"{task} is written {times} times at once" for task, times in numbers.items() if times > 1]
+    if len(plan) + len(rows) > MAX_TASKS:
+        raise Invalid(f"a session may have {MAX_TASKS} tasks", way_out="start another session for the rest")
+    for row in rows:
+        problems += _known_problems(session, row, new=command.new)
+    known = {row.id: plan.get(row.id) for row in rows}
+    grown = plan
+    for row in rows:
+        grown = grown.with_row(row)
+    problems += [problem for row in rows for problem in _bond_problems(grown, row)]
+    problems += _circle_problems(grown, [row.id for row in rows])
+    if problems:
+        raise Invalid("the tasks cannot be taken as they are", list(dict.fromkeys(problems))[:100])
+    reason = check_optional("a reason", command.reason, MAX_REASON)
+    return tuple(
+        TaskWritten(task=row.id, document=_standing(known[row.id], row, document), reason=reason)
+        for row, document in zip(rows, command.documents, strict=True)
+    )
+
+
+def task_problems(document: object) -> list[Problem]:
+    """Everything that is wrong with one document, its steps included."""
+    found = document_problems(document)
+    if any(problem.severity == "error" for problem in found) or not isinstance(document, dict):
+        return found
+    if not document["flow_control"].get("pre_analysis"):
+        return found
+    from detent.core.flow.reference import task_properties  # noqa: PLC0415 - most tasks have no steps
+    from detent.core.flow.step import step_problems  # noqa: PLC0415
+
+    return [*found, *step_problems(document["flow_control"], declared=task_properties(document))]
+
+
+def _known_problems(session: Session, row: Row, *, new: bool | None) -> Iterator[str]:
+    known = session.tasks.get(row.id)
+    if known is None and new is False:
+        yield f"there is no task {row.id}"
+    elif known is None and row.id in session.retired:
+        yield f"{row.id} was removed, and a number is never used again"
+    elif known is not None and new:
+        yield f"there is already a task {row.id}"
+    elif known is not None and known.status is TaskStatus.COMPLETED:
+        yield f"{row.id} is {known.status} and cannot be changed; reopen it first"
+    elif known is None and row.status in (TaskStatus.ACTIVE, TaskStatus.FAILED):
+        yield f"{row.id} cannot begin as {row.status}"
+
+
+def _bond_problems(plan: Plan, row: Row) -> Iterator[str]:
+    """What the task has to do with others: parents, containers, circles."""
+    for other in row.depends_on:
+        if other not in plan:
+            yield f"{row.id} depends on {other}, which does not exist"
+    parent = parent_of(row.id)
+    if parent is not None and parent not in plan:
+        yield f"{row.id} is a part of {parent}, which does not exist"
+    elif parent is not None and plan[parent].status is not TaskStatus.CONTAINER:
+        yield f"{row.id} is a part of {parent}, which is {plan[parent].status} and no container; split it instead"
+    if row.status is TaskStatus.CONTAINER and not plan.children(row.id):
+        yield f"{row.id} is a container without parts"
+    if row.status is not TaskStatus.CONTAINER and plan.children(row.id):
+        yield f"{row.id} has parts and must be a container"
+
+
+def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
+    circle = plan.circle_through(written)
+    if circle:
+        yield f"tasks wait for each other in a circle: {' -> '.join(circle)}"
+
+
+def _standing(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
+    """An edit changes what is to be done, not where it stands; the way there is a command of its own."""
+    return document if known is None else put_row(document, msgspec.structs.replace(known, version=row.version))
+
+
+def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
+    plan = session.tasks
+    own = canonical(command.document["id"])
+    taken = {*plan.ids, *session.retired} if len(plan) < 2_000 else {*_parts_ever(session, own), *plan.children(own)}
+    taken |= {other for draft in command.parts for other in map(canonical, draft.depends_on) if other in plan} | {own}
+    made = split(command.document, taken, command.parts, present=plan.children(own))
+    next_status(own, plan[own].status, Action.SPLIT)
+    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in made.children]
+    grown = plan.with_row(msgspec.structs.replace(plan[own], status=TaskStatus.CONTAINER))
+    for child in made.children:
+        grown = grown.with_row(row_of(child))
+    problems = [problem for child in made.children for problem in _bond_problems(grown, row_of(child))]
+    problems += _circle_problems(grown, [own])
+    if problems:
+        raise Invalid(f"{own} cannot be split like this", problems)
+    events.append(TaskMoved(task=own, action=Action.SPLIT, status=TaskStatus.CONTAINER))
+    return tuple(events)
+
+
+def _parts_ever(session: Session, own: str) -> Iterator[str]:
+    return (task for task in session.retired if parent_of(task) == own)
+
+
+def _remove(session: Session, command: RemoveTask) -> Iterator[Event]:
+    plan, task = session.tasks, canonical(command.task)
+    row = plan[task]
+    if row.status is TaskStatus.ACTIVE:
+        raise Refused(f"{task} is being worked on", way_out=f"detent task release {task}")
+    needed_by = plan.dependants(task)
+    if needed_by:
+        raise Refused(f"{', '.join(needed_by)} depends on {task}", way_out="change those first")
+    if plan.children(task):
+        raise Refused(f"{task} has the parts {', '.join(plan.children(task))}", way_out="remove those first")
+    yield TaskRemoved(task=task)
+    parent = parent_of(task)
+    if parent is not None and plan.children(parent) == (task,):
+        yield TaskMoved(task=parent, action=Action.RESTORE, status=TaskStatus.PENDING)
+
+
+def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMoved]:
+    plan, task, action = session.tasks, canonical(command.task), command.action
+    row = plan.get(task)
+    if row is None:
+        raise NotFound(f"there is no task {task}", way_out="detent task list")
+    if action in (Action.START, Action.RESUME) and session.paused_at is not None:
+        raise Refused(f"session {session.id} is paused", way_out=f"detent resume {session.id}")
+    if action is Action.START and row.status is TaskStatus.ACTIVE and task in facts.abandoned:
+        holder = session.claims.get(task)
+        gone = f"{holder.owner} is gone" if holder else "nobody holds it"
+        yield TaskMoved(task=task, action=Action.RELEASE, status=TaskStatus.PENDING, reason=gone)
+        status = next_status(task, TaskStatus.PENDING, action)
+    elif action is Action.START:
+        _check_claim_free(session, task)
+        check_start(plan, task)
+        status = next_status(task, row.status, action)
+    else:
+        _check_fence(session, task, command.fence)
+        if action in (Action.SPLIT, Action.RESTORE):
+            raise Refused(f"{action} follows from other commands", way_out="detent task split, detent task remove")
+        if action is Action.RESUME and (waits := plan.waiting_for(task)):
+            raise Refused(f"{task} waits for {', '.join(waits)}", way_out=f"detent task unblock {task}")
+        status = next_status(task, row.status, action)
+    reason = cut(check_optional("a reason", command.reason, None), MAX_ERROR)
+    if action in _NEEDS_REASON:
+        check_text(_NEEDS_REASON[action], reason, None)
+    claim = None
+    if action is Action.KEEP:
+        claim = msgspec.structs.replace(session.claims[task], pid=None)
+    elif status is TaskStatus.ACTIVE and command.claim is not None:
+        claim = msgspec.structs.replace(command.claim, fence=session.version + 1)
+    yield TaskMoved(task=task, action=action, status=status, reason=reason, summary=command.summary, claim=claim)
+
+
+def _check_claim_free(session: Session, task: str) -> None:
+    held = session.claims.get(task)
+    if session.tasks[task].status is TaskStatus.ACTIVE and held is not None:
+        raise Refused(f"{task} is held by {_who(held)}", way_out="detent task next gives another one")
+
+
+def _check_fence(session: Session, task: str, fence: int | None) -> None:
+    held = session.claims.get(task)
+    if fence is None:
+        return
+    if held is None:
+        raise Refused(f"the claim {fence} on {task} is no longer held", way_out=f"detent task start {task}")
+    if held.fence != fence:
+        raise Refused(f"{task} is held by {_who(held)} under claim {held.fence}, not {fence}")
+
+
+def _who(claim: Claim) -> str:
+    where = f" on {claim.host}" if claim.host else ""
+    return f"{claim.owner}{where} since {claim.since:%Y-%m-%d %H:%M:%S}"

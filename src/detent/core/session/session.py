@@ -1,0 +1,224 @@
+"""A session as a value: what its events have made of it, and what follows from that."""
+
+from collections import deque
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from detent.core.gate.registry import decode_gate
+from detent.core.lazy import lazy
+from detent.core.session.events import Claim, Discovery, Options
+from detent.core.session.phase_state import PhaseState
+from detent.core.session.phases import Phases
+from detent.core.session.status import Status
+from detent.core.session.token import Token
+from detent.core.task.complexity import Complexity
+from detent.core.task.plan import Plan
+from detent.core.task.row import Row
+from detent.core.workflow.graph import Workflow
+
+NO_TASKS = Plan()
+
+
+class SessionStatus(StrEnum):
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that a person has to decide."""
+
+    kind: str
+    phase: str
+    gate: str | None = None
+    detail: str
+    at: datetime
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that an agent waits to hear from a person."""
+
+    id: str
+    phase: str
+    text: str
+    choices: tuple[str, ...] = ()
+    at: datetime
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the session's history: who did what, when."""
+
+    timestamp: datetime
+    agent: str
+    action: str
+
+
+class LastRollback(msgspec.Struct, frozen=True, kw_only=True):
+    """What undoing it needs to know."""
+
+    id: str
+    safety: str
+    paths: tuple[str, ...] = ()
+    phase_only: bool = False
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    id: str
+    task: str
+    workflow: Workflow
+    number: int | None
+    folder: str
+    branch: str | None
+    discovery: Discovery | None
+    started_at: datetime
+    #: Time of the last commit.
+    updated_at: datetime
+    base: int = 0
+    version: int = 0
+    status: SessionStatus = SessionStatus.ACTIVE
+    ended_at: datetime | None = None
+    cancel_reason: str | None = None
+    merged_commit: str | None = None
+    forced: bool = False
+    phases: Phases
+    notes: tuple[Note, ...] = ()
+    options: Options = Options()
+    escalations: tuple[Escalation, ...] = ()
+    #: Documents whose edits the last commit adopted, by digest: after a crash the edited text may still stand there.
+    adopted: dict[str, str] = {}
+    carried: dict[str, dict[str, Any]] = {}
+    #: The last checkpoint that was taken, and the last rollback that was made.
+    checkpoint: str | None = None
+    rollback: LastRollback | None = None
+    tasks: Plan = NO_TASKS
+    #: A sum over all tasks, so that a change of one need not hash the others.
+    tasks_sum: str = ""
+    #: Ids that were used and are free again; a number is never given twice.
+    retired: tuple[str, ...] = ()
+    #: Who works on which task.
+    claims: dict[str, Claim] = {}
+    complexity: Complexity = Complexity.SIMPLE
+    paused_at: datetime | None = None
+    archived: bool = False
+    questions: tuple[Question, ...] = ()
+
+    @lazy
+    def active_order(self) -> tuple[str, ...]:
+        """The phases that are to be done, in graph order: all but the skipped ones."""
+        if not self.phases.with_status(Status.SKIPPED):
+            return self.workflow.order
+        return tuple(k for k in self.workflow.order if self.phases[k].status is not Status.SKIPPED)
+
+    @property
+    def state_version(self) -> int:
+        """The version that the project's state document states."""
+        return self.base + self.version
+
+    @property
+    def work_id(self) -> str | None:
+        """The id in the project's history, such as REQ-0005."""
+        if self.workflow.prefix is None or self.number is None:
+            return None
+        return f"{self.workflow.prefix}-{self.number:04d}"
+
+    @property
+    def gates_apply(self) -> bool:
+        return self.options.gates
+
+    def is_supervised(self, phase: str) -> bool:
+        """Whether a person looks at the phase before what follows may begin."""
+        chosen = self.options.supervised
+        return chosen is not None and (not chosen.phases or any(phase.startswith(key) for key in chosen.phases))
+
+    @lazy
+    def awaiting_review(self) -> tuple[str, ...]:
+        if self.options.supervised is None:
+            return ()
+        return tuple(k for k in self.workflow.order if self.phases[k].review in ("pending", "reviewing"))
+
+    def with_status(self, *statuses: Status) -> tuple[str, ...]:
+        """Keys of the phases that stand there, in graph order, which is the order of `phases`."""
+        return self.phases.with_status(*statuses)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Phases that are still to be done."""
+        return self.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The artifacts of all phases, each once."""
+        return self.phases.artifacts
+
+    def is_settled(self, phase: str) -> bool:
+        """Whether what follows need not wait for it: it is completed, or skipped with nothing open before it."""
+        return self.phases[phase].status is Status.COMPLETED or phase in self._passed_over
+
+    @lazy
+    def _passed_over(self) -> frozenset[str]:
+        found: set[str] = set()
+        for key in self.with_status(Status.SKIPPED):
+            needs = self.workflow.by_key[key].needs
+            if all(need in found or self.phases[need].status is Status.COMPLETED for need in needs):
+                found.add(key)
+        return frozenset(found)
+
+    def open_needs(self, phase: str) -> tuple[str, ...]:
+        """What the phase waits for; behind a skipped phase, what that one would have waited for."""
+        seen: dict[str, None] = {}
+        waiting = deque(self.workflow.by_key[phase].needs)
+        while waiting:
+            need = waiting.popleft()
+            if need in seen or self.is_settled(need):
+                continue
+            seen[need] = None
+            if self.phases[need].status is Status.SKIPPED:
+                waiting += self.workflow.by_key[need].needs
+        return tuple(need for need in seen if self.phases[need].status is not Status.SKIPPED)
+
+    @lazy
+    def ready(self) -> tuple[str, ...]:
+        """Phases that may begin now."""
+        found: list[str] = []
+        by_key, is_settled = self.workflow.by_key, self.is_settled
+        for chunk, entries in zip(self.phases.chunks, self.workflow.entries, strict=True):
+            pending = chunk.standing.get(Status.PENDING, ())
+            # Where all are pending, whatever needs one of them is not ready.
+            near = entries if len(pending) == len(chunk.keys) else pending
+            found += [key for key in near if all(map(is_settled, by_key[key].needs))]
+        return tuple(found)
+
+    def token(self, phase: str) -> Token:
+        """The token of the phase's live or last attempt."""
+        state = self.phases[phase]
+        return Token(phase, state.attempt, state.fence)
+
+
+def encode_session(session: Session) -> bytes:
+    """The session as JSON, for keeping it at hand."""
+    return _encode(session)
+
+
+def decode_session(data: bytes | msgspec.Raw) -> Session:
+    return _decode(data)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Plan):
+        return list(value)
+    if isinstance(value, Phases):
+        return dict(value.items())
+    raise NotImplementedError(f"{type(value).__name__} is not stored")
+
+
+def _unplain(kind: type, value: object) -> object:
+    if kind is Phases:
+        return Phases(msgspec.convert(value, dict[str, PhaseState]))
+    return Plan(msgspec.convert(value, list[Row])) if kind is Plan else decode_gate(kind, value)
+
+
+_encode = msgspec.json.Encoder(enc_hook=_plain).encode
+_decode = msgspec.json.Decoder(Session, dec_hook=_unplain).decode

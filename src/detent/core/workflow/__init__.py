@@ -1,0 +1,1 @@
+"""The workflow: phase graph, phase keys, roles."""

@@ -1,0 +1,233 @@
+"""The phase graph: phases, the phases they need, and what follows from that.
+
+Knows nothing of what has happened; a `Workflow` is a value that a session pins when it starts.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heappush
+from itertools import chain as joined
+from typing import Literal
+
+import msgspec
+
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.registry import decode_gate
+from detent.core.lazy import lazy
+
+MAX_PHASES = 20_000
+MAX_KEY = 64
+#: How many phases are looked at together where a graph is large.
+CHUNK = 64
+_KEY_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One node of the graph."""
+
+    key: str
+    title: str = ""
+    agent: str = ""
+    needs: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    timeout_minutes: int | None = None
+    #: Left out unless a variant includes it.
+    optional: bool = False
+    #: Where the tasks of a session are done.
+    tasks: bool = False
+    #: Begin hands over what discovery found, with a warning when it is old.
+    discovery: bool = False
+
+
+class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
+    """A phase graph with a name. `phases` is in declaration order, which breaks ties everywhere."""
+
+    name: str
+    title: str = ""
+    phases: tuple[Phase, ...]
+    #: Prefix of the ids that its sessions get in the history, such as REQ; none means no id.
+    prefix: str | None = None
+    #: Whether phases are begun and finished by hand, or by delegating to their agents.
+    activation: Literal["explicit", "delegation"] = "explicit"
+    #: Size name to the phases that this size leaves out.
+    sizes: dict[str, tuple[str, ...]] = {}
+
+    @lazy
+    def by_key(self) -> Mapping[str, Phase]:
+        return {phase.key: phase for phase in self.phases}
+
+    @lazy
+    def order(self) -> tuple[str, ...]:
+        """Topological; among the phases that could come next, the first declared."""
+        return topological_order(self.phases)
+
+    @lazy
+    def followers(self) -> Mapping[str, tuple[str, ...]]:
+        """Phase key to the phases that need it directly."""
+        followers: dict[str, list[str]] = {phase.key: [] for phase in self.phases}
+        for phase in self.phases:
+            for need in phase.needs:
+                followers[need].append(phase.key)
+        return {key: tuple(keys) for key, keys in followers.items()}
+
+    @lazy
+    def digest(self) -> str:
+        # As the journal gives it back: whether a default is left out of JSON depends on the object, not on its value.
+        plain = msgspec.json.decode(msgspec.json.encode(self), type=Workflow, dec_hook=decode_gate)
+        return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
+
+    def descendants(self, key: str) -> tuple[str, ...]:
+        """Every phase that comes after `key` on some path, in graph order."""
+        found: set[str] = set()
+        waiting = list(self.followers[key])
+        while waiting:
+            follower = waiting.pop()
+            if follower not in found:
+                found.add(follower)
+                waiting.extend(self.followers[follower])
+        return tuple(k for k in self.order if k in found)
+
+    @lazy
+    def entries(self) -> tuple[tuple[str, ...], ...]:
+        """For each stretch of graph order the phases that need none of their own stretch."""
+        chunks = [self.order[at : at + CHUNK] for at in range(0, len(self.order), CHUNK)]
+        return tuple(
+            tuple(key for key in chunk if not inside.intersection(self.by_key[key].needs))
+            for chunk in chunks
+            for inside in (frozenset(chunk),)
+        )
+
+    @lazy
+    def rank(self) -> Mapping[str, int]:
+        """Phase key to its place in graph order."""
+        return {key: place for place, key in enumerate(self.order)}
+
+    def without(self, keys: Iterable[str]) -> "Workflow":
+        """The graph with `keys` removed and their edges bridged."""
+        gone = set(keys)
+        bridged: dict[str, tuple[str, ...]] = {}
+        for key in self.order:
+            needs = (bridged[need] if need in gone else (need,) for need in self.by_key[key].needs)
+            bridged[key] = tuple(dict.fromkeys(joined.from_iterable(needs)))
+        kept = tuple(
+            msgspec.structs.replace(phase, needs=bridged[phase.key]) for phase in self.phases if phase.key not in gone
+        )
+        sizes = {size: tuple(key for key in left_out if key not in gone) for size, left_out in self.sizes.items()}
+        return msgspec.structs.replace(self, phases=kept, sizes=sizes)
+
+
+def chain(name: str, phases: Iterable[tuple[str, str]], *, title: str = "") -> Workflow:
+    """An ad-hoc workflow of (title, agent) pairs that follow one another: phase_0, phase_1, …"""
+    made: list[Phase] = []
+    for index, (phase_title, agent) in enumerate(phases):
+        needs = (made[-1].key,) if made else ()
+        made.append(Phase(key=f"phase_{index}", title=phase_title, agent=agent, needs=needs))
+    return Workflow(name=name, title=title, phases=tuple(made), activation="delegation")
+
+
+def topological_order(phases: Iterable[Phase]) -> tuple[str, ...]:
+    """Declaration order wherever the needs allow; phases that can never start are left out."""
+    waiting = {phase.key: set(phase.needs) for phase in phases}
+    followers: dict[str, list[str]] = {}
+    for key, needs in waiting.items():
+        for need in needs:
+            followers.setdefault(need, []).append(key)
+    rank = {key: index for index, key in enumerate(waiting)}
+    free = [rank[key] for key, needs in waiting.items() if not needs]
+    keys = list(waiting)
+    order: list[str] = []
+    heapify(free)
+    while free:
+        key = keys[heappop(free)]
+        order.append(key)
+        for follower in followers.get(key, ()):
+            waiting[follower].discard(key)
+            if not waiting[follower]:
+                heappush(free, rank[follower])
+    return tuple(order)
+
+
+def problems(workflow: Workflow) -> list[str]:
+    """Everything that is wrong with the graph, at once."""
+    phases = workflow.phases
+    if not phases:
+        return ["it has no phases"]
+    if len(phases) > MAX_PHASES:
+        return [f"it has {len(phases)} phases; the limit is {MAX_PHASES}"]
+    known = set(workflow.by_key)
+    cycles = _cycles(phases)
+    stuck = known - set(topological_order(phases)) - {key for cycle in cycles for key in cycle}
+    return [
+        *_key_problems(phases),
+        *(
+            f"phase {phase.key} needs {need}, which is not one of its phases{_suggestion(need, known)}"
+            for phase in phases
+            for need in phase.needs
+            if need not in known
+        ),
+        *(f"phases need each other in a circle: {' -> '.join([*cycle, cycle[0]])}" for cycle in cycles),
+        *([f"phases that can never start: {', '.join(sorted(stuck))}"] if stuck else []),
+        *(
+            f"phase {phase.key} has two gates named {name}; give one of them another name"
+            for phase in phases
+            for name in sorted({gate_name(gate) for gate in phase.gates})
+            if sum(gate_name(gate) == name for gate in phase.gates) > 1
+        ),
+        *(
+            f"size {size} leaves out {key}, which is not one of its phases{_suggestion(key, known)}"
+            for size, left_out in workflow.sizes.items()
+            for key in left_out
+            if key not in known
+        ),
+    ]
+
+
+def _key_problems(phases: Iterable[Phase]) -> Iterable[str]:
+    seen: set[str] = set()
+    for phase in phases:
+        if not phase.key or len(phase.key) > MAX_KEY or not _KEY_CHARS.issuperset(phase.key):
+            yield f"phase key {phase.key!r} must be 1 to {MAX_KEY} letters, digits, '.', '_' or '-'"
+        if phase.key in seen:
+            yield f"phase {phase.key} is declared twice"
+        seen.add(phase.key)
+
+
+def _cycles(phases: Iterable[Phase]) -> list[list[str]]:
+    """Each circle once, read in the direction of the work, starting at its first declared phase."""
+    needs = {phase.key: phase.needs for phase in phases}
+    found: dict[frozenset[str], list[str]] = {}
+    settled: set[str] = set()
+    for root, first in needs.items():
+        path: list[str] = []
+        on_path: dict[str, int] = {}
+        stack = [(root, iter(first))] if root not in settled else []
+        while stack:
+            key, remaining = stack[-1]
+            if key not in on_path:
+                on_path[key] = len(path)
+                path.append(key)
+            for need in remaining:
+                if need in on_path:
+                    circle = path[on_path[need] :][::-1]
+                    found.setdefault(frozenset(circle), circle)
+                elif need in needs and need not in settled:
+                    stack.append((need, iter(needs[need])))
+                    break
+            else:
+                stack.pop()
+                settled.add(path.pop())
+                del on_path[key]
+    rank = {key: index for index, key in enumerate(needs)}
+    return [_rotated(circle, rank) for circle in found.values()]
+
+
+def _rotated(circle: list[str], rank: Mapping[str, int]) -> list[str]:
+    first = circle.index(min(circle, key=rank.__getitem__))
+    return circle[first:] + circle[:first]
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    import difflib  # noqa: PLC0415 - only a misspelling needs it
+
+    close = difflib.get_close_matches(word, sorted(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,0 +1,1 @@
+"""The doctor: invariants checked against the disk."""

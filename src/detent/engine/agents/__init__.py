@@ -1,0 +1,1 @@
+"""Agents that a runner started: their environment and their binding to a session."""

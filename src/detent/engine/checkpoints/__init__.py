@@ -1,0 +1,1 @@
+"""Checkpoints: take, compare, roll back, bundle."""

@@ -1,0 +1,261 @@
+"""The checkpoints of a project: taking them, finding them again, and what stood where one was taken."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from detent.clients.registry import client_files
+from detent.config.place import CHECKPOINTS, INTENT, Place, is_worktree
+from detent.config.settings import CheckpointSettings
+from detent.core.checkpoint.checkpoint import Tree
+from detent.core.checkpoint.manifest import Manifest
+from detent.core.path_text import to_text
+from detent.core.session.events import CheckpointTaken, Commit, RolledBack
+from detent.core.session.evolve import apply, evolve
+from detent.core.session.session import Session
+from detent.documents.checkpoint import Position
+from detent.errors import Conflict, Invalid, NotFound, Refused
+from detent.objects.capture import Captured, Captures
+from detent.objects.pack import Objects
+from detent.objects.universe import Moment, Progress, Scope, Universe
+from detent.store.port import PROJECT, START, Store
+
+if TYPE_CHECKING:
+    from detent.objects.manifest_object import Contents
+    from detent.objects.pack import Collected
+
+ARTIFACTS = "artifacts"
+#: Stands for the files as they are, where a checkpoint is named.
+NOW = "now"
+_SHORTEST_ID = 6
+#: Age at which a look is no longer shared. A capture may be as old when its commit has waited for the lock.
+_FRESH_S = 0.1
+
+
+class Checkpoints:
+    """What the sessions of one project share: the objects, and the captures of its tree."""
+
+    def __init__(self, store: Store, place: Place, settings: CheckpointSettings) -> None:
+        self._store = store
+        self.settings = settings
+        self.root = store.directory(CHECKPOINTS)
+        self.base = place.base
+        self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
+        self.universe = Universe(self.root, _scope(place, settings), cache=_cache_name(place))
+        self.captures = Captures(self.universe, self.objects)
+        self._latest: tuple[Moment, str, int, float] | None = None
+        #: Told how far a capture is, in files of how many.
+        self.progress: Progress | None = None
+
+    def close(self) -> None:
+        self.universe.save()
+        self.objects.close()
+
+    def moment(self, owner: str | None = None) -> Moment:
+        """One look at the files, for evidence and a checkpoint; with an owner the contents that it reads are stored."""
+        if owner is not None:
+            self.universe.is_lasting = True
+        if owner is None or self.settings.capture == "off":
+            return Moment(self.universe)
+        return Moment(self.universe, lambda: self.captures.storing(owner))
+
+    def remember(self, moment: Moment, session: str, version: int) -> None:
+        """A checkpoint of the moment was committed as this version of the session."""
+        self._latest = moment, session, version, time.monotonic()
+
+    def recall(self, session: str, version: int) -> Moment | None:
+        """The moment of the checkpoint that was committed last, if nothing was committed since and it is fresh."""
+        if self._latest is None:
+            return None
+        moment, *committed, since_s = self._latest
+        return moment if committed == [session, version] and time.monotonic() - since_s < _FRESH_S else None
+
+    def tree(
+        self,
+        owner: str,
+        session: Session | None = None,
+        artifacts: Iterable[str] = (),
+        *,
+        moment: Moment | None = None,
+    ) -> Tree:
+        """The files as they are now, or at the moment given, stored."""
+        return self.capture(owner, session, artifacts, moment=moment).tree
+
+    def capture(
+        self,
+        owner: str,
+        session: Session | None = None,
+        artifacts: Iterable[str] = (),
+        *,
+        also: Iterable[str] = (),
+        store: bool = True,
+        moment: Moment | None = None,
+    ) -> Captured:
+        declared = {*(session.declared if session else ()), *artifacts}
+        return self.captures.take(
+            owner, declared=declared, also=also, progress=self.progress, store=store, moment=moment
+        )
+
+    def contents(self, digest: str) -> "Contents":
+        return self.captures.manifests.read(digest)
+
+    def files(self, digest: str) -> Manifest:
+        return self.contents(digest).files
+
+    def missing(self, manifest: str, seen: set[str]) -> list[str]:
+        """What the checkpoint needs and the store does not have, by path; `seen` is what was looked for before."""
+        found: list[str] = []
+        if manifest in seen:
+            return found
+        for path, entry in self.files(manifest).items():
+            if entry.digest not in seen:
+                seen.add(entry.digest)
+                if entry.digest not in self.objects:
+                    found.append(f"{to_text(path)} (object {entry.digest})")
+        seen.add(manifest)
+        return found
+
+    def named(self) -> set[str]:
+        """Every object that a checkpoint, an archive or an unfinished rollback of any session names."""
+        found: set[str] = set()
+        manifests: set[str] = set()
+        for session in self._store.sessions():
+            for commit in commits(self._store, session):
+                for event in commit.events:
+                    if isinstance(event, CheckpointTaken):
+                        manifests.add(event.tree.manifest)
+                    elif isinstance(event, RolledBack) and event.archive is not None:
+                        found.add(event.archive)
+        for manifest in manifests:
+            found.update(self.captures.manifests.named(manifest))
+        return found
+
+    def collect(self, *, dry_run: bool) -> "Collected":
+        """Remove objects that nothing names: of commands that were refused, and of sessions that were removed."""
+        if dry_run:
+            return self.objects.collect(self.named(), dry_run=True)
+        with self._store.lock(PROJECT):
+            if self._store.get(INTENT) is not None:
+                raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+            epoch = self.captures.epoch() // 2 * 2
+            # Odd: what is captured from here on is not committed. What had been checked before is in the journal
+            # as soon as its session's lock is free.
+            self.captures.set_epoch(epoch + 1)
+            for session in self._store.sessions():
+                with self._store.lock(session):
+                    pass
+            try:
+                return self.objects.collect(self.named(), dry_run=False)
+            finally:
+                self.captures.set_epoch(epoch + 2)
+
+    def epoch(self) -> int:
+        """The epoch to capture in; waits for a collection that is going on, and ends one that was interrupted."""
+        found = self.captures.epoch()
+        if found % 2:
+            with self._store.lock(PROJECT):
+                found = self.captures.epoch()
+                if found % 2:
+                    found += 1
+                    self.captures.set_epoch(found)
+        return found
+
+    def check_current(self, epoch: int) -> None:
+        """`Conflict` if objects were collected since `epoch`: those of a capture from before may be gone."""
+        if self.captures.epoch() != epoch:
+            raise Conflict("unused objects were removed meanwhile", way_out="repeat the command")
+
+    def stored_bytes(self) -> int:
+        """What the objects take up."""
+        sizes = (
+            os.lstat(os.path.join(directory, name)).st_size
+            for directory, _, names in os.walk(self.objects.root)
+            for name in names
+        )
+        return sum(sizes)
+
+    # Where they are
+
+    def positions(self, session: str) -> list[Position]:
+        """Every checkpoint of the session, oldest first."""
+        return [position for commit in commits(self._store, session) for position in positions_of(commit)]
+
+    def find(self, session: str, name: str, known: list[Position] | None = None) -> Position:
+        """The checkpoint by its id, the start of its id, or its name; `known` are all there are, if at hand."""
+        if known is None:
+            known = self.positions(session)
+        wanted = name.strip()
+        for position in known:
+            if wanted in (position.event.id, position.event.name):
+                return position
+        close = [
+            position
+            for position in known
+            if (len(wanted) >= _SHORTEST_ID and position.event.id.startswith(wanted.lower()))
+            or position.event.name.lower() == wanted.lower()
+        ]
+        if len(close) == 1:
+            return close[0]
+        if close:
+            listed = ", ".join(f"{position.event.id[:12]} ({position.event.name})" for position in close[:5])
+            raise Invalid(f"{wanted!r} may be any of {len(close)} checkpoints: {listed}")
+        raise NotFound(
+            f"{session} has no checkpoint {wanted[:80]!r}{_suggestion(wanted, known)}",
+            way_out="detent checkpoint list",
+        )
+
+    def past(self, session: str, position: Position) -> Session:
+        """The session as it stood where the checkpoint was taken."""
+        before: Session | None = None
+        for commit in commits(self._store, session):
+            if commit.version == position.version:
+                return next(then for at, then in standing(before, commit) if at.event.id == position.event.id)
+            before = evolve(before, commit)
+        raise NotFound(f"the journal of {session} has no commit {position.version}")
+
+
+def commits(store: Store, session: str) -> Iterator[Commit]:
+    cursor, more = START, True
+    while more:
+        found, cursor, _, more = store.read(session, cursor)
+        yield from found
+
+
+def positions_of(commit: Commit) -> Iterator[Position]:
+    rollback = next((event for event in commit.events if isinstance(event, RolledBack)), None)
+    for event in commit.events:
+        if isinstance(event, CheckpointTaken):
+            yield Position(event, commit.version, commit.at, commit.by, rollback)
+
+
+def standing(before: Session | None, commit: Commit) -> Iterator[tuple[Position, Session]]:
+    """Each checkpoint of the commit with the session as it stood there; `before` is what the commit followed."""
+    positions = {position.event.id: position for position in positions_of(commit)}
+    session = before
+    for event in commit.events if positions else ():
+        session = apply(session, event, at=commit.at, version=commit.version, by=commit.by)
+        if isinstance(event, CheckpointTaken):
+            yield positions[event.id], session
+
+
+def _cache_name(place: Place) -> str:
+    """Each tree of the project has a cache of how its files looked."""
+    return ".stat-cache" + (f"-{os.path.basename(place.base)}" if is_worktree(place) else "")
+
+
+def _scope(place: Place, settings: CheckpointSettings) -> Scope:
+    return Scope(
+        base=place.base,
+        exclude=settings.exclude,
+        own=frozenset(client_files()) if place.project is None else frozenset(),
+        declared_only=settings.capture == "declared",
+        max_bytes=settings.max_file_mb * 1024 * 1024,
+    )
+
+
+def _suggestion(wanted: str, known: list[Position]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelling needs it
+
+    close = get_close_matches(wanted, [position.event.name for position in known], n=1)
+    return f"; did you mean {close[0]}?" if close else ""

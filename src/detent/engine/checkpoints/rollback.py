@@ -1,0 +1,296 @@
+"""Going back to a checkpoint: worked out first, then carried out so that it happens as a whole or not at all.
+
+    work out -> verify every object -> store what stands now -> note the intent -> restore files -> commit -> done
+
+The journal is the commit point of the state, the intent that of the files. A kill before the intent is durable leaves
+everything as it was; a kill after it is finished by the next command, or undone if somebody changed a file meanwhile.
+"""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from detent.config.place import INTENT, is_worktree
+from detent.core.actor import Actor
+from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
+from detent.core.checkpoint.manifest import Entry
+from detent.core.gate.evidence import Facts
+from detent.core.path_text import from_text, to_text
+from detent.core.session.commands import Rollback
+from detent.core.session.decide import decide
+from detent.core.session.session import Session, SessionStatus
+from detent.documents.checkpoint import Position
+from detent.engine.checkpoints.checkpoints import Checkpoints
+from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan
+from detent.engine.policy import Decision, authorize
+from detent.engine.projections.projector import MARKER
+from detent.engine.results import Outcome
+from detent.engine.run_lease import live_leases
+from detent.errors import Conflict, DetentError, Refused, StoreFailed
+from detent.objects.capture import Captured
+from detent.objects.restore import Restore, Step
+from detent.store.port import PROJECT
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+
+_STAGING = "restoring"
+#: Contents that are kept in memory between being verified and being written.
+_AT_HAND_BYTES = 64 * 1024 * 1024
+_SMALL_BYTES = 1024 * 1024
+
+
+class RolledBackTo(Outcome, frozen=True, kw_only=True):
+    """A rollback that was made."""
+
+    plan: RollbackPlan
+
+
+class _Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """All that finishing or undoing it needs."""
+
+    session: str
+    version: int
+    to: str
+    at: datetime
+    actor: Actor
+    before: Tree
+    after: Tree
+    archive: str | None
+    paths: tuple[str, ...]
+    phase_only: bool
+    undoes: str | None
+    steps: list[tuple[str, Entry | None, Entry | None]]
+
+
+class Rollbacks:
+    """Rollbacks of one project."""
+
+    def __init__(self, project: "Project", checkpoints: Checkpoints) -> None:
+        self._project = project
+        self._checkpoints = checkpoints
+        self._planner = Planner(project, checkpoints)
+        self._restore = Restore(checkpoints.base, checkpoints.objects, os.path.join(checkpoints.root, _STAGING))
+
+    def plan(
+        self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False, store: bool = False
+    ) -> RollbackPlan:
+        """What going back to the checkpoint `to` would do; without one, what undoing the last rollback would."""
+        return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store).plan
+
+    def carry_out(
+        self,
+        name: str,
+        to: str | None,
+        *,
+        paths: Sequence[str] = (),
+        phase_only: bool = False,
+        expected: RollbackPlan | None = None,
+    ) -> "RolledBackTo":
+        """`expected` is the plan that somebody agreed to; `Conflict` if it is not what would happen any more."""
+        authorize(self._project.actor, Decision.ROLLBACK)
+        if is_worktree(self._project.place):
+            raise Refused("a rollback is made in the project's own tree", way_out=f"cd {self._project.place.root}")
+        with self._project.store.lock(PROJECT):
+            self._check_free()
+            if not phase_only:
+                self.check_nobody_writes(name)
+            plan, captured, past = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
+            if expected is not None and plan != expected:
+                raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
+            contents = self._verified(plan.steps)
+            intent = self._intent(plan, captured)
+            is_restored = False
+            try:
+                if plan.steps:
+                    self._note(intent)
+                self._restore.apply(plan.steps, captured.rows, contents, self._checkpoints.progress)
+                is_restored = True
+                outcome = self._commit(intent, plan.to, past)
+            except BaseException:
+                self._give_up(intent, is_restored=is_restored)
+                raise
+            self._conclude(intent)
+        return RolledBackTo(session=outcome.session, events=outcome.events, plan=plan)
+
+    def recover(self) -> str | None:
+        """Finish a rollback that was interrupted, or undo it. What was done, in words; the caller holds PROJECT."""
+        if is_worktree(self._project.place):
+            # It is about the project's own tree, and the next command there finishes it.
+            return None
+        intent = self._pending()
+        if intent is None:
+            self._restore.clear()
+            return None
+        session = self._project.journal(intent.session).session()
+        if session.version > intent.version and self._is_committed(intent):
+            self._restore.clear()
+            self._conclude(intent)
+            return f"a rollback of {intent.session} to {intent.to} had been interrupted; it is complete"
+        steps = [Step(from_text(path), before, after) for path, before, after in intent.steps]
+        try:
+            self._verified(steps)
+            self._restore.apply(steps)
+            target = self._checkpoints.find(intent.session, intent.to)
+            self._commit(intent, target, self._checkpoints.past(intent.session, target))
+        except DetentError as error:
+            self._take_back(intent)
+            return f"a rollback of {intent.session} had been interrupted and was undone: {error.message}"
+        self._conclude(intent)
+        return f"a rollback of {intent.session} had been interrupted; it was finished"
+
+    def _verified(self, steps: Sequence[Step]) -> dict[str, bytes]:
+        """Every object that is needed, looked at before anything is touched; the small ones are kept at hand."""
+        contents: dict[str, bytes] = {}
+        room = _AT_HAND_BYTES
+        for entry in {step.after.digest: step.after for step in steps if step.after is not None}.values():
+            if entry.size <= _SMALL_BYTES and entry.size <= room:
+                contents[entry.digest] = self._checkpoints.objects.read(entry.digest)
+                room -= entry.size
+            else:
+                self._checkpoints.objects.check(entry.digest)
+        return contents
+
+    # Carrying out
+
+    def _intent(self, plan: RollbackPlan, captured: Captured) -> _Intent:
+        """The intent, with the manifest of afterwards and the list of what is replaced stored."""
+        after, archive = captured.tree, None
+        if plan.steps:
+            files = dict(captured.files)
+            for path, _, entry in plan.steps:
+                if entry is None:
+                    files.pop(path, None)
+                else:
+                    files[path] = entry
+            listing = _archive_listing(plan)
+            owner = checkpoint_id(plan.session, self._project.clock(), "archive")
+            after, archive = self._checkpoints.captures.store_manifest(owner, files, captured, listing)
+        return _Intent(
+            session=plan.session,
+            version=plan.version,
+            to=plan.to.event.id,
+            at=self._project.clock(),
+            actor=self._project.actor,
+            before=captured.tree,
+            after=after,
+            archive=archive,
+            paths=tuple(map(to_text, plan.paths)),
+            phase_only=plan.phase_only,
+            undoes=plan.undoes,
+            steps=[(to_text(path), before, entry) for path, before, entry in plan.steps],
+        )
+
+    def _commit(self, intent: _Intent, target: Position, past: Session) -> Outcome:
+        command = Rollback(
+            to=target.event,
+            past=past,
+            version=intent.version,
+            before=intent.before,
+            after=intent.after,
+            archive=intent.archive,
+            files=len(intent.steps),
+            paths=intent.paths,
+            phase_only=intent.phase_only,
+            undoes=intent.undoes,
+        )
+        facts = Facts(now=intent.at)
+        commit, session = self._project.journal(intent.session).commit(
+            lambda found: decide(found, command, facts), actor=intent.actor, now=intent.at
+        )
+        return Outcome(session=session, events=commit.events)
+
+    def _conclude(self, intent: _Intent) -> None:
+        """What follows from the commit: a session that had ended goes on, if no other one took its place."""
+        session = self._project.journal(intent.session).session()
+        self._project.touched(intent.session)
+        try:
+            if session.status is SessionStatus.ACTIVE and self._project.active() is None:
+                self._project.store.put(MARKER + intent.session, b"")
+            self._forget()
+        except StoreFailed as failure:
+            # The rollback was made; the next command does the rest.
+            self._project.notices.append(f"{failure.message}; what was done stands all the same")
+
+    def _give_up(self, intent: _Intent, *, is_restored: bool) -> None:
+        """Leave nothing behind that the next command would carry out although somebody was told that it failed."""
+        if self._is_committed(intent):
+            # An interruption right after the journal was written.
+            self._conclude(intent)
+            self._project.notices.append("the rollback had been made when this came; detent undo undoes it")
+        elif is_restored:
+            self._take_back(intent)
+        elif self._restore.is_whole:
+            self._forget()
+
+    def _take_back(self, intent: _Intent) -> None:
+        """Undo the files. If even that fails the intent stays, and the next command tries again."""
+        foreign = self._restore.undo(Step(from_text(path), before, after) for path, before, after in intent.steps)
+        if foreign:
+            self._project.notices.append(f"left as they are, because they were changed: {', '.join(foreign[:10])}")
+        self._forget()
+
+    # The intent
+
+    def _check_free(self) -> None:
+        if self._pending() is not None:
+            raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+
+    def check_nobody_writes(self, session: str) -> None:
+        """`Conflict` while a run works on the files that would be put back; agents with trees of their own do not."""
+        project = self._project
+        found = next(iter(live_leases(project.store, now=project.clock()).items()), None)
+        if found is None or project.settings.run.isolation != "none":
+            return
+        name, who = found
+        raise Conflict(
+            f"{name} is being run by {who}, and works on the same files",
+            way_out="detent pause"
+            if name == session == project.active()
+            else "end that run first, with Ctrl-C where it was started",
+        )
+
+    def pending(self) -> str | None:
+        """The session of a rollback that was interrupted."""
+        intent = self._pending()
+        return intent.session if intent else None
+
+    def _pending(self) -> _Intent | None:
+        data = self._project.store.get(INTENT)
+        return _decode(data) if data else None
+
+    def _note(self, intent: _Intent) -> None:
+        self._project.store.put(INTENT, _encode(intent), durable=True)
+
+    def _forget(self) -> None:
+        self._project.store.delete(INTENT)
+
+    def _is_committed(self, intent: _Intent) -> bool:
+        positions = self._checkpoints.positions(intent.session)
+        return any(
+            position.version == intent.version + 1 and position.rollback is not None and position.at == intent.at
+            for position in positions
+        )
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Intent).decode
+
+
+def _archive_listing(plan: RollbackPlan) -> bytes:
+    """What was replaced or removed, by path: the contents are objects."""
+    return _encode(
+        {
+            "rolled_back_to": plan.to.event.id,
+            "session": plan.session,
+            "phases": list(plan.statuses),
+            "files": {
+                to_text(step.path): {"kind": step.before.kind, "hash": step.before.digest, "size": step.before.size}
+                for step in plan.steps
+                if step.before is not None
+            },
+        }
+    )

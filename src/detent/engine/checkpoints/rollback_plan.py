@@ -1,0 +1,217 @@
+"""Working out what a rollback would do, before anything is touched."""
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from detent.core.checkpoint.checkpoint import Taken, checkpoint_id
+from detent.core.checkpoint.manifest import Manifest
+from detent.core.checkpoint.rollback import kept_paths, live_beside
+from detent.core.gate.evidence import Facts
+from detent.core.path_text import from_text, to_text
+from detent.core.session.commands import Rollback
+from detent.core.session.decide import decide
+from detent.core.session.events import RolledBack
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.documents.checkpoint import Position
+from detent.engine.checkpoints.checkpoints import Checkpoints
+from detent.errors import Invalid, NotFound, Refused
+from detent.objects.capture import Captured
+from detent.objects.restore import Step
+from detent.objects.walk import hidden
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+
+
+class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback would do. `steps` are the files, `statuses` the phases that would stand otherwise."""
+
+    session: str
+    version: int
+    to: Position
+    steps: tuple[Step, ...]
+    statuses: dict[str, tuple[Status, Status]]
+    paths: tuple[str, ...] = ()
+    phase_only: bool = False
+    undoes: str | None = None
+    #: Files that phases beside it declared since; they stay.
+    kept: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class WorkedOut(NamedTuple):
+    plan: RollbackPlan
+    #: The files as they are, stored if that was asked for.
+    captured: Captured
+    #: The session as it stood at the checkpoint.
+    past: Session
+
+
+class Planner:
+    """Works rollbacks of one project out."""
+
+    def __init__(self, project: "Project", checkpoints: Checkpoints) -> None:
+        self._project = project
+        self._checkpoints = checkpoints
+
+    def work_out(
+        self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, store: bool
+    ) -> "WorkedOut":
+        session = self._project.journal(name).session()
+        outside = [path for path in paths if os.path.isabs(path) or path.split("/")[0] == ".."]
+        if outside:
+            raise Invalid(f"{', '.join(map(to_text, outside))} is not inside the project")
+        undoes = None
+        if to is None:
+            if session.rollback is None:
+                raise Refused(f"no rollback was made in {name}", way_out="detent rollback CHECKPOINT")
+            to, undoes = session.rollback.safety, session.rollback.id
+            paths, phase_only = tuple(map(from_text, session.rollback.paths)), session.rollback.phase_only
+        positions = self._checkpoints.positions(name)
+        target = self._checkpoints.find(name, to, positions)
+        past = self._checkpoints.past(name, target)
+        beside = live_beside(session, target.event.phase)
+        if beside and not paths and not phase_only and undoes is None:
+            raise Refused(
+                f"{', '.join(beside)} is in progress beside {target.event.phase} and works on the same files",
+                way_out="finish or fail it first, or use --phase-only or --paths",
+            )
+        kept = kept_paths(session, past, target.event.phase) if undoes is None and not paths else frozenset()
+        files = self._checkpoints.files(target.event.tree.manifest)
+        recorded = self._recorded_since(positions, target) if not phase_only else set()
+        owner = checkpoint_id(name, self._project.clock(), "safety")
+        also = () if phase_only else (*files, *recorded)
+        captured = self._checkpoints.capture(owner, session, also=also, store=store)
+        removable = recorded - self._not_taken(target, recorded) if not phase_only else recorded
+        steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), tuple(paths))
+        if paths and undoes is None and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
+            way_out = f"detent checkpoint show {target.event.name} --files"
+            raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
+        self._check_possible(steps, captured)
+        plan = RollbackPlan(
+            session=name,
+            version=session.version,
+            to=target,
+            steps=tuple(steps),
+            statuses=_statuses(session, past, target, self._project.clock(), tuple(map(to_text, paths)), undoes),
+            paths=tuple(paths),
+            phase_only=phase_only,
+            undoes=undoes,
+            kept=tuple(sorted(path for path in captured.files if kept and _is_meant(path, tuple(kept)))),
+            warnings=_warnings(session, past, target, captured),
+        )
+        return WorkedOut(plan, captured, past)
+
+    def _recorded_since(self, positions: list[Position], target: Position) -> set[str]:
+        """Paths that a later checkpoint has: the work that is rolled back made them, or knew them."""
+        later = [position.event.tree.manifest for position in positions[positions.index(target) + 1 :]]
+        return self._checkpoints.captures.manifests.names_since(later, target.event.tree.manifest)
+
+    def _not_taken(self, target: Position, recorded: set[str]) -> frozenset[str]:
+        """Paths that the checkpoint cannot know about: left out of it, or ignored when it was taken."""
+        contents = self._checkpoints.contents(target.event.tree.manifest)
+        left_out = frozenset(contents.left_out)
+        if target.event.taken is Taken.SAFETY:
+            # That one also has what was ignored, as far as the rollback touched it.
+            return left_out
+        later = (path for path in recorded if path not in contents.files)
+        return left_out | hidden(later, contents.files, self._checkpoints.objects.read)
+
+    def _check_possible(self, steps: Sequence[Step], captured: Captured) -> None:
+        problems = [
+            f"{to_text(step.path)} cannot be kept before it is replaced: {captured.left_out[step.path]}"
+            for step in steps
+            if step.path in captured.left_out
+        ]
+        gone = {step.path for step in steps if step.after is None}
+        for step in steps:
+            if step.after is not None and step.before is None:
+                problems += self._in_the_way(step.path, gone)
+        if problems:
+            raise Invalid("the rollback would touch files that no checkpoint has", problems[:20])
+
+    def _in_the_way(self, path: str, gone: set[str]) -> Iterable[str]:
+        """What no checkpoint recorded and stands where the file or one of its directories belongs."""
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            above = "/".join(parts[:depth])
+            full = os.path.join(self._checkpoints.base, above)
+            if os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full)) and above not in gone:
+                yield f"{to_text(above)} stands where the directory of {to_text(path)} belongs"
+                return
+        full = os.path.join(self._checkpoints.base, path)
+        if os.path.isdir(full) and not os.path.islink(full):
+            for directory, _, names in os.walk(full):
+                for name in names:
+                    inner = os.path.relpath(os.path.join(directory, name), self._checkpoints.base)
+                    if inner not in gone:
+                        yield f"{to_text(inner)} stands where {to_text(path)} belongs"
+
+
+def _steps(
+    wanted: Manifest, present: Manifest, recorded: set[str], kept: tuple[str, ...], paths: tuple[str, ...]
+) -> list[Step]:
+    steps = [
+        Step(path, present.get(path), entry)
+        for path, entry in wanted.items()
+        if present.get(path) != entry and _is_meant(path, paths) and not (kept and _is_meant(path, kept))
+    ]
+    steps += [
+        Step(path, present[path], None)
+        for path in recorded
+        if path in present and path not in wanted and _is_meant(path, paths)
+        if not (kept and _is_meant(path, kept))
+    ]
+    return sorted(steps)
+
+
+def _is_meant(path: str, paths: tuple[str, ...]) -> bool:
+    return not paths or any(path == one or path.startswith(one.rstrip("/") + "/") or one == "." for one in paths)
+
+
+def _statuses(
+    session: Session, past: Session, target: Position, now: datetime, paths: Sequence[str], undoes: str | None
+) -> dict[str, tuple[Status, Status]]:
+    """What the command would decide, asked beforehand."""
+    command = Rollback(
+        to=target.event,
+        past=past,
+        version=session.version,
+        before=target.event.tree,
+        after=target.event.tree,
+        paths=tuple(paths),
+        undoes=undoes,
+    )
+    events = decide(session, command, Facts(now=now))
+    rolled = next(event for event in events if isinstance(event, RolledBack))
+    return {
+        key: (session.phases[key].status, state.status)
+        for key, state in rolled.phases.items()
+        if session.phases[key].status is not state.status
+    }
+
+
+def _warnings(session: Session, past: Session, target: Position, captured: Captured) -> tuple[str, ...]:
+    beside = [
+        key
+        for key, state in session.phases.items()
+        if state.status is Status.COMPLETED
+        and past.phases[key].status is not Status.COMPLETED
+        and key != target.event.phase
+        and key not in session.workflow.descendants(target.event.phase)
+    ]
+    found = []
+    if beside:
+        found.append(
+            f"{', '.join(beside)} was completed since and stays so: the files it declared stay, others go back"
+        )
+    if target.event.tree.left_out:
+        found.append(f"{target.event.tree.left_out} files were not in the checkpoint and are not touched")
+    if captured.left_out:
+        found.append(f"{len(captured.left_out)} files of the present cannot be kept and are not touched")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Flow control: run the steps of a task."""

@@ -1,0 +1,1 @@
+"""Gates: gather facts and run checks."""

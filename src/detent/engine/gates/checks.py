@@ -1,0 +1,176 @@
+"""Runs the checks of gates and gathers the facts that judging needs."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from detent import process
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.evidence import Facts, Receipt, Result
+from detent.core.gate.kind import required_paths
+from detent.core.redact import redact
+from detent.core.session.session import Session
+from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests, protected_digests
+from detent.store.port import PROJECT, Store
+
+if TYPE_CHECKING:
+    from detent.config.place import Place
+    from detent.objects.universe import Moment
+
+#: Owner of the objects that a check stores.
+OWNER = "gate"
+TIMEOUT_S = 1_800.0
+#: Exit codes of a shell that could not run a command.
+_NOT_RUN = {126: "the command cannot be executed", 127: "the command was not found"}
+_decode_digests = msgspec.json.Decoder(FileDigests).decode
+
+
+class GateChecks:
+    """The checks of one session in one project."""
+
+    def __init__(self, store: Store, place: "Place", session: str, moments: "Callable[[str | None], Moment]") -> None:
+        """`moments` looks at the project's files, and stores what it reads if it is given an owner."""
+        self._store = store
+        self._moments = moments
+        self._base = place.base
+        self._session = session
+
+    def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
+        """The facts for judging the gates of a phase, of the files at the moment given."""
+        moment = moment or self._moments(None)
+        gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
+        paths = (path for gate in gates for path in required_paths(gate, session.folder))
+        exists = frozenset(path for path in paths if os.path.exists(os.path.join(self._base, path)))
+        changed = {}
+        for gate in gates:
+            receipt = _receipt(session, phase, gate)
+            if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
+                files = file_digests(moment, gate.inputs or (), declared=session.declared)
+                changed[receipt.inputs] = changed_files(self._recorded(receipt.inputs), files)
+        return Facts(exists=exists, changed=changed, now=now)
+
+    def run(
+        self,
+        session: Session,
+        phase: str,
+        gate: Gate,
+        command: str | None,
+        env: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        """Run the gate's check now, with `env` besides the environment of this process."""
+        before = None if gate.inputs is None else self._digests(gate.inputs)
+        receipt = gate.run(_Runner(self, session.phases[phase].protected, env), command)
+        return self._complete(gate, receipt, before)
+
+    def observed(self, gate: Gate, command: str, output: str, exit_code: int | None) -> Receipt | None:
+        """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate."""
+        receipt = gate.observe(command, redact(output), exit_code)
+        return None if receipt is None else self._complete(gate, receipt)
+
+    def reported(self, *, compliant: bool, note: str) -> Receipt:
+        """The receipt of a reviewer's report."""
+        if compliant:
+            return Receipt(result=Result.PASSED)
+        error = redact(note)[:200] or None
+        return Receipt(result=Result.FAILED, error=error, signature=error)
+
+    def protected_digest(self, gates: Iterable[Gate]) -> str | None:
+        """The digest of the protected tests as they are now; none if the gates protect nothing."""
+        patterns = _protected_patterns(gates)
+        return encode_digests(protected_digests(self._moments(None), patterns))[0] if patterns else None
+
+    def protect(self, gates: Iterable[Gate]) -> str | None:
+        """Keep the protected tests as they are now; the digest of their manifest."""
+        patterns = _protected_patterns(gates)
+        if not patterns:
+            return None
+        digests = protected_digests(self._moments(None), patterns)
+        digest, data = encode_digests(digests)
+        with self._store.lock(PROJECT):
+            for path, content_digest in digests.items():
+                with open(os.path.join(self._base, path), "rb") as file:
+                    self._store.put(self._kept_name(content_digest), file.read())
+            self._store.put(self._name("evidence", digest), data)
+        return digest
+
+    def run_command(self, command: str, env: Mapping[str, str] | None, cwd: str | None = None) -> process.Ran:
+        """Run a command with secrets removed from its output, before anything reads it."""
+        ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=env)
+        problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0)
+        return msgspec.structs.replace(ran, output=redact(ran.output), problem=problem)
+
+    def run_protected(self, command: str, baseline: str, env: Mapping[str, str] | None) -> process.Ran:
+        """Run a command in a copy of the project that has the tests of `baseline`."""
+        kept = {path: self._store.get(self._kept_name(digest)) for path, digest in self._recorded(baseline).items()}
+        if self._store.get(self._name("evidence", baseline)) is None or None in kept.values():
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem="the protected tests are gone")
+        with tempfile.TemporaryDirectory(prefix="detent-protected-") as directory:
+            copy = os.path.join(directory, "project")
+            shutil.copytree(self._base, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", ".workflow"))
+            for path, content in kept.items():
+                target = os.path.join(copy, path)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                # A link may lead out of the copy, to the very file that is in use.
+                if os.path.lexists(target):
+                    os.unlink(target)
+                with open(target, "wb") as file:
+                    file.write(content or b"")
+            return self.run_command(command, env, copy)
+
+    def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
+        """The receipt without secrets, and with the digest of the files that it rests on."""
+        inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before)
+        return msgspec.structs.replace(receipt, command=redact(receipt.command), inputs=inputs)
+
+    def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None) -> str:
+        """The digest of the input files; of one that changed during the run, as it was before."""
+        digests = self._digests(patterns)
+        digest, data = encode_digests({path: (before or {}).get(path, now) for path, now in digests.items()})
+        with self._store.lock(PROJECT):
+            self._store.put(self._name("evidence", digest), data)
+        return digest
+
+    def _digests(self, patterns: Iterable[str]) -> FileDigests:
+        """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
+        return file_digests(self._moments(OWNER), patterns)
+
+    def _recorded(self, digest: str) -> FileDigests:
+        data = self._store.get(self._name("evidence", digest))
+        return _decode_digests(data) if data is not None else {}
+
+    def _name(self, kind: str, digest: str) -> str:
+        return f"{self._session}/{kind}/{digest}"
+
+    def _kept_name(self, content_digest: str) -> str:
+        # The digest of a link holds its target, which is no file name.
+        return self._name("protected", hashlib.sha256(content_digest.encode()).hexdigest()[:32])
+
+
+class _Runner(NamedTuple):
+    """The `CheckRunner` of one check."""
+
+    checks: GateChecks
+    #: Manifest of the protected files of the phase.
+    baseline: str | None
+    env: Mapping[str, str] | None
+
+    def run(self, command: str) -> process.Ran:
+        return self.checks.run_command(command, self.env)
+
+    def run_protected(self, command: str) -> process.Ran | None:
+        return None if self.baseline is None else self.checks.run_protected(command, self.baseline, self.env)
+
+
+def _protected_patterns(gates: Iterable[Gate]) -> list[str]:
+    return [pattern for gate in gates for pattern in gate.protected]
+
+
+def _receipt(session: Session, phase: str, gate: Gate) -> Receipt | None:
+    state = session.phases[phase].gates.get(gate_name(gate))
+    return state.receipt if state else None

@@ -1,0 +1,233 @@
+"""A session folded from its journal, and the one place where it is changed: lock, catch up, decide, append."""
+
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from detent import __version__
+from detent.core.actor import Actor
+from detent.core.session.events import CheckpointTaken, Commit, Event, TailDropped
+from detent.core.session.evolve import evolve, fingerprint
+from detent.core.session.session import NO_TASKS, Session, decode_session, encode_session
+from detent.core.task.plan import Plan
+from detent.core.task.row import Row
+from detent.engine.policy import authorize_events
+from detent.engine.projections.publish import UNREADABLE
+from detent.errors import Corrupt
+from detent.store.port import START, Cursor, Store
+
+#: A snapshot is written when this many events would otherwise be read again.
+SNAPSHOT_EVERY = 250
+#: Estimated size of an event in the journal, to weigh reading events against writing a snapshot.
+_EVENT_BYTES = 256
+#: Commits with checkpoints that are remembered until their documents are written, each with the session before it.
+_REMEMBERED = 1_000
+#: So many should be written soon: without them all commits would have to be read again.
+_CROWDED = _REMEMBERED // 4
+
+
+class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The folded session at a position. Only a cache: anything odd about it and the journal is read instead."""
+
+    written_by: str
+    cursor: Cursor
+    digest: str
+    #: The last commit up to there that took a checkpoint.
+    taken: int
+    session: msgspec.Raw
+    #: Apart from the session, because they are decoded as rows in one go.
+    tasks: msgspec.Raw
+
+
+_decode_snapshot = msgspec.json.Decoder(_Snapshot).decode
+_decode_rows = msgspec.json.Decoder(list[Row]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Committed(NamedTuple):
+    """A commit, and the session right after it."""
+
+    commit: Commit
+    session: Session
+
+
+class Taking(NamedTuple):
+    """A commit that took checkpoints, and the session right before it."""
+
+    before: Session | None
+    commit: Commit
+
+
+class SessionJournal:
+    def __init__(self, store: Store, session: str) -> None:
+        self.id = session
+        self._store = store
+        self._mutex = threading.RLock()
+        self._session: Session | None = None
+        self._cursor: Cursor = START
+        self._torn = 0
+        self._unsaved_events = self._snapshot_bytes = 0
+        self._taken: deque[Taking] = deque()
+        #: All commits with checkpoints behind this version are in `_taken`. Only who commits also writes documents.
+        self._remembers_from = self._last_taken = 0
+        self._remembers = False
+
+    def known(self) -> Session:
+        """The session as it was last seen; for what is checked again under the lock."""
+        with self._mutex:
+            return self._session or self._catch_up()
+
+    def session(self) -> Session:
+        """The session as the journal has it now."""
+        with self._mutex:
+            return self._catch_up()
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """The session while nobody in this process changes it: tasks can only be looked at by one at a time."""
+        with self._mutex:
+            yield self._catch_up()
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._session is not None
+
+    def has_tasks(self) -> bool:
+        with self.reading() as session:
+            return len(session.tasks) > 0
+
+    def taken_since(self, version: int) -> "list[Taking] | None":
+        """The commits behind `version` that took checkpoints; None if they went by too long ago."""
+        with self._mutex:
+            self._catch_up()
+            if version < (self._remembers_from if self._remembers else self._last_taken):
+                return None
+            return [taking for taking in self._taken if taking.commit.version > version]
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether many checkpoints wait for their documents."""
+        return len(self._taken) >= _CROWDED
+
+    def forget_taken(self, version: int) -> None:
+        """The documents of all checkpoints up to there are written."""
+        with self._mutex:
+            while self._taken and self._taken[0].commit.version <= version:
+                self._taken.popleft()
+            self._remembers_from = max(self._remembers_from, version)
+
+    @property
+    def end(self) -> Cursor:
+        """Where the journal ended when the session was last looked at."""
+        return self._cursor
+
+    def commit(self, decide: Callable[[Session], tuple[Event, ...]], *, actor: Actor, now: datetime) -> Committed:
+        """Decide under the session's lock and make what was decided durable; a refusal changes nothing."""
+        with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
+            before = self._catch_up()
+            if not self._remembers:
+                self._remembers, self._remembers_from = True, self._last_taken
+            events = decide(before)
+            authorize_events(actor, events)
+            if self._torn:
+                events = (TailDropped(bytes=self._torn), *events)
+            draft = Commit(version=before.version + 1, at=now, actor=actor, events=events, state="")
+            after = evolve(before, draft)
+            commit = msgspec.structs.replace(draft, state=fingerprint(after))
+            self._cursor = self._store.append(self.id, self._cursor, commit)
+            self._session, self._torn = after, 0
+            self._unsaved_events += len(events)
+            self._remember(before, commit)
+            return Committed(commit, after)
+
+    def _remember(self, before: Session | None, commit: Commit) -> None:
+        if any(isinstance(event, CheckpointTaken) for event in commit.events):
+            self._last_taken = commit.version
+            if not self._remembers:
+                return
+            while len(self._taken) > _REMEMBERED:
+                self._remembers_from = self._taken.popleft().commit.version
+            self._taken.append(Taking(before, commit))
+
+    def save_snapshot(self) -> None:
+        """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""
+        with self._mutex:
+            if self._session is None or not self._is_snapshot_due():
+                return
+            folded = encode_session(msgspec.structs.replace(self._session, tasks=NO_TASKS))
+            tasks = _encode(list(self._session.tasks))
+            snapshot = _Snapshot(
+                written_by=__version__,
+                cursor=self._cursor,
+                digest=_digest(folded, tasks),
+                taken=self._last_taken,
+                session=msgspec.Raw(folded),
+                tasks=msgspec.Raw(tasks),
+            )
+            data = _encode(snapshot)
+            self._store.put(self._snapshot_name, data)
+            self._unsaved_events, self._snapshot_bytes = 0, len(data)
+
+    def _is_snapshot_due(self) -> bool:
+        """Whether reading the events again would cost more than writing the snapshot."""
+        return self._unsaved_events >= max(SNAPSHOT_EVERY, self._snapshot_bytes // 16 // _EVENT_BYTES)
+
+    @property
+    def _snapshot_name(self) -> str:
+        return f"{self.id}/snapshot.json"
+
+    def _catch_up(self) -> Session:
+        session = self._session
+        if session is None:
+            session = self._load_snapshot()
+        more = True
+        while more:
+            commits, cursor, torn, more = self._store.read(self.id, self._cursor)
+            for commit in commits:
+                self._remember(session, commit)
+                session = evolve(session, commit)
+                self._unsaved_events += len(commit.events)
+            # Only now: a commit that cannot be followed must stop every further reading at the same place.
+            self._session, self._cursor, self._torn = session, cursor, torn
+        if session is None:
+            raise no_commit(self.id)
+        return session
+
+    def _load_snapshot(self) -> Session | None:
+        data = self._store.get(self._snapshot_name)
+        if data is None:
+            return None
+        try:
+            snapshot = _decode_snapshot(data)
+            if snapshot.written_by != __version__ or _digest(snapshot.session, snapshot.tasks) != snapshot.digest:
+                return None
+            session = decode_session(snapshot.session)
+            session = msgspec.structs.replace(session, tasks=Plan(_decode_rows(snapshot.tasks)))
+            if session.version != snapshot.cursor.version:
+                return None
+            self._store.read(self.id, snapshot.cursor, limit=0)
+        except (*UNREADABLE, Corrupt):
+            return None
+        self._cursor, self._snapshot_bytes = snapshot.cursor, len(data)
+        self._remembers_from = self._last_taken = snapshot.taken
+        return session
+
+
+def no_commit(session: str) -> Corrupt:
+    return Corrupt(
+        f"the journal of {session} holds no whole commit",
+        way_out="restore journal.jsonl from a backup, or remove the session's directory",
+    )
+
+
+def _digest(*parts: bytes | msgspec.Raw) -> str:
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()

@@ -1,0 +1,1 @@
+"""Projections: documents, markers and history written from the journal, and edits read back."""

@@ -1,0 +1,130 @@
+"""The checkpoint documents of a session, kept in step with its journal.
+
+The index says how far it has come, so that only what was taken since is written; without it everything is.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from detent.core.checkpoint.manifest import Manifest
+from detent.core.session.events import Commit
+from detent.core.session.evolve import evolve
+from detent.core.session.session import Session
+from detent.documents.checkpoint import INDEX, EncodedAgents, Position, document, file_name, summary
+from detent.engine.checkpoints.checkpoints import commits, positions_of, standing
+from detent.engine.journal import SessionJournal
+from detent.engine.projections.publish import UNREADABLE, encode
+from detent.store.port import Store
+
+#: Of each run the index names the last ones; the others are found by their files, and by the journal.
+MAX_INDEXED = 1_000
+#: The whole index is written again with each checkpoint: of a run that was long, less is left when another one writes.
+MAX_OTHER_BYTES, MAX_OTHER_INDEXED = 64 * 1024, 100
+MAX_INDENTED = 256 * 1024
+
+Files = Callable[[str], Manifest]
+Step = tuple[Session | None, Commit]
+
+
+class _Run(msgspec.Struct, kw_only=True):
+    #: The journal version up to which all checkpoints have their files.
+    version: int = 0
+    count: int = 0
+    checkpoints: list[dict[str, Any]] = []
+
+
+class _Index(msgspec.Struct, kw_only=True):
+    """The runs of all sessions; each is read only where it is about that one."""
+
+    runs: dict[str, msgspec.Raw] = {}
+
+    def of(self, session: str) -> _Run:
+        found = self.runs.get(session)
+        try:
+            return _decode_run(found) if found is not None else _Run()
+        except UNREADABLE:
+            return _Run()
+
+    def shortened(self, session: str) -> msgspec.Raw:
+        """The run with its last checkpoints only, if it is long."""
+        if memoryview(self.runs[session]).nbytes <= MAX_OTHER_BYTES:
+            return self.runs[session]
+        run = self.of(session)
+        return _encoded(msgspec.structs.replace(run, checkpoints=run.checkpoints[-MAX_OTHER_INDEXED:]))
+
+
+_decode = msgspec.json.Decoder(_Index).decode
+_decode_run = msgspec.json.Decoder(_Run).decode
+
+
+def _encoded(run: _Run) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(run))
+
+
+def publish_checkpoints(store: Store, journal: SessionJournal, files: Files) -> None:
+    """Write what is missing. The caller holds PROJECT."""
+    index = _read(store)
+    run = index.of(journal.id)
+    taken = journal.taken_since(run.version)
+    steps: Iterable[Step] = taken if taken is not None else _folded(store, journal.id, run.version)
+    version, count, lines = run.version, run.count, deque(run.checkpoints, maxlen=MAX_INDEXED)
+    agents = EncodedAgents()
+    # One at a time: there may be thousands, each with its session.
+    for before, commit in steps:
+        for position, session in standing(before, commit):
+            data = encode(_document(session, position, files, agents))
+            store.put(file_name(journal.id, position.event.name), data)
+            version, count = position.version, count + 1
+            lines.append(summary(journal.id, position))
+    if count == run.count:
+        # Another process may have written them.
+        journal.forget_taken(version)
+        return
+    run = _Run(version=version, count=count, checkpoints=list(lines))
+    index.runs = {name: index.shortened(name) for name in index.runs} | {journal.id: _encoded(run)}
+    data = msgspec.json.encode(index)
+    # One line is all that a program needs, and more than a person reads.
+    store.put(INDEX, data if len(data) > MAX_INDENTED else msgspec.json.format(data, indent=2) + b"\n")
+    journal.forget_taken(version)
+
+
+def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes]]:
+    """The file of each checkpoint of the session, as it should be."""
+    agents = EncodedAgents()
+    for before, commit in _folded(store, name, 0):
+        for position, session in standing(before, commit):
+            yield file_name(name, position.event.name), encode(_document(session, position, files, agents))
+
+
+def is_indexed(store: Store, name: str) -> bool:
+    """Whether the index says of the session what it should."""
+    run = _read(store).of(name)
+    positions = [position for commit in commits(store, name) for position in positions_of(commit)]
+    lines = [summary(name, position) for position in positions]
+    told = len(run.checkpoints)
+    if (run.version, run.count) != (positions[-1].version if positions else 0, len(lines)):
+        return False
+    return told >= min(len(lines), MAX_OTHER_INDEXED) and run.checkpoints == lines[len(lines) - told :]
+
+
+def _document(session: Session, position: Position, files: Files, agents: EncodedAgents) -> dict[str, Any]:
+    return document(session, position, files(position.event.tree.manifest) if session.declared else {}, agents)
+
+
+def _folded(store: Store, name: str, after: int) -> Iterator[Step]:
+    session: Session | None = None
+    for commit in commits(store, name):
+        if commit.version > after:
+            yield session, commit
+        session = evolve(session, commit)
+
+
+def _read(store: Store) -> _Index:
+    data = store.get(INDEX)
+    try:
+        return _decode(data) if data else _Index()
+    except UNREADABLE:
+        return _Index()

@@ -1,0 +1,89 @@
+"""`history.jsonl`: one line for each session that has ended. Rebuildable from the journals, so it is only a view."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+
+from detent.core.session.session import Session
+from detent.documents.state.entry import history_entry
+from detent.engine.projections.publish import UNREADABLE
+from detent.errors import Corrupt
+from detent.store.port import Store
+
+NAME = "history.jsonl"
+#: Of sessions that have ended the state document repeats so many, and so much; the file has all.
+MAX_REPEATED, MAX_REPEATED_BYTES = 50, 256 * 1024
+
+
+def read_history(store: Store) -> list[dict[str, Any]]:
+    """All entries, oldest first."""
+    return [_entry(line, number) for number, line in _lines(store)]
+
+
+def recent_history(store: Store) -> list[dict[str, Any]]:
+    """The entries that the state document repeats: the last one, and those before it that are not too much to read."""
+    lines = _lines(store)[-MAX_REPEATED:]
+    sizes = accumulate(len(line) for _, line in reversed(lines))
+    count = max(1, sum(size <= MAX_REPEATED_BYTES for size in sizes))
+    return [_entry(line, number) for number, line in lines[-count:]]
+
+
+def _lines(store: Store) -> list[tuple[int, bytes]]:
+    numbered = enumerate((store.get(NAME) or b"").splitlines(), 1)
+    return [(number, line) for number, line in numbered if line.strip()]
+
+
+def _entry(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except UNREADABLE as error:
+        raise Corrupt(
+            f"line {number} of {NAME} cannot be read: {error}", way_out="detent doctor --fix rebuilds it"
+        ) from error
+
+
+def record(store: Store, session: Session) -> bool:
+    """Add the ended session's line, or put a whole one in the place of one that lacks something. Holds PROJECT.
+
+    False if it was there already.
+    """
+    lines = (store.get(NAME) or b"").splitlines()
+    line = msgspec.json.encode(history_entry(session))
+    mark = msgspec.json.encode({"session_id": session.id})[1:-1]
+    kept = [existing for existing in lines if mark not in existing]
+    if len(kept) + 1 == len(lines) and line in lines:
+        return False
+    store.put(NAME, b"\n".join((*kept, line, b"")))
+    return True
+
+
+def withdraw(store: Store, session: str) -> bool:
+    """Take the line of a session that goes on out again. Holds PROJECT. False if there was none."""
+    lines = (store.get(NAME) or b"").splitlines()
+    mark = msgspec.json.encode({"session_id": session})[1:-1]
+    kept = [line for line in lines if mark not in line]
+    if len(kept) == len(lines):
+        return False
+    store.put(NAME, b"\n".join((*kept, b"")))
+    return True
+
+
+def rebuild(store: Store, ended: list[Session], going_on: frozenset[str] = frozenset()) -> None:
+    """The whole file anew, in the order in which the sessions ended. The caller holds PROJECT.
+
+    Lines of sessions that are no longer there are all that is left of them, and stay.
+    """
+    entries = {entry["session_id"]: entry for entry in _readable(store) if isinstance(entry.get("session_id"), str)}
+    entries = {name: entry for name, entry in entries.items() if name not in going_on}
+    entries |= {session.id: history_entry(session) for session in ended}
+    ordered = sorted(entries.values(), key=lambda entry: str(entry.get("completed_at") or entry.get("cancelled_at")))
+    store.put(NAME, b"".join(msgspec.json.encode(entry) + b"\n" for entry in ordered))
+
+
+def _readable(store: Store) -> Iterator[dict[str, Any]]:
+    for line in (store.get(NAME) or b"").splitlines():
+        with suppress(*UNREADABLE):
+            yield msgspec.json.decode(line, type=dict[str, Any])

@@ -1,0 +1,192 @@
+"""Markers, documents and history of a project, kept in step with its journals."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from detent.config.place import Place
+from detent.core.session.session import Session, SessionStatus
+from detent.documents import session as session_document
+from detent.documents import state as state_document
+from detent.engine.journal import SessionJournal
+from detent.engine.projections import history
+from detent.engine.projections.adopt import STATE_DOCUMENT
+from detent.engine.projections.mirror import mirror
+from detent.engine.projections.publish import decoded, encode, witness
+from detent.engine.projections.publish import publish as write_documents
+from detent.engine.projections.rejected_edits import keep_rejected
+from detent.errors import Corrupt
+from detent.store.port import Store
+
+if TYPE_CHECKING:
+    from detent.core.checkpoint.manifest import Manifest
+
+MARKER = ".active-"
+#: What a marker holds while its session is being put aside: it names no active session any more.
+LEAVING = b"paused"
+
+
+#: Folded sessions that are kept at hand though nobody has them; a process may see many come and go.
+MOST_KEPT = 4
+
+
+class Projector:
+    """Nothing here decides or commits. Whatever writes wants the caller to hold PROJECT."""
+
+    def __init__(self, store: Store, place: Place, files: "Callable[[str], Manifest]") -> None:
+        """`files` reads the manifest of a checkpoint."""
+        self._store = store
+        self._place = place
+        self._files = files
+        #: One for each session as long as anybody has it, so that no two are folded from the same journal.
+        self._replicas: WeakValueDictionary[str, SessionJournal] = WeakValueDictionary()
+        self._recent: deque[SessionJournal] = deque(maxlen=MOST_KEPT)
+        self._mutex = threading.Lock()
+        #: Things that a person should be told and that stopped nothing.
+        self.notices: list[str] = []
+
+    def journal(self, session: str) -> SessionJournal:
+        with self._mutex:
+            found = self._replicas.get(session)
+            if found is None:
+                found = self._replicas[session] = SessionJournal(self._store, session)
+            if found in self._recent:
+                self._recent.remove(found)
+            self._recent.append(found)
+            return found
+
+    def active(self) -> str | None:
+        """The session that the marker names; of several, the one marked last."""
+        marked = [name.removeprefix(MARKER) for name in self._store.names(MARKER)]
+        known = set(self._store.sessions()) if marked else set()
+        alive = [name for name in marked if name in known and self._store.get(MARKER + name) != LEAVING]
+        if len(alive) < 2:
+            return alive[0] if alive else None
+        counted = max(alive, key=self.rank)
+        # What a person put there after Detent's own counts; without a person, the highest count does.
+        by_hand = [name for name in alive if not (self._store.get(MARKER + name) or b"").isdigit()]
+        latest = max(by_hand, key=self._made, default=None)
+        return latest if latest is not None and self._made(latest) > self._made(counted) else counted
+
+    def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
+        """What the documents of `sessions` should hold; the state document is of the active one."""
+        active = self.active()
+        contents = {
+            f"{name}/{session_document.NAME}": encode(session_document.write(session, active=name == active))
+            for name, session in sessions.items()
+        }
+        idle = self._idle(active, sessions)
+        if idle is not None:
+            contents[STATE_DOCUMENT] = idle
+        if active is not None and active in sessions:
+            past = history.recent_history(self._store)
+            end = self.journal(active).end
+            document = state_document.write(sessions[active], workflow_history=past, journal=end._asdict())
+            contents[STATE_DOCUMENT] = encode(document)
+        return contents
+
+    def _idle(self, active: str | None, sessions: Mapping[str, Session]) -> bytes | None:
+        """The state document while no session is active, if it still shows one of `sessions` that was put aside."""
+        if active is not None:
+            return None
+        found = decoded(self._store.get(STATE_DOCUMENT))
+        flow = found.get("active_workflow") if isinstance(found, dict) else None
+        name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
+        if name not in sessions or sessions[name].paused_at is None:
+            return None
+        past = history.recent_history(self._store)
+        return encode(state_document.write(sessions[name], workflow_history=past, idle=True))
+
+    def publish(self, name: str, *, overwrite: bool = False) -> None:
+        """Bring the session's documents up to date. The marker of a session that ended or is not the active one goes
+        last, so that after a crash the next command finds something to finish."""
+        journal = self.journal(name)
+        session = journal.session()
+        if session.checkpoint is not None:
+            from detent.engine.projections.checkpoint_files import publish_checkpoints  # noqa: PLC0415 - looking needs none of it
+
+            # Before the snapshot, which makes earlier commits costly to come by.
+            publish_checkpoints(self._store, journal, self._files)
+        self._publish_tasks(journal)
+        journal.save_snapshot()
+        ended = session.status is not SessionStatus.ACTIVE
+        recorded = history.record(self._store, session) if ended else history.withdraw(self._store, session.id)
+        if recorded:
+            witness(self._store, history.NAME)
+        with journal.reading() as session:
+            # Tasks are looked at by one at a time, and commits may be made meanwhile.
+            documents = self.documents({name: session})
+        edited = write_documents(self._store, documents, overwrite=overwrite)
+        if edited and ended:
+            kept = [keep_rejected(self._store, document) for document in edited]
+            self.notices.append(f"the session ended before an edit was adopted; the text is in {', '.join(kept)}")
+            write_documents(self._store, documents, overwrite=True)
+        elif edited:
+            self.notices.extend(f"{document} was edited by hand; the next command adopts it" for document in edited)
+        active = self.active()
+        if active == name:
+            self.notices.extend(mirror(self._place, session))
+        if ended or active != name:
+            self._store.delete(MARKER + name)
+        if recorded and active not in (name, None):
+            # The state document repeats the history.
+            self.publish(str(active))
+
+    def _publish_tasks(self, journal: SessionJournal) -> None:
+        from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - looking needs none of it
+
+        edited, kept = TaskFiles(self._store, journal).publish()
+        if edited:
+            self.notices.append(f"{', '.join(edited[:5])} was edited by hand; the next command adopts it")
+        self.notices.extend(f"{view} is generated; what was written there is kept as {view}.bak" for view in kept)
+
+    def clear_markers(self) -> str | None:
+        """The active session, once nothing but its own marker is left."""
+        known = self._store.sessions()
+        for marker in self._store.names(MARKER):
+            if marker.removeprefix(MARKER) not in known:
+                self._store.delete(marker)
+        active = self.active()
+        for marker in self._store.names(MARKER):
+            if marker != MARKER + str(active):
+                self.publish(marker.removeprefix(MARKER))
+        return active
+
+    def rebuild(self) -> None:
+        """History and documents of every session anew, active or not; a damaged journal leaves its session as it is."""
+        sessions = []
+        for name in self._store.sessions():
+            with suppress(Corrupt):
+                sessions.append(self.journal(name).session())
+        if self._damaged_history():
+            keep_rejected(self._store, history.NAME)
+        going_on = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
+        history.rebuild(self._store, [session for session in sessions if session.id not in going_on], going_on)
+        from detent.documents.checkpoint import INDEX  # noqa: PLC0415 - looking needs none of it
+
+        self._store.delete(INDEX)
+        witness(self._store, history.NAME)
+        for session in sessions:
+            self.publish(session.id)
+
+    def rank(self, name: str) -> tuple[int, int, datetime, str]:
+        """A marker counts more than those it takes over from; an empty one was made by a person, who may be later."""
+        count = self._store.get(MARKER + name) or b""
+        number = int(count) if count.isdigit() else 0
+        touched = self._made(name) if not count.isdigit() else 0
+        last = self.journal(name).session().updated_at
+        return number, touched, last, name
+
+    def _made(self, name: str) -> int:
+        return self._store.written(MARKER + name)
+
+    def _damaged_history(self) -> bool:
+        try:
+            history.read_history(self._store)
+        except Corrupt:
+            return True
+        return False

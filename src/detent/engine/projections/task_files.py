@@ -1,0 +1,269 @@
+"""Task files and views, kept in step with the journal.
+
+Beside the files stands how far in the journal they have come; what happened to tasks since is read from there, so a
+change of one task costs one file however many there are.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from detent import __version__
+from detent.core.path_text import from_text, to_text
+from detent.core.session.events import (
+    Commit,
+    ComplexitySet,
+    PhaseBegun,
+    PhaseFinished,
+    PhaseRedone,
+    RolledBack,
+    TaskMoved,
+    TaskRemoved,
+    TaskWritten,
+)
+from detent.core.task.row import Row
+from detent.documents import task as task_document
+from detent.documents.state.writing import current_phase
+from detent.engine.journal import SessionJournal
+from detent.engine.projections.publish import UNREADABLE, encode, publish_views
+from detent.engine.projections.rejected_edits import keep_rejected
+from detent.errors import Corrupt
+from detent.store.port import START, Cursor, Store
+
+#: Views tell all of so many tasks; of more they tell the first, and how many there are.
+MAX_SHOWN = 2_000
+_PUBLISHED = f"{task_document.FOLDER}/.published.json"
+#: With more tasks than this, only `adopt` and `doctor` look at every file.
+MAX_WATCHED = 5_000
+
+
+class Progress(msgspec.Struct, frozen=True, array_like=True):
+    """How far the files have come, and what was known then."""
+
+    written_by: str = ""
+    cursor: Cursor = START
+    #: The store's mark of the last look at the files, and those that held something else than Detent had written.
+    mark: int = 0
+    suspects: list[str] = []
+    count: int = 0
+    next: Row | None = None
+
+
+_decode_progress = msgspec.json.Decoder(Progress).decode
+
+
+class Published(NamedTuple):
+    #: Tasks whose files were edited by hand, and therefore left alone.
+    edited: list[str]
+    #: Views that were edited by hand; the text is beside them, as `.bak`.
+    kept: list[str]
+
+
+class _Since(NamedTuple):
+    """What happened behind a position."""
+
+    #: Each task that something happened to, with its document if that was written.
+    documents: dict[str, dict[str, Any] | None]
+    end: Cursor
+    #: Whether the plan looks different: its tasks, what they ask for, the phase.
+    replanned: bool
+
+
+class TaskFiles:
+    """The files of one session. Whatever writes wants the caller to hold PROJECT."""
+
+    def __init__(self, store: Store, journal: SessionJournal) -> None:
+        self._store = store
+        self._journal = journal
+        self._session = journal.id
+        self._folder = f"{journal.id}/{task_document.FOLDER}/"
+
+    def publish(self) -> Published:
+        """Write what changed since the last time."""
+        before = self.published()
+        since = self._since(before.cursor)
+        # Of very many files only those that are written are looked at.
+        stems, mark = self._changed(before) if before.count <= MAX_WATCHED else ((), before.mark)
+        suspects = sorted({*stems, *map(from_text, before.suspects)} - since.documents.keys())
+        with self._journal.reading() as session:
+            rows = {task: session.tasks.get(task) for task in since.documents}
+            edited = [stem for stem in suspects if not self._is_own(stem, session.tasks.get(stem))]
+            count, following = len(session.tasks), session.tasks.next_ready() if len(session.tasks) else None
+            next_row = session.tasks[following] if following is not None else None
+        for task, document in since.documents.items():
+            if not self._write(task, document, rows[task], since.end.version):
+                edited.append(task)
+        kept = publish_views(self._store, self._views(since))
+        suspects_now = [to_text(stem) for stem in edited]
+        if since.documents or since.replanned or before.cursor.version == 0 or suspects_now != before.suspects:
+            after = Progress(__version__, since.end, mark, suspects_now, count, next_row)
+            self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(after))
+        return Published(edited, kept)
+
+    def _write(self, task: str, document: dict[str, Any] | None, row: Row | None, version: int) -> bool:
+        """False if the file was edited by hand, and therefore left alone."""
+        name = task_document.name_of(self._session, task)
+        stored = self._decoded(name)
+        if stored is not None and not task_document.is_untouched(stored):
+            if row is None:
+                keep_rejected(self._store, name)
+                self._store.delete(name)
+                return True
+            return False
+        if row is None:
+            self._store.delete(name)
+            return True
+        mine = stored if stored is not None and task_document.is_of(stored, row) else None
+        body = document or mine or self.written(task)
+        self._store.put(name, encode(task_document.render(body, row, version)))
+        return True
+
+    def _is_own(self, stem: str, row: Row | None) -> bool:
+        stored = self._decoded(task_document.name_of(self._session, stem))
+        return stored is None or (row is not None and task_document.is_untouched(stored) and stored.get("id") == row.id)
+
+    def suspects(self, *, every: bool = False) -> list[str]:
+        """Files that may have been edited: changed since the last publishing, or thought so then. Nothing is read."""
+        before = Progress() if every else self.published()
+        return sorted({*self._changed(before)[0], *map(from_text, before.suspects)})
+
+    def stems(self) -> list[str]:
+        """The names of all task files, without their ending."""
+        return self._stems(self._store.names(self._folder))
+
+    def _changed(self, before: Progress) -> tuple[list[str], int]:
+        names, mark = self._store.changed(self._folder, before.mark)
+        return self._stems(names), mark
+
+    def _stems(self, names: Iterable[str]) -> list[str]:
+        stems = (name.removeprefix(self._folder) for name in names if name.endswith(".json"))
+        return [stem.removesuffix(".json") for stem in stems if not stem.startswith(".")]
+
+    def next_published(self) -> "Progress | None":
+        """What was next when the files were written, if nothing has happened since."""
+        before = self.published()
+        if before.written_by != __version__ or before.cursor.version == 0:
+            return None
+        try:
+            commits, _, torn, _ = self._store.read(self._session, before.cursor, 1)
+        except Corrupt:
+            return None
+        return None if commits or torn else before
+
+    def rewrite(self, task: str) -> None:
+        """Write the task's file anew, over whatever stands there."""
+        document, row, version = self._standing(task)
+        rendered = encode(task_document.render(document, row, version))
+        self._store.put(task_document.name_of(self._session, task), rendered)
+
+    def published(self) -> "Progress":
+        """How far the files have come. Only a cache: without it all of them are written again."""
+        data = self._store.get(f"{self._session}/{_PUBLISHED}")
+        try:
+            return _decode_progress(data) if data else Progress()
+        except UNREADABLE:
+            return Progress()
+
+    def document(self, task: str) -> dict[str, Any]:
+        """The task's document as it stands: from its file if that is Detent's own, else from the journal."""
+        document, row, version = self._standing(task)
+        return task_document.plain(task_document.render(document, row, version))
+
+    def _standing(self, task: str) -> tuple[dict[str, Any], Row, int]:
+        with self._journal.reading() as session:
+            row, version = session.tasks[task], session.version
+        document = self._decoded(task_document.name_of(self._session, task))
+        if document is None or not task_document.is_of(document, row):
+            document = self.written(task)
+        return document, row, version
+
+    def written(self, task: str) -> dict[str, Any]:
+        """What the journal last said that the task is."""
+        document: dict[str, Any] = {}
+        for commit in self._commits(START):
+            for event in commit.events:
+                if isinstance(event, TaskWritten) and event.task == task:
+                    document = event.document
+        return document
+
+    def raw(self, task: str) -> bytes | None:
+        return self._store.get(task_document.name_of(self._session, task))
+
+    def _views(self, since: _Since) -> dict[str, bytes]:
+        """The generated Markdown, as far as something that it shows has changed."""
+        from detent.render.markdown import impl_plan, todo_list  # noqa: PLC0415 - looking at a task needs no view of all
+
+        todo, plan = f"{self._session}/{todo_list.NAME}", f"{self._session}/{impl_plan.NAME}"
+        todo_due = bool(since.documents) or self._store.get(todo) is None
+        plan_due = since.replanned or self._store.get(plan) is None
+        if not (todo_due or plan_due):
+            return {}
+        with self._journal.reading() as session:
+            rows = list(session.tasks)
+        shown, more = rows[:MAX_SHOWN], max(0, len(rows) - MAX_SHOWN)
+        views: dict[str, bytes] = {}
+        if todo_due:
+            note = f"{more} more tasks are not listed here; detent task list shows all." if more else ""
+            views[todo] = todo_list.todo_list(session.task, shown, summaries=self._summaries(), notes=note).encode()
+        if plan_due:
+            views[plan] = impl_plan.impl_plan(
+                session.task,
+                session.id,
+                complexity=session.complexity,
+                phase=current_phase(session),
+                rows=shown,
+                documents=_no_document if more else self.document,
+            ).encode()
+        return views
+
+    def _summaries(self) -> dict[str, str]:
+        """Task to the name of its summary's file."""
+        names = [name.rpartition("/")[2] for name in self._store.names(f"{self._session}/.summaries/")]
+        return {name.removesuffix(".md").removesuffix("-summary"): name for name in names if name.endswith(".md")}
+
+    def _since(self, cursor: Cursor) -> _Since:
+        changed: dict[str, dict[str, Any] | None] = {}
+        try:
+            self._store.read(self._session, cursor, 0)
+        except Corrupt:
+            # Files and journal are not of the same time: all are written again.
+            cursor = START
+        end, more, replanned = cursor, True, False
+        while more:
+            commits, end, _, more = self._store.read(self._session, end)
+            for event in (event for commit in commits for event in commit.events):
+                match event:
+                    case TaskWritten():
+                        changed[event.task], replanned = event.document, True
+                    case TaskMoved():
+                        changed.setdefault(event.task, None)
+                        replanned = replanned or event.status == "container" or event.action == "restore"
+                    case TaskRemoved():
+                        changed[event.task], replanned = None, True
+                    case RolledBack():
+                        changed |= {task: changed.get(task) for task in event.tasks}
+                        replanned = True
+                    case PhaseBegun() | PhaseRedone() | PhaseFinished() | ComplexitySet():
+                        replanned = True
+        return _Since(changed, end, replanned)
+
+    def _commits(self, cursor: Cursor) -> Iterator[Commit]:
+        more = True
+        while more:
+            commits, cursor, _, more = self._store.read(self._session, cursor)
+            yield from commits
+
+    def _decoded(self, name: str) -> dict[str, Any] | None:
+        data = self._store.get(name)
+        if data is None:
+            return None
+        try:
+            document = msgspec.json.decode(data)
+        except UNREADABLE:
+            return {}
+        return document if isinstance(document, dict) else {}
+
+
+def _no_document(_task: str) -> dict[str, Any]:
+    return {}

@@ -1,0 +1,378 @@
+"""One session, with a method for each thing that can be done to it."""
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from detent.core.actor import Actor
+from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
+from detent.core.gate.evidence import Facts
+from detent.core.limits import MAX_SUMMARY
+from detent.core.session.budget import budget_warnings
+from detent.core.session.commands import (
+    Begin,
+    Cancel,
+    CheckGate,
+    Command,
+    Complete,
+    Fail,
+    Finish,
+    MoveTask,
+    Redo,
+    Reopen,
+    Review,
+    Skip,
+    TakeCheckpoint,
+)
+from detent.core.session.decide import decide
+from detent.core.session.events import (
+    CheckpointTaken,
+    Commit,
+    Event,
+    GateChecked,
+    PhaseBegun,
+    PhaseFailed,
+    PhaseFinished,
+    PhaseRedone,
+)
+from detent.core.session.handover import Handover, expected_paths, handover
+from detent.core.session.obstacle import Obstacle, obstacles
+from detent.core.session.phase_state import Tokens, ToolUse
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.core.session.token import Token, parse_token
+from detent.core.task.lifecycle import Action
+from detent.engine.attempt import Attempt, attempting
+from detent.engine.gated import Gated
+from detent.engine.redact_command import redact_command
+from detent.engine.results import Begun, Outcome
+from detent.engine.returnable import Returnable
+
+if TYPE_CHECKING:
+    from detent.engine.gates.checks import GateChecks
+    from detent.engine.journal import Committed
+    from detent.engine.project import Project
+    from detent.engine.tasks.tasks import Tasks
+    from detent.objects.universe import Moment
+
+
+class SessionHandle(Gated, Returnable):
+    def __init__(self, project: "Project", session: str, actor: Actor | None = None) -> None:
+        """`actor` is the author of what is done through this handle; by default the one who opened the project."""
+        self.id = session
+        self._project = project
+        self._actor = actor or project.actor
+        self._journal = project.journal(session)
+
+    @cached_property
+    def _checks(self) -> "GateChecks":
+        # Running checks needs processes and parsers, and looking at a session does not.
+        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415
+
+        return GateChecks(self._project.store, self._project.place, self.id, self._project.checkpoints.moment)
+
+    @property
+    def state(self) -> Session:
+        return self._journal.session()
+
+    def begin(
+        self,
+        phase: str | None = None,
+        *,
+        agent: str | None = None,
+        launch: str | None = None,
+        is_next: bool = False,
+    ) -> Begun:
+        """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named.
+
+        `launch` is the id of the agent that is launched with it, where whoever begins also launches. `is_next`: the
+        caller has just finished a phase and nobody of its own has worked since, so that the POST and this PRE are of
+        the same moment. It only counts if nothing was committed in between.
+        """
+        version = self._journal.known().version
+        moment = (
+            self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
+        )
+        command = Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch)
+        return self._begun(command, moment)
+
+    def redo(
+        self,
+        phase: str,
+        *,
+        agent: str | None = None,
+        reason: str = "",
+        cascade: bool = False,
+        launch: str | None = None,
+    ) -> Begun:
+        """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
+        protected = self._protect(phase)
+        command = Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, protected=protected, launch=launch)
+        return self._begun(command)
+
+    def finish(
+        self,
+        summary: str,
+        *,
+        token: Token | str | None = None,
+        phase: str | None = None,
+        artifacts: Iterable[str] = (),
+        deliverables: Iterable[str] = (),
+        context: str = "",
+        tokens: Tokens = Tokens(),
+        tools: Iterable[ToolUse] = (),
+        merged_commit: str | None = None,
+    ) -> Outcome:
+        """Complete an attempt. The next phase is not touched; after the last one the session is complete.
+
+        Without a token the attempt is meant that is in progress, of `phase` if there are several.
+        """
+        paths = tuple(self._inside(path) for path in artifacts)
+        warnings = [f"artifact {path} is not there" for path in paths if not self._exists(path)]
+        if len(summary.strip()) > MAX_SUMMARY:
+            warnings.append(f"the summary was cut from {len(summary.strip())} to {MAX_SUMMARY} characters")
+        command = Finish(
+            token=_token(token),
+            phase=phase,
+            summary=summary,
+            artifacts=paths,
+            deliverables=tuple(deliverables),
+            context=context,
+            tokens=tokens,
+            tools=tuple(tools),
+            merged_commit=merged_commit,
+        )
+        return self.carry_out(command, warnings)
+
+    def fail(
+        self,
+        error: str,
+        *,
+        token: Token | str | None = None,
+        phase: str | None = None,
+        artifacts: Iterable[str] = (),
+        tokens: Tokens = Tokens(),
+        tools: Iterable[ToolUse] = (),
+    ) -> Outcome:
+        """End an attempt that did not succeed; `redo` begins the next one."""
+        paths = tuple(self._inside(path) for path in artifacts)
+        command = Fail(
+            token=_token(token),
+            phase=phase,
+            error=error,
+            artifacts=paths,
+            tokens=tokens,
+            tools=tuple(tools),
+        )
+        return self.carry_out(command)
+
+    def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
+        """Leave phases out: those named, or those that a size of the workflow leaves out."""
+        return self.carry_out(Skip(phases=phases, size=size, reason=reason))
+
+    def complete(self, *, force: bool = False, merged_commit: str | None = None) -> Outcome:
+        return self.carry_out(Complete(force=force, merged_commit=merged_commit))
+
+    def cancel(self, reason: str) -> Outcome:
+        return self.carry_out(Cancel(reason=reason))
+
+    def attempt(self, phase: str | None = None, *, agent: str | None = None) -> AbstractContextManager[Attempt]:
+        """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
+        return attempting(self, lambda: self.begin(phase, agent=agent))
+
+    def why(self) -> tuple[Obstacle, ...]:
+        """What stands between this session and its next step."""
+        return obstacles(self.state, self.judgements(), now=self._now())
+
+    def handover(self, phase: str) -> Handover:
+        """What the phase is given; also for looking at it again."""
+        return self._handover(self.state, phase)
+
+    # What the parts of a session share
+
+    @cached_property
+    def tasks(self) -> "Tasks":
+        from detent.engine.tasks.tasks import Tasks  # noqa: PLC0415 - many sessions have none
+
+        return Tasks(self._project, self)
+
+    def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
+
+        def chosen(session: Session) -> Command:
+            return redact_command(choose(session))
+
+        commit, session = self._commit(chosen(self.state), chosen)
+        return Outcome(session=session, events=commit.events)
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """The session while nobody in this process changes it or writes its documents, for looking at its tasks."""
+        return self._journal.reading()
+
+    def _handover(self, session: Session, phase: str) -> Handover:
+        there = frozenset(path for path in expected_paths(session, phase) if self._exists(path))
+        return handover(session, phase, now=self._project.clock(), exists=there)
+
+    def _commit(
+        self,
+        command: Command,
+        choose: Callable[[Session], Command] | None = None,
+        then: Callable[[], object] | None = None,
+        moment: "Moment | None" = None,
+    ) -> "Committed":
+        command = redact_command(command)
+        # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
+        epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
+        # Gates and the checkpoint are about the same files: one look serves both.
+        owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
+        if moment is None and isinstance(command, _LOOKED_AT):
+            moment = self._project.checkpoints.moment(owner)
+        facts, foreseen = self._with_tree(command, self._facts(command, moment), choose, moment)
+
+        def decided(session: Session) -> tuple[Event, ...]:
+            if epoch is not None:
+                self._project.checkpoints.check_current(epoch)
+            if foreseen is not None and session is foreseen.session and choose is None:
+                # Nothing has happened since it was foreseen, but that the files are known now.
+                events = tuple(_with_files(event, facts.tree) for event in foreseen.events)
+            else:
+                events = decide(session, choose(session) if choose else command, facts)
+            if then is not None:
+                then()
+            return events
+
+        committed = self._journal.commit(decided, actor=self._actor, now=facts.now)
+        if moment is not None and facts.tree is not None:
+            self._project.checkpoints.remember(moment, self.id, committed.commit.version)
+        self._project.touched(self.id, urgent=self._journal.is_crowded)
+        return committed
+
+    def _takes_checkpoint(self, command: Command) -> bool:
+        return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
+
+    def _with_tree(
+        self,
+        command: Command,
+        facts: Facts,
+        choose: Callable[[Session], Command] | None,
+        moment: "Moment | None",
+    ) -> "tuple[Facts, _Foreseen | None]":
+        """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
+        if not self._takes_checkpoint(command):
+            return facts, None
+        with self._journal.reading() as session:
+            # Chosen again where it is chosen: somebody may have taken what was free a moment ago.
+            command = choose(session) if choose else command
+            foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
+        taken = next((event for event in foreseen if isinstance(event, CheckpointTaken)), None)
+        if taken is None:
+            return facts, None
+        artifacts = command.artifacts if isinstance(command, Finish | Fail) else ()
+        tree = self._project.checkpoints.tree(taken.id, session, artifacts, moment=moment)
+        return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
+
+    def _facts(self, command: Command, moment: "Moment | None") -> Facts:
+        if isinstance(command, Finish):
+            session = self._journal.known()
+            phase = command.token.phase if command.token else command.phase
+            live = session.with_status(Status.IN_PROGRESS)
+            key = live[0] if phase is None and live else phase or ""
+            if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
+                return self._checks.facts(session, key, self._now(), moment)
+        if isinstance(command, MoveTask):
+            return self._task_facts(command, moment)
+        return Facts(now=self._now())
+
+    def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
+        """Whose claims have run out, and what the gates of phases need that tasks move."""
+        session = self._journal.known()
+        live = session.with_status(Status.IN_PROGRESS)
+        gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
+        facts = self._checks.facts(session, live[0], self._now(), moment) if gated else Facts(now=self._now())
+        if command.action is not Action.START:
+            return facts
+        return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
+
+    def _protect(self, phase: str | None) -> str | None:
+        session = self._journal.known()
+        key = phase or next(iter(session.ready), "")
+        if key not in session.phases or session.phases[key].protected is not None:
+            return None
+        gates = session.workflow.by_key[key].gates
+        return self._checks.protect(gates) if session.gates_apply and gates else None
+
+    def keep_protected(self, phase: str) -> None:
+        """Keep the tests that a phase protects as they are now; for the phase that the session began with."""
+        self._checks.protect(self.state.workflow.by_key[phase].gates)
+
+    def _now(self) -> datetime:
+        return self._project.clock()
+
+    def carry_out(
+        self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
+    ) -> Outcome:
+        commit, session = self._commit(command, then=then)
+        near: tuple[str, ...] = ()
+        if session.options.budget is not None and isinstance(command, Finish | Fail | CheckGate):
+            near = _near_limits(session, commit)
+        return Outcome(session=session, events=commit.events, warnings=(*warnings, *near))
+
+    def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
+        commit, session = self._commit(command, moment=moment)
+        begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
+        given = self._handover(session, begun.phase)
+        return Begun(
+            session=session,
+            events=commit.events,
+            token=Token(begun.phase, begun.attempt, commit.version),
+            handover=given,
+            warnings=given.warnings,
+        )
+
+    def _exists(self, path: str) -> bool:
+        return os.path.exists(os.path.join(self._project.place.base, path))
+
+    def _inside(self, path: str) -> str:
+        """`path` relative to the project's directory, whatever it was relative to before."""
+        base = self._project.place.base
+        if os.path.isabs(path):
+            return os.path.relpath(path, base)
+        return os.path.normpath(path) if path.strip() else path
+
+
+#: Commands that gates are judged for.
+_LOOKED_AT = (Finish, MoveTask)
+_CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
+
+
+_WORKED = (PhaseFinished, PhaseFailed, GateChecked)
+
+
+class _Foreseen(NamedTuple):
+    """What a command would make happen in a session, with files that have not been looked at yet."""
+
+    session: Session
+    events: tuple[Event, ...]
+
+
+def _with_files(event: Event, tree: Tree | None) -> Event:
+    is_open = isinstance(event, CheckpointTaken) and event.tree is _NO_FILES
+    return msgspec.structs.replace(event, tree=tree) if is_open else event
+
+
+#: Stands for files that have not been looked at yet.
+_NO_FILES = Tree(manifest="", files=0, bytes=0)
+
+
+def _near_limits(session: Session, commit: Commit) -> tuple[str, ...]:
+    """What is said about budgets where work was done: nobody should run into one unawares."""
+    about = next((event for event in commit.events if isinstance(event, _WORKED)), None)
+    return budget_warnings(session, about.phase, commit.at) if about is not None else ()
+
+
+def _token(token: Token | str | None) -> Token | None:
+    return parse_token(token) if isinstance(token, str) else token

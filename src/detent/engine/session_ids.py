@@ -1,0 +1,56 @@
+"""What a new session is called, and the numbers it goes on from. The caller holds PROJECT."""
+
+import msgspec
+
+from detent.core.session.events import SessionStarted
+from detent.core.session.slug import check_session_id, session_id
+from detent.documents import state as state_document
+from detent.engine.journal import no_commit
+from detent.engine.projections.adopt import STATE_DOCUMENT
+from detent.engine.projections.projector import Projector
+from detent.engine.projections.publish import UNREADABLE
+from detent.errors import Invalid
+from detent.store.port import START, Store
+
+
+def new_id(store: Store, task: str, name: str | None) -> str:
+    taken = store.sessions()
+    if name is None:
+        return session_id(task, taken)
+    chosen = check_session_id(name)
+    if chosen in taken:
+        raise Invalid(f"there is already a session {chosen}", way_out=f"use --name {session_id(chosen[4:], taken)[4:]}")
+    return chosen
+
+
+def next_number(store: Store, prefix: str | None) -> int | None:
+    """One more than any session of that prefix has used, ended or not."""
+    if prefix is None:
+        return None
+    used = [0]
+    for name in store.sessions():
+        commits = store.read(name, START, limit=1).commits
+        if not commits:
+            raise no_commit(name)
+        first = commits[0].events[0]
+        if isinstance(first, SessionStarted) and first.workflow.prefix == prefix:
+            used.append(first.number or 0)
+    return max(used) + 1
+
+
+def state_version(store: Store, projector: Projector) -> int:
+    """The version that the state document states now, so that the next session counts on from it.
+
+    If the document was lost or damaged, the journals tell how far it had counted.
+    """
+    active = projector.active()
+    stated = state_document.next_version(_decoded(store.get(STATE_DOCUMENT))) - 1
+    known = store.sessions() if stated == 0 else [active] if active else []
+    return max([stated, *(projector.journal(name).session().state_version for name in known)])
+
+
+def _decoded(data: bytes | None) -> object:
+    try:
+        return msgspec.json.decode(data) if data is not None else None
+    except UNREADABLE:
+        return None

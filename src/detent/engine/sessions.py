@@ -1,0 +1,171 @@
+"""Sessions side by side: which there are, which one is active, and going from one to another."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from detent.core.gate.evidence import Facts
+from detent.core.session.commands import Archive, Pause, Reopen, Resume
+from detent.core.session.decide import decide
+from detent.core.session.events import Claim
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.slug import check_session_id
+from detent.documents.state.writing import current_phase
+from detent.engine.projections.projector import LEAVING, MARKER
+from detent.engine.session import SessionHandle
+from detent.errors import Corrupt, DetentError, Invalid, NotFound, Refused
+from detent.store.port import PROJECT
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from detent.engine.project import Project
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in a list. `problem` says why the rest is empty."""
+
+    id: str
+    status: str
+    task: str = ""
+    workflow: str = ""
+    phase: str | None = None
+    started_at: "datetime | None" = None
+    last_activity: "datetime | None" = None
+    last_by: str = ""
+    paused_at: "datetime | None" = None
+    tasks_done: int = 0
+    tasks: int = 0
+    archived: bool = False
+    #: Who works on which task.
+    claims: dict[str, Claim] = {}
+    problem: str | None = None
+
+
+class Sessions:
+    """What is done to whole sessions of a project."""
+
+    def __init__(self, project: "Project") -> None:
+        self._project = project
+        self._store = project.store
+
+    def sessions(self, *, archived: bool = False) -> list[Listed]:
+        """Every session, the active one first, then by last activity. A damaged one is listed as such."""
+        active = self._project.active()
+        found = [self._listed(name, active) for name in self._store.sessions()]
+        shown = [one for one in found if archived or not one.archived]
+        by_time = sorted(
+            shown, key=lambda one: one.last_activity.timestamp() if one.last_activity else 0.0, reverse=True
+        )
+        return sorted(by_time, key=lambda one: one.id != active)
+
+    def find(self, text: str) -> str:
+        """The session that is meant: its id, a part of it that only one has, or its number in the list."""
+        listed = self.sessions(archived=True)
+        ids = [one.id for one in listed]
+        wanted = text.strip()
+        for exact in (wanted, f"WFS-{wanted}"):
+            if exact in ids:
+                return exact
+        if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(ids):
+            return ids[int(wanted) - 1]
+        close = [name for name in ids if wanted and wanted.lower() in name.lower()]
+        if len(close) == 1:
+            return close[0]
+        if close:
+            raise Invalid(f"{wanted!r} may be any of {', '.join(close)}", way_out="detent sessions numbers them")
+        check_session_id(wanted)
+        raise NotFound(f"there is no session {wanted}", way_out="detent sessions")
+
+    def switch(self, text: str) -> SessionHandle:
+        """Make a session the active one; the one before it is paused."""
+        name = self.find(text)
+        with self._store.lock(PROJECT):
+            session = self._project.journal(name).session()
+            if session.status is not SessionStatus.ACTIVE:
+                raise Refused(f"{name} was {session.status}", way_out=f"detent reopen {name}")
+            before = self._project.active()
+            if before != name:
+                # The new marker first: a kill between the two leaves both, and the higher one counts.
+                self._store.put(MARKER + name, b"%d" % (self._project.rank(before) + 1 if before else 1))
+                if session.paused_at is not None:
+                    self._commit(name, Resume())
+                # The old marker goes when its session's documents are written.
+                if before is not None and self._project.journal(before).session().status is SessionStatus.ACTIVE:
+                    self._commit(before, Pause(reason=f"switched to {name}"))
+        for touched in (name, before):
+            if touched is not None:
+                self._project.touched(touched)
+        return SessionHandle(self._project, name)
+
+    def pause(self, reason: str = "") -> Session:
+        """The active session is put aside; tasks in progress are given back."""
+        with self._store.lock(PROJECT):
+            name = self._project.active()
+            if name is None:
+                raise NotFound("no session is active", way_out="detent sessions")
+            session = self._commit(name, Pause(reason=reason))
+            # Publishing removes it, when the documents say what happened.
+            self._store.put(MARKER + name, LEAVING)
+        self._project.touched(name)
+        return session
+
+    def resume(self, text: str | None = None) -> SessionHandle:
+        """The session named, or the one that was paused last."""
+        if text is not None:
+            return self.switch(text)
+        if self._project.active() is not None:
+            return SessionHandle(self._project, str(self._project.active()))
+        open_ones = [one for one in self.sessions() if one.status == "paused"]
+        if not open_ones:
+            raise NotFound("no session is paused", way_out='detent start WORKFLOW "TASK"')
+        return self.switch(max(open_ones, key=lambda one: (_seconds(one.paused_at), _seconds(one.last_activity))).id)
+
+    def reopen(self, text: str, reason: str = "") -> SessionHandle:
+        """A session that ended goes on with its last phase, and is the active one."""
+        name = self.find(text)
+        SessionHandle(self._project, name).carry_out(Reopen(reason=reason))
+        return self.switch(name)
+
+    def archive(self, text: str) -> Session:
+        """Put a session that has ended out of sight; nothing of it is moved or removed."""
+        name = self.find(text)
+        return SessionHandle(self._project, name).carry_out(Archive()).session
+
+    def _commit(self, name: str, command: Pause | Resume) -> Session:
+        facts = Facts(now=self._project.clock())
+        return (
+            self._project.journal(name)
+            .commit(lambda session: decide(session, command, facts), actor=self._project.actor, now=facts.now)
+            .session
+        )
+
+    def _listed(self, name: str, active: str | None) -> Listed:
+        try:
+            with self._project.journal(name).reading() as session:
+                counts = session.tasks.counts
+                status = session.status.value
+                if session.status is SessionStatus.ACTIVE and name != active:
+                    status = "paused"
+                last = session.notes[-1] if session.notes else None
+                return Listed(
+                    id=name,
+                    status=status,
+                    task=session.task,
+                    workflow=session.workflow.name,
+                    phase=current_phase(session),
+                    started_at=session.started_at,
+                    last_activity=last.timestamp if last else None,
+                    last_by=last.agent if last else "",
+                    paused_at=session.paused_at,
+                    tasks_done=sum(count for kind, count in counts.items() if kind == "completed"),
+                    tasks=sum(counts.values()),
+                    archived=session.archived,
+                    claims=session.claims,
+                )
+        except (Corrupt, DetentError) as error:
+            return Listed(id=name, status="damaged", problem=error.message)
+
+
+def _seconds(at: "datetime | None") -> float:
+    return at.timestamp() if at is not None else 0.0

@@ -1,0 +1,361 @@
+"""The tasks of one session, with a method for each thing that can be done to them."""
+
+import math
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from detent.core.session.commands import Command, MoveTask, RemoveTask, SetComplexity, SplitTask, WriteTasks
+from detent.core.session.events import Claim, TaskMoved, TaskWritten
+from detent.core.session.session import Session
+from detent.core.task.assignment import type_for
+from detent.core.task.document import new_document
+from detent.core.task.id import PREFIX, canonical, parent_of, parse_id, sort_key
+from detent.core.task.lifecycle import REPLANNABLE, Action, check_start, possibly_stale
+from detent.core.task.row import Row, TaskStatus
+from detent.core.task.split import ChildDraft, split_warnings
+from detent.documents.state.writing import current_phase
+from detent.documents.task import name_of
+from detent.engine.projections.task_files import TaskFiles
+from detent.engine.results import Outcome
+from detent.errors import Invalid, NotFound, Refused
+from detent.store.port import PROJECT
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
+
+SUMMARIES = ".summaries"
+LEASES = ".process/leases"
+#: A claim that nobody renews is worth this long.
+LEASE_S = 3600.0
+MAX_SUMMARY_BYTES = 1024 * 1024
+
+
+class Claimed(Outcome, frozen=True, kw_only=True):
+    """A task in somebody's hands. `fence` goes with everything that is done about it."""
+
+    task: str
+    claim: Claim
+
+    @property
+    def fence(self) -> int:
+        return self.claim.fence
+
+
+class Tasks:
+    def __init__(self, project: "Project", handle: "SessionHandle") -> None:
+        self._project = project
+        self._handle = handle
+        self._session = handle.id
+
+    @cached_property
+    def files(self) -> TaskFiles:
+        return TaskFiles(self._project.store, self._project.journal(self._session))
+
+    # Looking
+
+    def rows(self) -> list[Row]:
+        """Every task, by number."""
+        with self._reading() as session:
+            return list(session.tasks)
+
+    def row(self, task: str) -> Row:
+        with self._reading() as session:
+            return session.tasks[canonical(task)]
+
+    def next(self) -> Row | None:
+        """What to do next: the first that is ready, in the order of dependencies and then of numbers."""
+        if not self._project.journal(self._session).is_loaded:
+            published = self.files.next_published()
+            if published is not None:
+                return published.next
+        with self._reading() as session:
+            found = session.tasks.next_ready()
+            return session.tasks[found] if found is not None else None
+
+    def document(self, task: str) -> dict[str, Any]:
+        return self.files.document(canonical(task))
+
+    def context(self, task: str) -> dict[str, Any]:
+        """What an agent is given for the task: all of it, the workflow around it, and what it builds on."""
+        own = canonical(task)
+        document = self.document(own)
+        with self._reading() as session:
+            above = parent_of(own)
+            inherited = session.tasks[above].depends_on if above is not None else ()
+            needs = tuple(dict.fromkeys((*inherited, *session.tasks[own].depends_on)))
+            phase = current_phase(session)
+        store = self._project.store
+        return {
+            "task": document,
+            "workflow": {"session": self._session, "phase": phase},
+            "paths": {
+                "session": store.directory(self._session),
+                "todo": store.location(f"{self._session}/TODO_LIST.md"),
+                "summaries": store.location(f"{self._session}/{SUMMARIES}"),
+                "task": store.location(name_of(self._session, own)),
+            },
+            "dependency_summaries": {need: text for need in needs if (text := self.summary(need)) is not None},
+        }
+
+    def summary(self, task: str) -> str | None:
+        """What was written about a task when it was done."""
+        own = canonical(task)
+        for name in (f"{own}-summary.md", f"{own}.md"):
+            data = self._project.store.get(f"{self._session}/{SUMMARIES}/{name}")
+            if data is not None:
+                return data.decode("utf-8", "replace")
+        return None
+
+    # Planning
+
+    def add(
+        self,
+        title: str,
+        *,
+        parent: str | None = None,
+        depends_on: Iterable[str] = (),
+        requirements: Iterable[str] = (),
+        focus_paths: Iterable[str] = (),
+        acceptance: Iterable[str] = (),
+        kind: str | None = None,
+        agent: str | None = None,
+    ) -> Outcome:
+        """Add one task under the next free number, or one more part of a container."""
+        needs = [canonical(other) for other in depends_on]
+        wanted, paths, accepted = list(requirements), list(focus_paths), list(acceptance)
+
+        def numbered(session: Session) -> WriteTasks:
+            document = new_document(
+                _free_id(session, parent),
+                title,
+                type=kind or type_for(title),
+                agent=agent,
+                depends_on=needs,
+                requirements=wanted,
+                focus_paths=paths,
+                acceptance=accepted,
+            )
+            return WriteTasks(documents=(document,), new=True)
+
+        # Under the lock, so that two who add at once get two numbers.
+        return self._handle.carry_out_first(numbered)
+
+    def write(self, documents: Iterable[dict[str, Any]], *, new: bool | None = None, reason: str = "") -> Outcome:
+        """Add or change tasks by their documents, all or none."""
+        return self._do(WriteTasks(documents=tuple(documents), new=new, reason=reason))
+
+    def replan(self, task: str, changes: dict[str, Any], *, reason: str) -> Outcome:
+        """Change what a task that nobody works on asks for; its version rises, and the old one stays in the journal."""
+        own = canonical(task)
+        row = self.row(own)
+        if row.status not in REPLANNABLE:
+            raise Refused(f"{own} is {row.status}; only {', '.join(REPLANNABLE)} tasks are replanned")
+        if not reason.strip():
+            raise Invalid("a plan is changed for a reason; say which")
+        document = _merged(self.document(own), changes) | {"version": row.version + 1}
+        return self._do(WriteTasks(documents=(document,), new=False, reason=reason))
+
+    def split(self, task: str, parts: Iterable[ChildDraft | str]) -> Outcome:
+        """Break a task down; it becomes a container."""
+        drafts = tuple(ChildDraft(title=part) if isinstance(part, str) else part for part in parts)
+        own = canonical(task)
+        self.row(own)
+        document = self.document(own)
+        outcome = self._do(SplitTask(document=document, parts=drafts))
+        children = [event.document for event in outcome.events if isinstance(event, TaskWritten)]
+        return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, *split_warnings(children)))
+
+    def remove(self, task: str) -> Outcome:
+        return self._do(RemoveTask(task=canonical(task)))
+
+    def set_complexity(self, level: str) -> Outcome:
+        return self._do(SetComplexity(level=level))
+
+    # Doing
+
+    def start(
+        self, task: str | None = None, *, owner: str | None = None, pid: int | None = None, lease_s: float = LEASE_S
+    ) -> Claimed:
+        """Take a task: the one named, or the next that is ready. One of several who ask gets it."""
+        if not 0 < lease_s < math.inf:
+            raise Invalid(f"a lease of {lease_s} seconds is none")
+        claim = Claim(
+            owner=owner or self._project.actor.name,
+            fence=0,
+            since=self._project.clock(),
+            host=os.uname().nodename,
+            pid=pid,
+            lease_s=float(lease_s),
+        )
+        self._check_active()
+        if task is not None:
+            return self._claimed(MoveTask(task=canonical(task), action=Action.START, claim=claim))
+        return self._claimed(claim)
+
+    def keep(self, task: str, fence: int) -> Claimed:
+        """Hold a task on beyond the end of the process that took it."""
+        return self._claimed(MoveTask(task=canonical(task), action=Action.KEEP, fence=fence))
+
+    def done(self, task: str, summary: str = "", *, fence: int | None = None) -> Outcome:
+        """The task is done. The summary is written first: whoever depends on it will read it."""
+        own = canonical(task)
+        if not summary.strip():
+            return self._do(MoveTask(task=own, action=Action.DONE, fence=fence))
+        from detent.core.redact import redact  # noqa: PLC0415 - slow to load, and looking at tasks needs none of it
+
+        data = redact(summary.strip()).encode() + b"\n"
+        if len(data) > MAX_SUMMARY_BYTES:
+            raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
+        name = f"{own}-summary.md"
+        command = MoveTask(task=own, action=Action.DONE, summary=name, fence=fence)
+        # Under the lock and right before the commit: of two who say done, only the one who is believed writes.
+        return self._handle.carry_out(
+            command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
+        )
+
+    def fail(self, task: str, error: str, *, fence: int | None = None) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.FAIL, reason=error, fence=fence))
+
+    def block(self, task: str, reason: str, *, fence: int | None = None) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.BLOCK, reason=reason, fence=fence))
+
+    def unblock(self, task: str) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.UNBLOCK))
+
+    def resume(self, task: str, *, owner: str | None = None) -> Claimed:
+        """Go on with a task at the point where a person was asked."""
+        self._check_active()
+        claim = Claim(owner=owner or self._project.actor.name, fence=0, since=self._project.clock())
+        return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
+
+    def retry(self, task: str) -> Outcome:
+        return self._do(MoveTask(task=canonical(task), action=Action.RETRY))
+
+    def release(self, task: str, *, reason: str = "", fence: int | None = None) -> Outcome:
+        """Give a task back unfinished."""
+        return self._do(MoveTask(task=canonical(task), action=Action.RELEASE, reason=reason, fence=fence))
+
+    def reopen(self, task: str) -> Outcome:
+        """Do a task again; completed tasks that built on it are named as possibly stale."""
+        own = canonical(task)
+        with self._reading() as session:
+            stale = possibly_stale(session.tasks, own) if own in session.tasks else ()
+        warnings = [f"{', '.join(stale)} built on {own} and may have to be looked at again"] if stale else []
+        return self._do(MoveTask(task=own, action=Action.REOPEN), warnings)
+
+    # Claims
+
+    def beat(self, task: str, fence: int) -> None:
+        """Say that the holder of the claim is alive."""
+        own = canonical(task)
+        name = f"{self._session}/{LEASES}/{own}"
+        held = self._handle.state.claims.get(own)
+        if held is None or held.fence != fence:
+            raise Refused(f"the claim {fence} on {own} is no longer held", way_out=f"detent task start {own}")
+        with self._project.store.lock(PROJECT):
+            self._project.store.put(name, b"%d %d" % (fence, round(self._project.clock().timestamp())))
+
+    def release_abandoned(self) -> list[str]:
+        """Give back the tasks whose holders are gone."""
+        found = sorted(self.abandoned(), key=sort_key)
+        for task in found:
+            claim = self._handle.state.claims.get(task)
+            self.release(task, reason=f"{claim.owner if claim else 'its holder'} is gone")
+        return found
+
+    def abandoned(self) -> frozenset[str]:
+        """Tasks in progress whose holder is gone: its process on this machine ended, or its lease ran out."""
+        with self._reading() as session:
+            return self._gone(session)
+
+    def _gone(self, session: Session) -> frozenset[str]:
+        active = session.tasks.with_status(TaskStatus.ACTIVE)
+        return frozenset(task for task in active if self._is_gone(task, session.claims.get(task)))
+
+    def _is_gone(self, task: str, claim: Claim | None) -> bool:
+        if claim is None:
+            return True
+        if claim.pid is not None and claim.host == os.uname().nodename and not _is_alive(claim.pid):
+            return True
+        last = claim.since
+        beat = (self._project.store.get(f"{self._session}/{LEASES}/{task}") or b"").split()
+        if len(beat) == 2 and beat[0] == b"%d" % claim.fence:
+            last = max(last, last.fromtimestamp(int(beat[1]), last.tzinfo))
+        return self._project.clock() - last > timedelta(seconds=claim.lease_s)
+
+    # What all of them do
+
+    def _check_active(self) -> None:
+        if self._project.active() != self._session:
+            raise Refused(f"{self._session} is not the active session", way_out=f"detent switch {self._session}")
+
+    def _reading(self) -> AbstractContextManager[Session]:
+        return self._project.journal(self._session).reading()
+
+    def _do(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
+        return self._handle.carry_out(command, warnings)
+
+    def _claimed(self, wanted: MoveTask | Claim) -> Claimed:
+        if isinstance(wanted, Claim):
+            outcome = self._handle.carry_out_first(lambda session: self._next_move(session, wanted))
+        else:
+            outcome = self._do(wanted)
+        moved = next(event for event in reversed(outcome.events) if isinstance(event, TaskMoved))
+        assert moved.claim is not None
+        return Claimed(session=outcome.session, events=outcome.events, task=moved.task, claim=moved.claim)
+
+    def _next_move(self, session: Session, claim: Claim) -> MoveTask:
+        found = session.tasks.next_ready()
+        if found is not None:
+            check_start(session.tasks, found)
+            return MoveTask(task=found, action=Action.START, claim=claim)
+        for task in sorted(self._gone(session), key=sort_key):
+            return MoveTask(task=task, action=Action.START, claim=claim)
+        raise NotFound(_nothing_ready(session), way_out="detent task list")
+
+
+def _free_id(session: Session, parent: str | None) -> str:
+    plan = session.tasks
+    if parent is None:
+        numbers = [sort_key(task) >> 32 for task in (*plan.ids[-1:], *session.retired)]
+        return f"{PREFIX}{max(numbers, default=0) + 1}"
+    above = parse_id(parent)
+    parts = [task for task in (*plan.children(str(above)), *session.retired) if task.startswith(f"{above}.")]
+    return str(above.child(max((int(task.rpartition(".")[2]) for task in parts), default=0) + 1))
+
+
+def _nothing_ready(session: Session) -> str:
+    plan = session.tasks
+    if not len(plan):
+        return "there are no tasks"
+    if plan.is_completed:
+        return "all tasks are done"
+    waiting, failed = len(plan.waiting), len(plan.with_status(TaskStatus.FAILED))
+    active = len(plan.with_status(TaskStatus.ACTIVE))
+    return f"no task is ready: {active} in progress, {waiting} waiting, {failed} failed"
+
+
+def _merged(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Objects are merged, so that changing one key of `context` keeps the others; anything else is replaced."""
+    merged = dict(document)
+    for key, value in changes.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,1 @@
+"""Rendering: text and JSON made from values; never read back."""

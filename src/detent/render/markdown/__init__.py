@@ -1,0 +1,1 @@
+"""Markdown files of a session."""

@@ -1,0 +1,127 @@
+"""Checkpoints as people read them: the list, and one with all it says."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from detent.core.checkpoint.manifest import Manifest
+from detent.core.path_text import to_text
+from detent.core.session.events import CheckpointTaken
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.render.elapsed import moment
+from detent.render.size import counted, size_text
+from detent.render.terminal.canvas import Canvas, columns_of
+
+_OUTCOME, _FILES, _SIZE, _LABEL = 8, 6, 7, 11
+_MARK, _NO_MARK = "* ", "  "
+_MAX_SHOWN = 20
+#: Of a hash people see so many digits; programs see all.
+_DIGITS = 12
+_KINDS = {"f": "file", "x": "executable", "l": "link"}
+
+
+class Taken(NamedTuple):
+    """A checkpoint, when it was taken and by whom."""
+
+    event: CheckpointTaken
+    at: datetime
+    by: str
+
+
+class Reached(NamedTuple):
+    """The checkpoint that was rolled back to last, and when."""
+
+    id: str
+    at: datetime
+
+
+def list_text(
+    rows: Sequence[Taken], *, left_out: int, reached: Reached | None, now: datetime, canvas: Canvas, undo: str
+) -> str:
+    """Oldest first. `left_out` checkpoints precede those that are shown; `undo` is the command to undo a rollback."""
+    lines = [f"{left_out} earlier left out; detent checkpoint list -n 0 shows all"] if left_out else []
+    times = [moment(row.at, now) for row in rows]
+    when = max(map(len, times))
+    name = max(columns_of(canvas.clean(row.event.name)) for row in rows)
+    fits = 2 + when + 2 + name + 2 + _OUTCOME + 2 + _FILES + 2 + _SIZE <= canvas.width
+    head = f"  {'when':<{when}}  {'name':<{name}}  {'outcome':<{_OUTCOME}}  {'files':>{_FILES}}  {'size':>{_SIZE}}"
+    lines += [canvas.paint(head, "dim")] if fits else []
+    for row, time in zip(rows, times, strict=True):
+        event = row.event
+        is_reached = reached is not None and event.id == reached.id
+        front = f"{_MARK if is_reached else _NO_MARK}{time:<{when}}  "
+        margin = " " * len(front)
+        facts = f"{event.taken.value:<{_OUTCOME}}  {event.tree.files:>{_FILES}}  {size_text(event.tree.bytes):>{_SIZE}}"
+        if fits:
+            lines.append(f"{front}{canvas.pad(event.name, name)}  {facts}")
+        else:
+            lines += [front + canvas.cut(event.name, canvas.width - len(front)), margin + facts]
+        lines += [margin + canvas.cut(event.note, canvas.width - len(margin))] if event.note else []
+    if reached is not None:
+        lines += ["", *canvas.wrap(f"* was rolled back to at {moment(reached.at, now)}; {undo} undoes that")]
+    return "\n".join(lines)
+
+
+def show_text(
+    taken: Taken,
+    then: Session,
+    left_out: Mapping[str, str],
+    *,
+    parent: str | None,
+    files: Manifest | None,
+    now: datetime,
+    canvas: Canvas,
+) -> str:
+    """One checkpoint, with the session as it stood `then`; the files one by one if they are given."""
+    event = taken.event
+    again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+    local = taken.at.astimezone(now.tzinfo)
+    lines = [
+        canvas.paint(canvas.cut(event.name, canvas.width), "bold"),
+        _labelled("id", event.id, canvas),
+        _labelled("taken", f"{local:%Y-%m-%d %H:%M:%S} by {taken.by}", canvas),
+        _labelled("what", f"{event.taken.value}, {event.kind.value} of {event.phase}{again}", canvas),
+        _labelled("follows", parent or "nothing", canvas),
+        *([_labelled("note", event.note, canvas)] if event.note else []),
+        _labelled("files", f"{counted(event.tree.files, 'file')}, {size_text(event.tree.bytes)}", canvas),
+        *_phase_lines(then, canvas),
+        *_left_out_lines(left_out, canvas, everything=files is not None),
+    ]
+    if files is not None:
+        lines += ["", *_file_lines(files, canvas)]
+    return "\n".join(lines)
+
+
+def _phase_lines(then: Session, canvas: Canvas) -> Iterator[str]:
+    for number, key in enumerate(key for key in then.workflow.order if then.phases[key].attempt):
+        label = "phases" if not number else ""
+        text = canvas.cut(f"{key}  {then.phases[key].status.replace('_', ' ')}", canvas.width - _LABEL - 4)
+        yield f"  {label:<{_LABEL}}{canvas.glyph(then.phases[key].status)} {text}"
+    waiting = len(then.with_status(Status.PENDING))
+    if waiting:
+        yield f"  {'':<{_LABEL}}{canvas.glyph(Status.PENDING)} {waiting} pending"
+
+
+def _left_out_lines(left_out: Mapping[str, str], canvas: Canvas, *, everything: bool) -> Iterator[str]:
+    if not left_out:
+        return
+    yield ""
+    yield f"  left out: {counted(len(left_out), 'file')}"
+    for number, (path, reason) in enumerate(sorted(left_out.items())):
+        if number == _MAX_SHOWN and not everything:
+            yield f"    and {len(left_out) - _MAX_SHOWN} more; --files lists all"
+            return
+        yield canvas.paint(canvas.cut(f"    {to_text(path)}: {reason}", canvas.width), "yellow")
+
+
+def _file_lines(files: Manifest, canvas: Canvas) -> Iterator[str]:
+    """The path last and never cut: somebody looks for it."""
+    for path, entry in sorted(files.items()):
+        facts = f"{entry.digest[:_DIGITS]}  {_KINDS[entry.kind]:<10}  {size_text(entry.size):>{_SIZE}}"
+        yield f"{facts}  {canvas.clean(to_text(path))}"
+
+
+def _labelled(label: str, text: str, canvas: Canvas) -> str:
+    head = f"  {label:<{_LABEL}}"
+    return head + canvas.cut(text, canvas.width - len(head))

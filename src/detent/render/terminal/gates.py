@@ -1,0 +1,28 @@
+"""Prints the verdicts on the gates of phases."""
+
+from collections.abc import Mapping, Sequence
+
+from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.session.session import Session
+from detent.render.terminal.canvas import Canvas
+
+
+def gates_text(session: Session, judged: Mapping[str, Sequence[Judgement]], canvas: Canvas) -> str:
+    if not session.gates_apply:
+        return "gates are off in this session; every phase can be finished without evidence"
+    lines: list[str] = []
+    for phase, judgements in judged.items():
+        lines += [*([""] if lines else []), f"{phase}: {_headline(judgements)}"]
+        for judgement in judgements:
+            first, *rest = canvas.wrap(f"{judgement.verdict:<7} {judgement.gate}: {judgement.reason}", "          ")
+            lines += ["  " + first.strip(), *rest]
+            if judgement.way_out:
+                lines += canvas.command(canvas.clean(judgement.way_out), "          ")
+    return "\n".join(lines) or "no phase is in progress"
+
+
+def _headline(judgements: Sequence[Judgement]) -> str:
+    if not judgements:
+        return "no gates"
+    passed = sum(judgement.verdict is Verdict.PASS for judgement in judgements)
+    return "open" if passed == len(judgements) else f"{passed} of {len(judgements)} gates passed"

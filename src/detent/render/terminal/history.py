@@ -1,0 +1,56 @@
+"""The sessions that have ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from detent.core.session.budget import usual
+from detent.core.session.status import Status
+from detent.render.elapsed import duration
+from detent.render.terminal.canvas import Canvas
+
+_ID, _WORKFLOW, _PHASES, _TIME = 10, 16, 12, 8
+
+
+def history_text(entries: Sequence[Mapping[str, Any]], *, left_out: int, canvas: Canvas) -> str:
+    """Oldest first. The first `left_out` entries only serve to compare with."""
+    if not entries:
+        return "no session has ended yet"
+    lines = [f"{left_out} earlier left out; detent history -n 0 shows all"] if left_out else []
+    for at in range(left_out, len(entries)):
+        lines += _entry_lines(entries[at], _slower(entries[at], entries[:at]), canvas)
+    return "\n".join(lines)
+
+
+def _entry_lines(entry: Mapping[str, Any], slower: str, canvas: Canvas) -> list[str]:
+    completed = entry.get("status") == "completed"
+    metrics = entry.get("metrics") or {}
+    ended = str(entry.get("completed_at") or entry.get("cancelled_at") or "")[:10]
+    minutes = _minutes(entry)
+    time = duration(minutes * 60) if minutes is not None else ""
+    phases = f"{metrics.get('phases_completed', 0)}/{metrics.get('total_phases', 0)} phases"
+    head = f"{canvas.glyph(Status.COMPLETED if completed else Status.SKIPPED)} {ended:<10}  "
+    columns = (
+        f"{canvas.pad(str(entry.get('id') or ''), _ID)}{canvas.pad(str(entry.get('type') or ''), _WORKFLOW)}"
+        f"{phases:<{_PHASES}}{time:>{_TIME}}  "
+    )
+    room = canvas.width - 2 - 12 - len(columns)
+    reason = f" (cancelled: {entry.get('reason')})" if not completed else slower
+    return [
+        head + columns + canvas.cut(str(entry.get("session_id") or ""), room),
+        "  " + canvas.cut(f"{entry.get('description') or ''}{reason}", canvas.width - 2),
+    ]
+
+
+def _slower(entry: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> str:
+    """How much longer it took than the sessions of the same workflow before it, if that is worth a word."""
+    alike = [each for each in earlier if each.get("type") == entry.get("type") and each.get("status") == "completed"]
+    before = usual([minutes for each in alike if (minutes := _minutes(each)) is not None])
+    minutes = _minutes(entry)
+    if before is None or minutes is None or not before.is_exceeded(minutes):
+        return ""
+    return f" ({before.percent_over(minutes)} % longer than the {before.count} before)"
+
+
+def _minutes(entry: Mapping[str, Any]) -> float | None:
+    found = (entry.get("metrics") or {}).get("total_duration_minutes")
+    return found if isinstance(found, int | float) else None

@@ -1,0 +1,132 @@
+"""A rollback as people read it: what it would do, and what it did."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from detent.core.path_text import to_text
+from detent.core.session.session import Session
+from detent.core.session.status import Status
+from detent.render.elapsed import moment
+from detent.render.size import counted
+from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.outcome import moved_lines
+
+_MAX_SHOWN = 20
+_SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "green")}
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback would do. `files` are paths by what becomes of them: restored, removed or added."""
+
+    session: str
+    name: str
+    taken: str
+    at: datetime
+    files: Mapping[str, tuple[str, ...]]
+    statuses: Mapping[str, tuple[Status, Status]]
+    paths: tuple[str, ...] = ()
+    phase_only: bool = False
+    is_undo: bool = False
+    kept: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback did."""
+
+    planned: Planned
+    session: Session
+    #: The checkpoint of what stood before it.
+    safety: str
+    is_active: bool
+
+
+def plan_text(planned: Planned, *, now: datetime, canvas: Canvas) -> str:
+    when = moment(planned.at, now)
+    about = f"roll back to {planned.name} ({planned.taken}, {when})"
+    if planned.is_undo:
+        about = f"undo the last rollback, back to {planned.name} ({when})"
+    return "\n".join(
+        [
+            *(canvas.paint(line, "bold") for line in canvas.wrap(about)),
+            "",
+            *_phase_lines(planned, canvas),
+            "",
+            *_file_lines(planned, canvas),
+            *_kept_lines(planned, canvas),
+            *_warning_lines(planned, canvas),
+        ]
+    )
+
+
+def rolled_back_text(done: RolledBack, *, canvas: Canvas) -> str:
+    planned = done.planned
+    what = "undid the rollback, back" if planned.is_undo else "rolled back"
+    named = "" if done.is_active else f" --session {done.session.id}"
+    first, *rest = canvas.wrap(f"{what} to {planned.name}; files: {_counts(planned)}", "  ")
+    return "\n".join(
+        [
+            f"{canvas.glyph(Status.COMPLETED)} {first.strip()}",
+            *rest,
+            canvas.cut(f"  what stood before is {done.safety}", canvas.width),
+            "  the way back:",
+            *canvas.command(f"detent undo{named}", "    "),
+            "",
+            *moved_lines(done.session, canvas=canvas, active=done.is_active),
+        ]
+    )
+
+
+def _phase_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
+    if planned.paths:
+        yield "phases: none, because of --paths"
+        return
+    if not planned.statuses:
+        yield "phases: each stands as it did then"
+        return
+    yield "phases:"
+    arrow = "→" if canvas.has_glyphs else "->"
+    name = max(columns_of(key) for key in planned.statuses)
+    for key, (before, after) in planned.statuses.items():
+        change = f"{before.replace('_', ' ')} {arrow} {after.replace('_', ' ')}"
+        yield f"  {canvas.glyph(after)} {canvas.cut(f'{key:<{name}}  {change}', canvas.width - 4)}"
+
+
+def _file_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
+    if planned.phase_only:
+        yield "files: none, because of --phase-only"
+        return
+    yield f"files: {_counts(planned)}"
+    changes = sorted((path, what) for what, paths in planned.files.items() for path in paths)
+    for path, what in changes[:_MAX_SHOWN]:
+        sign, colour = _SIGNS[what]
+        yield f"  {canvas.paint(sign, colour)} {canvas.cut(to_text(path), canvas.width - 4)}"
+    if len(changes) > _MAX_SHOWN:
+        yield f"  and {len(changes) - _MAX_SHOWN} more; --json lists all"
+
+
+def _kept_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
+    if not planned.kept:
+        return
+    yield ""
+    yield from canvas.wrap(f"stays: {counted(len(planned.kept), 'file')} that phases beside it declared since")
+    for path in planned.kept[:_MAX_SHOWN]:
+        yield canvas.cut(f"    {to_text(path)}", canvas.width)
+    if len(planned.kept) > _MAX_SHOWN:
+        yield f"    and {len(planned.kept) - _MAX_SHOWN} more; --json lists all"
+
+
+def _warning_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
+    for number, warning in enumerate(planned.warnings):
+        yield from [""] if not number else []
+        first, *rest = canvas.wrap(f"warning: {warning}", "  ")
+        yield from (canvas.paint(line, "yellow") for line in (first.strip(), *rest))
+
+
+def _counts(planned: Planned) -> str:
+    if not any(planned.files.values()):
+        return "none changes"
+    found = [f"{len(planned.files[what])} {what}" for what in _SIGNS if planned.files.get(what)]
+    return ", ".join(found)

@@ -1,0 +1,125 @@
+"""What a run tells as plain lines, for where nothing can be drawn over: a log file, a pipe, CI."""
+
+from collections.abc import Iterator
+from datetime import tzinfo
+
+import msgspec
+
+from detent.core.gate.evidence import Verdict
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.run_event import (
+    AgentDid,
+    GateJudged,
+    GateStarted,
+    PersonNeeded,
+    PhaseEnded,
+    Retrying,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    StepRan,
+    TaskEnded,
+    TurnStarted,
+)
+from detent.render.terminal.canvas import Canvas
+from detent.render.tokens import tokens_text
+
+#: Columns of the time, and of the phase or task that a line is about.
+_TIME, _WHERE = len("HH:MM:SS  "), 18
+_MOST_WRAPPED = 5
+_STATUS_COLOURS = {"completed": "green", "failed": "red", "skipped": "dim"}
+_VERDICT_COLOURS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.ERROR: "red"}
+
+
+def run_lines(event: RunEvent, *, canvas: Canvas, zone: tzinfo | None = None) -> list[str]:
+    """The event in lines that fit; none if it is not worth one. Times are those of `zone`, else of this machine."""
+    where = min(_WHERE, canvas.width // 4)
+    head = f"{event.at.astimezone(zone):%H:%M:%S}  {canvas.pad(_where(event), where)}  "
+    margin = " " * (_TIME + where + 2)
+    lines: list[str] = []
+    for text, colour in _told(event):
+        for shown in _fitting(event, text, len(margin), canvas):
+            lines.append((margin if lines else head) + (canvas.paint(shown, colour) if colour else shown))
+    return [*lines, *(_command(event.way_out, margin, canvas) if isinstance(event, PersonNeeded) else ())]
+
+
+def _fitting(event: RunEvent, text: str, taken: int, canvas: Canvas) -> list[str]:
+    """Cut to one line; what somebody must act on has several."""
+    failed = isinstance(event, GateJudged) and event.verdict is not Verdict.PASS
+    if failed or isinstance(event, PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
+        return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
+    return [canvas.cut(text, canvas.width - taken)]
+
+
+def _where(event: RunEvent) -> str:
+    match event:
+        case RunStarted() | RunEnded():
+            return ""
+        case TurnStarted() | AgentDid() | StepRan() | Retrying() | TaskEnded():
+            return event.task or event.phase
+        case GateStarted() | GateJudged() | PhaseEnded() | PersonNeeded():
+            return event.phase
+
+
+def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
+    """Text and colour of each line."""
+    match event:
+        case RunStarted():
+            yield f"run {event.run} of {event.session} started", "bold"
+            yield from ((taken, "yellow") for taken in event.taken_over)
+        case TurnStarted():
+            role = f" ({event.role})" if event.role and event.role != event.agent else ""
+            yield f"attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
+        case AgentDid():
+            yield from _agent_told(event.did)
+        case StepRan():
+            yield f"step {event.step}: {_first_line(event.said)}", "dim"
+        case Retrying():
+            yield f"tries again in {event.pause_s:g} s ({event.again} of {event.of}): {event.reason}", "yellow"
+        case GateStarted():
+            yield f"gate {event.gate}{f': {event.command}' if event.command else ''}", "dim"
+        case GateJudged():
+            yield f"gate {event.gate} {event.verdict}: {event.reason}", _VERDICT_COLOURS.get(event.verdict, "yellow")
+        case PhaseEnded():
+            said = f": {_first_line(event.said)}" if event.said else ""
+            yield f"{event.status}, attempt {event.attempt}{said}", _STATUS_COLOURS.get(event.status, "")
+            yield from ((f"warning: {warning}", "yellow") for warning in event.warnings)
+        case TaskEnded():
+            said = f": {_first_line(event.said)}" if event.said else ""
+            yield f"{event.status}{said}", _STATUS_COLOURS.get(event.status, "")
+        case PersonNeeded():
+            yield f"needs a person ({event.need}): {event.text}", "yellow"
+            if event.choices:
+                yield f"one of: {', '.join(event.choices)}", ""
+        case RunEnded():
+            yield f"run {event.end}{f': {event.said}' if event.said else ''}", "bold"
+
+
+def _agent_told(did: AgentEvent) -> Iterator[tuple[str, str]]:
+    match did:
+        case Started():
+            if did.model:
+                yield f"answered by {did.model}", "dim"
+        case ToolUsed():
+            yield f"{did.tool}  {did.input}{'' if did.succeeded else '  (failed)'}", "dim"
+        case Said():
+            yield _first_line(did.text), "dim"
+        case Used():
+            return
+        case Finished():
+            used = tokens_text(did.report.tokens)
+            said = _first_line(did.report.summary)
+            yield f"is done{f' ({used})' if used else ''}{f': {said}' if said else ''}", ""
+        case Failed():
+            yield f"{did.failure}: {_first_line(did.reason)}", "red"
+
+
+def _command(way_out: str, margin: str, canvas: Canvas) -> list[str]:
+    plain = msgspec.structs.replace(canvas, colour=False)
+    return [
+        canvas.paint(canvas.cut(line, canvas.width), "bold") for line in plain.command(canvas.clean(way_out), margin)
+    ]
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,36 @@
+"""Why a session stands still, and what would move it."""
+
+from collections.abc import Sequence
+
+from detent.core.session.obstacle import Obstacle
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
+from detent.render.next_commands import command_lines
+from detent.render.terminal.canvas import Canvas
+
+
+def why_text(
+    session: Session, obstacles: Sequence[Obstacle], *, phase: str | None, canvas: Canvas, active: bool = True
+) -> str:
+    """`obstacles` are those that are to be shown: all, or those of `phase`."""
+    if not obstacles:
+        return "\n".join(_free_lines(session, phase, canvas, active=active))
+    held = f"phase {phase}" if phase else f"session {session.id}"
+    lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
+    for obstacle in obstacles:
+        mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
+        subject = f"{obstacle.phase}: " if obstacle.phase else ""
+        first, *rest = canvas.wrap(subject + obstacle.message, "  ")
+        lines += [mark + first[2:], *rest]
+        lines += canvas.command(canvas.clean(canvas.draw(obstacle.way_out)), "    ")
+    return "\n".join(lines)
+
+
+def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, active: bool) -> list[str]:
+    if phase is None:
+        return [f"nothing holds session {session.id}", "", *command_lines(session, canvas, active=active)]
+    status = session.phases[phase].status
+    lines = [canvas.cut(f"phase {phase} is {str(status).replace('_', ' ')}; nothing holds it", canvas.width)]
+    if status is Status.PENDING and session.status is SessionStatus.ACTIVE:
+        lines += ["", *canvas.command(f"detent begin {phase}")]
+    return lines

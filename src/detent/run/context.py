@@ -1,0 +1,104 @@
+"""What all who work in one run share: its settings, its agents, whoever looks on."""
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from detent.clients.adapter.agent import Agent
+from detent.config.settings import AgentSettings
+from detent.core.run.run_event import RunEvent
+from detent.engine.agents import environment as variables
+
+if TYPE_CHECKING:
+    from detent.engine.project import Clock, Project
+
+_TURNS, _PROGRAMS = ".process/turns", ".process/bin"
+
+
+class Agents(Protocol):
+    def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:
+        """The agent that does the phase, and its name in the settings."""
+        ...
+
+    def settings_of(self, name: str) -> AgentSettings: ...
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    parallel: int = 1
+    #: Attempts of a phase or task, and turns of an attempt, before a person has to decide.
+    attempts: int = 3
+    turns: int = 10
+    #: What runs the tests, for gates that name no command.
+    tests: str | None = None
+    #: Whether test runs of agents are seen, and count where no command is named.
+    observes: bool = False
+    #: Wait for a person where nothing else can go on, instead of ending.
+    wait: bool = False
+
+
+class RunContext:
+    def __init__(
+        self,
+        project: "Project",
+        session: str,
+        run: str,
+        *,
+        agents: Agents,
+        options: RunOptions,
+        tell: Callable[[RunEvent], None],
+    ) -> None:
+        self.session, self.run, self.agents, self.options, self.tell = session, run, agents, options, tell
+        self.clock: Clock = project.clock
+        self._turns = project.store.directory(f"{session}/{_TURNS}")
+        #: The environment of everything that is started for the session.
+        self.marks = {
+            variables.SESSION: session,
+            variables.RUN: run,
+            variables.STATE: project.store.location(""),
+            **_path(project.store.directory(f"{session}/{_PROGRAMS}")),
+        }
+        #: Task to what the last try ended with, for the next one to know.
+        self.failures: dict[str, str] = {}
+        #: How many work now.
+        self.busy = 0
+        self._count = 0
+        self._counting = threading.Lock()
+
+    @property
+    def sees_tests(self) -> bool:
+        """Whether anything but a person can open a gate that asks for tests and names no command."""
+        return self.options.tests is not None or self.options.observes
+
+    def next_agent_id(self, agent: str) -> str:
+        with self._counting:
+            self._count += 1
+            return f"{self.run}/{agent.replace('/', '_')}/{self._count}"
+
+    @contextmanager
+    def scratch(self, agent_id: str) -> Iterator[str]:
+        """A place for the files of a turn. It is made by whoever needs it, and gone afterwards."""
+        path = os.path.join(self._turns, agent_id.replace("/", "-"))
+        try:
+            yield path
+        finally:
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _path(directory: str) -> dict[str, str]:
+    """A PATH on which `detent` is this one, and every other program is the one that it was."""
+    installed, here = shutil.which("detent"), os.path.dirname(sys.executable)
+    if installed is not None and os.path.realpath(os.path.dirname(installed)) == os.path.realpath(here):
+        return {}
+    os.makedirs(directory, exist_ok=True)
+    program = os.path.join(directory, "detent")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec "{sys.executable}" -P -m detent "$@"\n')
+    os.chmod(program, 0o755)  # noqa: S103 - it is to be run
+    return {"PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}

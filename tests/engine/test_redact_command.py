@@ -1,0 +1,58 @@
+"""What somebody says is kept; a secret in it is not, whoever says it and wherever it goes from there."""
+
+import os
+
+import pytest
+
+from detent.core.workflow.graph import chain
+from detent.engine.project import init_project, open_project
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+@pytest.fixture
+def session(tmp_path):
+    init_project(tmp_path)
+    with open_project(tmp_path, actor="ada") as project:
+        yield project.start(chain("c", [("One", "x"), ("Two", "y")]), "a task")
+
+
+def said(tmp_path, project_session):
+    project_session._project.flush()
+    found = []
+    for directory, _, names in os.walk(tmp_path):
+        for name in names:
+            with open(os.path.join(directory, name), "rb") as file:
+                if SECRET.encode() in file.read():
+                    found.append(name)
+    return found
+
+
+SAYINGS = {
+    "finish": lambda session: session.finish(
+        f"done with {SECRET}", deliverables=[f"key {SECRET}"], context=f"use {SECRET}"
+    ),
+    "fail": lambda session: session.fail(f"denied: {SECRET}"),
+    "skip": lambda session: session.skip("phase_1", reason=f"not with {SECRET}"),
+    "cancel": lambda session: session.cancel(f"leaked {SECRET}"),
+    "escalate": lambda session: session.escalate("stuck", "phase_0", f"denied: {SECRET}"),
+    "ask": lambda session: session.ask(f"is {SECRET} right?"),
+    "checkpoint": lambda session: session.checkpoint(f"before {SECRET}"),
+}
+
+
+@pytest.mark.parametrize("how", SAYINGS)
+def test_no_secret_that_is_said_reaches_the_disk(tmp_path, session, how):
+    SAYINGS[how](session)
+
+    assert said(tmp_path, session) == []
+    assert any("redacted" in str(event) for commit in session.log() for event in commit.events)
+
+
+def test_a_summary_of_a_task_has_none_either(tmp_path, session):
+    session.tasks.add("Something")
+    session.tasks.start("IMPL-1")
+    session.tasks.done("IMPL-1", f"done with {SECRET}")
+
+    assert said(tmp_path, session) == []
+    assert "redacted" in session.tasks.summary("IMPL-1")
