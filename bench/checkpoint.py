@@ -21,7 +21,7 @@ def first_checkpoint(setting: Setting) -> Section:
         name="first-checkpoint",
         rows=tuple(_first_row(setting, count) for count in _SIZES),
         remarks=(
-            "ours: SessionHandle.checkpoint() in a project just opened, all of it synced when it returns;",
+            "ours: SessionCheckpoints.take() in a project just opened, all of it synced when it returns;",
             "theirs: git add -A and git commit in a new repository, which leave loose objects unsynced;",
             "20 MB in 100 directories, half of it random; what earlier rounds left to be written is synced before each",
         ),
@@ -33,7 +33,7 @@ def checkpoint(setting: Setting) -> Section:
         name="checkpoint",
         rows=tuple(row for count in _SIZES for row in _one_change_rows(setting, count)),
         remarks=(
-            "ours: SessionHandle.checkpoint() in a process that has the project open, as a runner has it;",
+            "ours: SessionCheckpoints.take() in a process that has the project open, as a runner has it;",
             "theirs: git add -A and git commit, two processes; the same 20 MB, one file changed since the last time",
         ),
     )
@@ -81,7 +81,7 @@ def _one_change_rows(setting: Setting, count: int) -> tuple[Row, Row]:
         repository.commit()
 
         def with_documents() -> None:
-            session.checkpoint()
+            session.checkpoints.take()
             project.flush()
 
         def compared(take: Callable[[], object], rounds: int) -> Pair:

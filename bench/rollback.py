@@ -18,14 +18,14 @@ def rollback(setting: Setting) -> Section:
         our_tree, their_tree = Tree(ours, _FILES), Tree(theirs, _FILES)
         session, repository = start(project), Repository(theirs)
         repository.commit()
-        target, commit = session.checkpoint().id, repository.head()
+        target, commit = session.checkpoints.take().id, repository.head()
 
         def roll_back(count: int, *, kept: bool) -> float:
             our_tree.change(count)
             time.sleep(SETTLED_S)
             if kept:
-                session.checkpoint()
-            return seconds_each(lambda: session.rollback(target), 1)
+                session.checkpoints.take()
+            return seconds_each(lambda: session.checkpoints.rollback(target), 1)
 
         def check_out(count: int, *, kept: bool) -> float:
             their_tree.change(count)
@@ -49,7 +49,7 @@ def rollback(setting: Setting) -> Section:
         name="rollback",
         rows=tuple(rows),
         remarks=(
-            "ours: SessionHandle.rollback() in a process that has the project open; whole or not at all, undoable;",
+            "ours: SessionCheckpoints.rollback() in a process that has the project open; whole or not at all, undoable;",
             "theirs: git checkout -f; where the changes were not committed, git add -A and git commit before it,",
             "since a rollback keeps what it replaces and git would lose it",
         ),

@@ -76,7 +76,7 @@ def _our_bytes(directory: str, state: State, count: int) -> int:
             with open(os.path.join(directory, f"{names[step % len(names)]}.txt"), "r+", encoding="utf-8") as file:
                 file.seek(state.at)
                 file.write(kilobyte(f"step {step}"))
-            session.checkpoint()
+            session.checkpoints.take()
         project.flush()
         grown = os.path.getsize(journal) - before
         return grown + _size(os.path.join(project.place.state, "checkpoints"))

@@ -213,7 +213,7 @@ def test_no_module_is_named_for_nothing_in_particular():
 
 
 #: The guard's reader of documents that Detent did not write: their records have no verdicts, only names of kinds.
-KIND_READERS = {"detent.core.guard.state_reader", "detent.core.guard"}
+KIND_READERS = {"detent.core.guard.state_reader", "detent.core.guard.rules"}
 
 
 def kind_problems(tree: ast.AST) -> list[str]:

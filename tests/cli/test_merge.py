@@ -194,14 +194,14 @@ def test_the_gate_of_the_phase_is_closed_until_its_work_is_merged(root):
         inside = opened_at(project, find(ensure(project, "WFS-trial", "a")[0])[0]).session("WFS-trial")
         write(tree(root, "a"), code__py="one\na\nthree\n")
         commit(root, code__py="one\nmain\nthree\n")
-        inside.run_gate("merge", phase="a")
-        (closed,) = inside.judgements("a")["a"]
+        inside.gates.run("merge", phase="a")
+        (closed,) = inside.gates.judgements("a")["a"]
         assert closed.verdict is Verdict.FAIL
         git(tree(root, "a"), "add", "--all")
         git(tree(root, "a"), "commit", "--quiet", "--allow-empty", "-m", "mine")
         git(tree(root, "a"), "merge", "--strategy-option=ours", "main")
-        inside.run_gate("merge", phase="a")
-        (open_now,) = inside.judgements("a")["a"]
+        inside.gates.run("merge", phase="a")
+        (open_now,) = inside.gates.judgements("a")["a"]
 
         assert open_now.verdict is Verdict.PASS
         assert handle.state.phases["a"].gates["merge"].receipt.exit_code == 0

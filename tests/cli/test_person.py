@@ -57,7 +57,7 @@ def at_gates(handle):
 def rolled_back(handle, root):
     at_gates(handle)
     (root / "notes.md").write_text("some\n")
-    handle.rollback("PRE_b_v1")
+    handle.checkpoints.rollback("PRE_b_v1")
 
 
 @pytest.fixture

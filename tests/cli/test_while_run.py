@@ -73,8 +73,8 @@ def test_files_are_not_put_back_while_agents_write_them(session, run, command):
 def test_from_python_it_is_refused_as_well(session):
     with open_project(session.directory, actor="ada") as project:
         with pytest.raises(Conflict, match="is being run by ada"):
-            project.session().rollback(FIRST)
-        project.session().rollback(FIRST, phase_only=True)
+            project.session().checkpoints.rollback(FIRST)
+        project.session().checkpoints.rollback(FIRST, phase_only=True)
 
 
 def test_the_files_of_another_session_are_the_same_files(session, run):

@@ -141,8 +141,8 @@ def test_the_failure_of_a_phase_takes_a_post_that_says_so(
 def test_a_consensus_takes_a_post_with_who_approved(gated: Project, clock: Clock) -> None:
     session = gated.start("gated", "Agree on it")
     Path(gated.place.base, "done").touch()
-    session.run_gate("done")
-    session.report_gate("constitution", compliant=True)
+    session.gates.run("done")
+    session.gates.report("constitution", compliant=True)
     session.finish("developed")
     session.begin("agree")
     clock.advance(minutes=2)
@@ -163,17 +163,17 @@ def test_a_rollback_takes_a_pre_that_links_to_its_source(
     project: Project, session: SessionHandle, root: Path, clock: Clock
 ) -> None:
     developed(session, root, clock)
-    source = session.checkpoints()[1].event
-    last = session.checkpoints()[-1].event
+    source = session.checkpoints.all()[1].event
+    last = session.checkpoints.all()[-1].event
     assert source.name == "POST_planning_v1"
 
-    session.rollback("POST_planning_v1")
+    session.checkpoints.rollback("POST_planning_v1")
 
     taken = read(project, session, "PRE_planning_v2")
     assert (taken["phase"], taken["type"], taken["metadata"]["outcome"]) == ("planning", "PRE", "rollback")
     assert taken["parent_checkpoint_id"] == source.id
     assert taken["metadata"]["rolled_back_to"] == source.id
-    safety = next(one for one in session.checkpoints() if one.event.id == taken["metadata"]["rollback_from"])
+    safety = next(one for one in session.checkpoints.all() if one.event.id == taken["metadata"]["rollback_from"])
     assert (safety.event.taken, safety.event.parent) == ("safety", last.id)
 
 
@@ -185,19 +185,19 @@ def test_a_checkpoint_is_selected_by_name_or_id_and_verified(
     project: Project, session: SessionHandle, root: Path, clock: Clock
 ) -> None:
     developed(session, root, clock)
-    event = session.checkpoints()[1].event
+    event = session.checkpoints.all()[1].event
     names = (event.name, event.id, event.id[:8], event.name.lower())
 
-    assert [session.plan_rollback(name).to.event for name in names] == [event] * 4
+    assert [session.checkpoints.plan_rollback(name).to.event for name in names] == [event] * 4
     with pytest.raises(NotFound, match="did you mean POST_planning_v1"):
-        session.rollback("POST_planing_v1")
+        session.checkpoints.rollback("POST_planing_v1")
     before, journal = _files(root), session.state.version
     [plain] = (Path(project.store.root) / "checkpoints/artifacts").glob("*/*/plan.md")
     whole = plain.read_bytes()
     plain.chmod(0o644)
     plain.write_bytes(b"forged")
     with pytest.raises(Corrupt):
-        session.rollback(event.id)
+        session.checkpoints.rollback(event.id)
     assert (_files(root), session.state.version) == (before, journal)
     plain.write_bytes(whole)
 
@@ -209,7 +209,7 @@ def test_a_rollback_restores_state_and_files(
     developed(session, root, clock)
     (root / "mine.txt").write_text("no checkpoint has this")
 
-    session.rollback("POST_planning_v1")
+    session.checkpoints.rollback("POST_planning_v1")
     project.flush()
 
     assert disk.state()["current_phase"] == "planning"
@@ -217,11 +217,11 @@ def test_a_rollback_restores_state_and_files(
     assert (root / "notes.txt").read_text() == "first\n"
     assert (root / "plan.md").read_text() == "the plan\n"
     assert not (root / "app.py").exists()
-    session.rollback("PRE_planning_v1")
+    session.checkpoints.rollback("PRE_planning_v1")
     assert session.state.phases["planning"].status == "pending"  # before it, it was not done
     assert not (root / "plan.md").exists()
-    session.undo()
-    session.undo()
+    session.checkpoints.undo()
+    session.checkpoints.undo()
 
 
 @pytest.mark.req("001-back-3")
@@ -234,7 +234,7 @@ def test_only_what_builds_on_it_becomes_incomplete(project: Project, root: Path,
         session.finish(f"{key} done", artifacts=[f"{key}.txt"])
         clock.advance(minutes=1)
 
-    session.rollback("PRE_b_v1")
+    session.checkpoints.rollback("PRE_b_v1")
 
     statuses = {key: str(state.status) for key, state in session.state.phases.items()}
     assert statuses == {"a": "completed", "b": "pending", "c": "completed", "d": "pending"}
@@ -244,16 +244,16 @@ def test_only_what_builds_on_it_becomes_incomplete(project: Project, root: Path,
 @pytest.mark.req("001-back-4")
 def test_what_is_rolled_back_is_archived(project: Project, session: SessionHandle, root: Path, clock: Clock) -> None:
     developed(session, root, clock)
-    session.rollback("POST_planning_v1")
+    session.checkpoints.rollback("POST_planning_v1")
 
-    event = next(one.rollback for one in reversed(session.checkpoints()) if one.rollback)
+    event = next(one.rollback for one in reversed(session.checkpoints.all()) if one.rollback)
     assert event.archive is not None
     listing = json.loads(project.checkpoints.objects.read(event.archive))
     assert set(listing["files"]) == {"app.py", "notes.txt"}
     assert project.checkpoints.objects.read(listing["files"]["app.py"]["hash"]) == b"print(1)\n"
     assert listing["phases"] == ["development"]
     project.checkpoints.collect(dry_run=False)
-    session.undo()
+    session.checkpoints.undo()
     assert (root / "app.py").read_text() == "print(1)\n"
     assert (root / "notes.txt").read_text() == "second\n"
 
@@ -263,7 +263,7 @@ def test_a_version_is_never_used_twice(project: Project, session: SessionHandle,
     developed(session, root, clock)
     first = read(project, session, "POST_development_v1")
     for again in (2, 3):
-        session.rollback("POST_planning_v1")
+        session.checkpoints.rollback("POST_planning_v1")
         clock.advance(minutes=1)
         session.begin("development")
         (root / "app.py").write_text(f"print({again})\n")
@@ -290,7 +290,7 @@ def test_the_index_lists_all_and_can_be_rebuilt(
     developed(session, root, clock)
     lines = index(project)["runs"][session.id]["checkpoints"]
 
-    assert [line["name"] for line in lines] == [one.event.name for one in session.checkpoints()]
+    assert [line["name"] for line in lines] == [one.event.name for one in session.checkpoints.all()]
     for line in lines:
         assert read(project, session, line["name"])["id"] == line["id"]
         assert (Path(project.store.root) / "checkpoints" / line["file"]).is_file()
@@ -385,12 +385,12 @@ def test_gates_and_compliance_are_in_the_checkpoint(gated: Project) -> None:
         return found["passed"], gates, checks
 
     assert results("PRE_develop_v1") == (False, [("done", "PENDING")], [("constitution", "PENDING")])
-    session.run_gate("done")
-    noted = session.checkpoint("the gate fails").name
+    session.gates.run("done")
+    noted = session.checkpoints.take("the gate fails").name
     assert results(noted) == (False, [("done", "FAIL")], [("constitution", "PENDING")])
     Path(gated.place.base, "done").touch()
-    session.run_gate("done")
-    session.report_gate("constitution", compliant=True)
+    session.gates.run("done")
+    session.gates.report("constitution", compliant=True)
     session.finish("developed")
     assert results("POST_develop_v1") == (True, [("done", "PASS")], [("constitution", "PASS")])
     [gate] = read(gated, session, "POST_develop_v1")["governance_results"]["quality_gates"]
@@ -449,10 +449,10 @@ def test_another_project_gets_the_same(
 
     with open_project(elsewhere, actor="other", clock=clock) as other:
         same = import_session(other, bundle)
-        same.rollback("POST_development_v1")
+        same.checkpoints.rollback("POST_development_v1")
 
         assert {name: (elsewhere / name).read_bytes() for name in wanted} == wanted
-        assert [one.event for one in same.checkpoints()][:4] == [one.event for one in session.checkpoints()]
+        assert [one.event for one in same.checkpoints.all()][:4] == [one.event for one in session.checkpoints.all()]
         other.flush()
         assert check(other) == []
 
@@ -503,7 +503,7 @@ def test_older_documents_are_read_and_still_written(project: Project, root: Path
 
     assert session.state.phases["plan"].artifacts == ("plan.md",)
     (root / "app.py").write_text("app")
-    session.checkpoint("on the way")
+    session.checkpoints.take("on the way")
     project.flush()
     assert disk.state()["phase_artifacts"] == {"plan": ["plan.md"]}
     [line] = index(project)["runs"][session.id]["checkpoints"]
@@ -526,9 +526,9 @@ def test_content_is_stored_once_however_often_it_is_captured(
     before = project.checkpoints.stored_bytes()
 
     for _ in range(5):
-        session.checkpoint()
+        session.checkpoints.take()
     (root / "third.bin").write_bytes(data)
-    session.checkpoint()
+    session.checkpoints.take()
 
     assert len(data) <= before < 2 * len(data)
     assert project.checkpoints.stored_bytes() - before < 20_000
@@ -567,9 +567,9 @@ def test_a_changed_bit_is_found_and_stops_a_rollback(
     assert [one.digest for one in project.checkpoints.objects.verify()] == [hashlib.sha256(whole).hexdigest()]
     assert [finding.invariant for finding in check(project) if finding.invariant == "I7"]
     with pytest.raises(Corrupt, match=r"plan\.md"):
-        asyncio.run(CheckpointService(project).load(session.checkpoints()[1].event.id))
+        asyncio.run(CheckpointService(project).load(session.checkpoints.all()[1].event.id))
     with pytest.raises(Corrupt):
-        session.rollback("POST_planning_v1")
+        session.checkpoints.rollback("POST_planning_v1")
     assert (root / "plan.md").read_text() == "changed"
     plain.write_bytes(whole)
 
@@ -584,19 +584,19 @@ def test_unchanged_files_and_lists_cost_no_reading(
     for number in range(50):
         (root / f"{number}.txt").write_text(str(number))
     monkeypatch.setattr(stat_cache, "RACE_NS", -1)  # as if they had been there for a while
-    session.checkpoint("all are read once")
+    session.checkpoints.take("all are read once")
     seen: list[str] = []
     read_file = universe._content
     monkeypatch.setattr(universe, "_content", lambda path, status: seen.append(path) or read_file(path, status))
 
     (root / "7.txt").write_text("seven, which is longer")
-    session.checkpoint("one has changed")
+    session.checkpoints.take("one has changed")
 
     assert [Path(path).name for path in seen] == ["7.txt"]
     project.flush()
     with monkeypatch.context() as patched:
         patched.setattr(Objects, "read", lambda *_: pytest.fail("a list needs no content"))
-        assert len(session.checkpoints()) == 3
+        assert len(session.checkpoints.all()) == 3
         assert len(asyncio.run(CheckpointService(project).list_for_run(session.id))) == 3
 
 

@@ -104,7 +104,7 @@ def overlapped(session: SessionHandle, *keys: str, clock: Clock) -> None:
         clock.advance(minutes=1)
     spans = [(state.begun, state.completed) for key, state in session.state.phases.items() if key in keys]
     assert max(begun for begun, _ in spans if begun) < min(ended for _, ended in spans if ended)
-    taken = {one.event.name for one in session.checkpoints()}
+    taken = {one.event.name for one in session.checkpoints.all()}
     assert {f"{kind}_{key}_v1" for key in keys for kind in ("PRE", "POST")} <= taken
 
 

@@ -56,7 +56,7 @@ def refused(directory: Path, error: type[DetentError], *, match: str, to: str = 
     before = world(directory)
     with reopen(directory, late=True) as project:
         with pytest.raises(error, match=match) as raised:
-            project.session().rollback(to, **settings)
+            project.session().checkpoints.rollback(to, **settings)
         assert raised.value.way_out or isinstance(raised.value, Invalid)
     assert world(directory) == before
     assert [name for name in LEFTOVERS if (directory / ".workflow/checkpoints" / name).exists()] == []
@@ -113,7 +113,7 @@ def test_what_does_not_need_the_damaged_object_can_still_be_restored(place):
     flip(place / ARTIFACTS / "objects-000001.pack", b"gone in the second tree")
 
     with reopen(place, late=True) as project:
-        project.session().rollback("PRE_a_v1", paths=["modified", "swapped"])
+        project.session().checkpoints.rollback("PRE_a_v1", paths=["modified", "swapped"])
 
     assert tree_of(place)["modified"] == ("file", b"one")
     assert tree_of(place)["swapped"] == ("file", b"a file that becomes a directory")
@@ -147,7 +147,7 @@ def test_an_object_that_is_lost_after_a_kill_makes_the_rollback_go_back(place):
 
     def work(_said):
         with reopen(place) as project:
-            project.session().rollback("PRE_a_v1")
+            project.session().checkpoints.rollback("PRE_a_v1")
 
     status, _ = faults.in_child(work, Counter(killed_at_the_first_rename, 1, lasting=True))
     assert status < 0
@@ -204,7 +204,7 @@ def test_what_a_restore_left_behind_is_in_nobodys_way(place, quick_path):
         put(place, f".workflow/checkpoints/restoring/{number}", b"left behind")
 
     with reopen(place, late=True) as project:
-        project.session().rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1")
 
     expected = quick_tree(quick_path)
     assert {path: tree_of(place).get(path) for path in expected} == expected
@@ -271,7 +271,7 @@ def test_a_disk_that_is_really_full_changes_nothing(small_disk):
 
     (small_disk / "filler").unlink()
     with reopen(small_disk, late=True) as project:
-        project.session().rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1")
         project.flush()
         assert check(project) == []
     assert (small_disk / "one").read_bytes() == b"1" * 400_000
@@ -324,7 +324,7 @@ def test_a_file_that_changes_between_plan_and_restore_is_named_and_left_alone(ed
 
     monkeypatch.setattr(restore.Restore, "_stage", staged)
     with reopen(place, late=True) as project, pytest.raises(Conflict, match=path):
-        project.session().rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1")
 
     expected = {name: file for name, file in before.tree.items() if name != path}
     if content is not None:
@@ -346,7 +346,7 @@ def test_a_file_that_changes_at_any_moment_of_the_restore_keeps_what_was_written
             # Restored last of all: it sorts behind the others.
             calls = meddle(patch, place, number, lambda place=place: put(place, "removed later", b"a person's"))
             with suppress(Conflict):
-                project.session().rollback("PRE_a_v1")
+                project.session().checkpoints.rollback("PRE_a_v1")
             found = world(place)
             if found.standing == before.standing:
                 conflicts += 1
@@ -369,7 +369,7 @@ def test_an_unrecorded_file_where_a_directory_belongs_is_named_and_stays(place):
         (place / "fresh/inner").rmdir()
         (place / "fresh").rmdir()
         project.session().finish("b is done")
-        project.session("WFS-try-it").rollback("POST_a_v1", phase_only=True)
+        project.session("WFS-try-it").checkpoints.rollback("POST_a_v1", phase_only=True)
     (place / "fresh").write_text("never in any checkpoint")
 
     refused(place, Invalid, match="fresh stands where the directory of fresh/inner/x belongs", to="PRE_b_v1")
@@ -389,7 +389,7 @@ def test_a_link_in_place_of_a_directory_is_never_followed(place, quick_path):
     (place / "directory").symlink_to(outside)
 
     with reopen(place, late=True) as project:
-        project.session().rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1")
 
     assert tree_of(outside) == {"inner/x": ("file", b"not ours"), "y": ("file", b"beside it")}
     expected = quick_tree(quick_path)
@@ -418,7 +418,7 @@ from tests.crash.scenarios import reopen
 
 with reopen(Path(sys.argv[1]), late=True) as project:
     try:
-        project.session().rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1")
     except DetentError as error:
         print(error.message)
         sys.exit(3)

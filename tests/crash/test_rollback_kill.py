@@ -127,7 +127,7 @@ def second_tree(directory: Path) -> None:
 
 
 def _rolled_back(project: Project, _directory: Path) -> None:
-    project.session().rollback("PRE_a_v1")
+    project.session().checkpoints.rollback("PRE_a_v1")
 
 
 def _ended(project: Project, directory: Path) -> None:
@@ -137,7 +137,7 @@ def _ended(project: Project, directory: Path) -> None:
 
 
 def _to_the_start(project: Project) -> None:
-    project.session("WFS-try-it").rollback("PRE_a_v1")
+    project.session("WFS-try-it").checkpoints.rollback("PRE_a_v1")
 
 
 def _edited(_project: Project, directory: Path) -> None:
@@ -153,14 +153,14 @@ def _edited_in_b(project: Project, directory: Path) -> None:
 SCENARIOS = [
     Scenario(name="roll back", act=_to_the_start, least=60),
     Scenario(name="roll an ended session back", prepare=_ended, act=_to_the_start, least=60),
-    Scenario(name="undo", prepare=_rolled_back, act=lambda p: p.session().undo(), least=60),
-    Scenario(name="phases only", act=lambda p: p.session().rollback("PRE_a_v1", phase_only=True), least=15),
+    Scenario(name="undo", prepare=_rolled_back, act=lambda p: p.session().checkpoints.undo(), least=60),
+    Scenario(name="phases only", act=lambda p: p.session().checkpoints.rollback("PRE_a_v1", phase_only=True), least=15),
     Scenario(
         name="paths only",
-        act=lambda p: p.session().rollback("PRE_a_v1", paths=["swapped", "directory", "modified"]),
+        act=lambda p: p.session().checkpoints.rollback("PRE_a_v1", paths=["swapped", "directory", "modified"]),
         least=40,
     ),
-    Scenario(name="a checkpoint", prepare=_edited, act=lambda p: p.session().checkpoint("here"), least=15),
+    Scenario(name="a checkpoint", prepare=_edited, act=lambda p: p.session().checkpoints.take("here"), least=15),
     Scenario(name="finish", prepare=_edited_in_b, act=lambda p: p.session().finish("b is done"), least=20),
 ]
 
@@ -269,11 +269,11 @@ def next_rollback(place):
     with reopen(place, late=True) as project:
         handle = project.session("WFS-try-it")
         now = tree_of(place)
-        first = handle.checkpoints()[0].event
-        handle.rollback(first.id)
+        first = handle.checkpoints.all()[0].event
+        handle.checkpoints.rollback(first.id)
         expected = quick_tree(place.parent)
         assert {path: tree_of(place).get(path) for path in expected} == expected
-        handle.undo()
+        handle.checkpoints.undo()
         assert tree_of(place) == now
         project.flush()
         assert check(project) == []
@@ -343,7 +343,7 @@ def test_what_a_person_writes_after_a_kill_survives_the_next_command(edit, quick
             rest = [path for path in {*found.tree, *side.tree} if not is_about(path, mine)]
             assert {p: found.tree.get(p) for p in rest} == {p: side.tree.get(p) for p in rest}, f"call {number}"
             assert [one for one in check(project) if "unfinished write" not in one.message] == []
-            project.session("WFS-try-it").checkpoint("the next command works")
+            project.session("WFS-try-it").checkpoints.take("the next command works")
         left = [name for name in LEFTOVERS if (place / ".workflow/checkpoints" / name).exists()]
         assert left == []
 

@@ -53,4 +53,4 @@ def started(root, gates, *, clock=None, more="", phases=None):
 
 
 def verdicts(handle):
-    return {one.gate: one.verdict for judged in handle.judgements().values() for one in judged}
+    return {one.gate: one.verdict for judged in handle.gates.judgements().values() for one in judged}

@@ -61,7 +61,7 @@ def worked(directory):
     session.begin("b")
     (directory / "a.txt").write_text("two\n")
     session.finish("built")
-    session.rollback("POST_a_v1")
+    session.checkpoints.rollback("POST_a_v1")
     session.begin("b")
     beside = directory / ".workflow" / session.id
     for name, text in {".summaries/IMPL-1-summary.md": "done", ".chat/x/y.md": "said", "TODO_LIST.md": "- [ ]"}.items():
@@ -243,7 +243,7 @@ def test_what_is_committed_meanwhile_is_not_part_of_it(source, tmp_path):
     def meddle(done, whole):
         told.append((done, whole))
         if len(told) == 1:
-            session.checkpoint("meanwhile")
+            session.checkpoints.take("meanwhile")
 
     made = export_session(project, None, tmp_path / "x", progress=meddle)
 
@@ -272,7 +272,7 @@ def test_a_session_is_carried_from_store_to_store_and_back_without_a_change(sour
         assert check(memory) == []
         export_session(memory, session.id, tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == packed.read_bytes()
-        carried.rollback("POST_a_v1")
+        carried.checkpoints.rollback("POST_a_v1")
 
     assert not (tmp_path / "memory/.workflow").exists()
 
@@ -288,7 +288,7 @@ def test_an_imported_session_is_the_same_in_another_project(source, packed, targ
 
     assert found.state == session.state
     assert list(found.log()) == list(session.log())
-    assert [one.event for one in found.checkpoints()] == [one.event for one in session.checkpoints()]
+    assert [one.event for one in found.checkpoints.all()] == [one.event for one in session.checkpoints.all()]
     assert target.active() is None
     assert check(target) == []
     assert list(target.checkpoints.objects.verify()) == []
@@ -307,13 +307,13 @@ def test_one_can_go_back_and_on_in_the_other_project(packed, target):
     root = Path(target.place.base)
     session = import_session(target, packed)
 
-    session.rollback("POST_b_v1")
+    session.checkpoints.rollback("POST_b_v1")
 
     assert (root / "a.txt").read_text() == "two\n"
     assert (root / "big.bin").read_bytes() == BIG
     assert os.access(root / "run.sh", os.X_OK)
     assert os.readlink(root / "link") == "a.txt"
-    session.undo()
+    session.checkpoints.undo()
     assert not (root / "a.txt").exists()
     session.finish("built again", phase="b")
     session.begin("c")
@@ -330,7 +330,7 @@ def test_artifacts_are_plain_files_again(packed, target):
 
     assert {"plan.md", "big.bin"} <= names
     assert {path.parent.parent.name for path in Path(target.checkpoints.objects.root).glob("*/*/plan.md")} <= {
-        position.event.id for position in session.checkpoints()
+        position.event.id for position in session.checkpoints.all()
     }
 
 
@@ -355,7 +355,7 @@ def test_importing_again_is_the_same_as_importing_once(packed, target):
 
 def test_a_session_that_moved_on_or_is_another_is_a_conflict(packed, target):
     session = import_session(target, packed)
-    session.checkpoint("moved on")
+    session.checkpoints.take("moved on")
     target.flush()
     before = everything(Path(target.store.root))
 
@@ -378,7 +378,7 @@ def test_a_session_whose_directory_was_lost_comes_back(source, packed):
     before = session.state
     other = project.start(row("z"), "Something else")
     older = packed
-    session.checkpoint("a later one, which the bundle does not have")
+    session.checkpoints.take("a later one, which the bundle does not have")
     project.flush()
     root = Path(project.store.root)
     project.close()

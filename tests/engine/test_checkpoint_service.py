@@ -96,7 +96,7 @@ def test_a_created_checkpoint_is_one_of_the_present(service, session, root, proj
 
     made = create(service, session, artifacts={"b": info("b.txt", b"two\n")})
 
-    position = session.checkpoints()[-1]
+    position = session.checkpoints.all()[-1]
     assert (made.id, made.phase, made.type, made.version) == (position.event.id, "a", PRE, 1)
     assert made.metadata["outcome"] == "note"
     assert made.orchestrator_state.run_id == session.id
@@ -189,13 +189,13 @@ def test_a_post_is_the_one_that_the_end_of_the_phase_made(service, session, root
     with pytest.raises(Refused, match="a is in_progress, and a POST is of a phase that has ended"):
         create(service, session, kind=POST)
     session.finish("done", artifacts=["plan.md"])
-    count = len(session.checkpoints())
+    count = len(session.checkpoints.all())
 
     made = create(service, session, kind=POST, artifacts={"plan": info("plan.md", b"plan")})
 
     assert (made.metadata["name"], made.metadata["outcome"]) == ("POST_a_v1", "success")
     assert made.artifacts == {"plan.md": info("plan.md", b"plan")}
-    assert len(session.checkpoints()) == count
+    assert len(session.checkpoints.all()) == count
     (root / "plan.md").write_text("another")
     with pytest.raises(Refused, match="files have changed since POST_a_v1 was taken"):
         create(service, session, kind=POST)
@@ -205,7 +205,7 @@ def test_loading_notices_a_changed_artifact(service, session, root, project):
     (root / "plan.md").write_text("the plan that counts")
     session.finish("done", artifacts=["plan.md"])
     project.flush()
-    post = session.checkpoints()[-1].event
+    post = session.checkpoints.all()[-1].event
     assert asyncio.run(service.load(post.id)).artifacts["plan.md"].size_bytes == 20
     [plain] = Path(project.checkpoints.objects.root).glob("*/*/plan.md")
     whole = plain.read_bytes()
@@ -238,15 +238,15 @@ def test_loading_notices_a_changed_document(service, session, root, project, cha
     path.write_text(json.dumps(text))
 
     with pytest.raises(Corrupt, match=told):
-        asyncio.run(service.load(session.checkpoints()[-1].event.id))
+        asyncio.run(service.load(session.checkpoints.all()[-1].event.id))
     path.write_bytes(b"\xff")
     with pytest.raises(Corrupt, match="is no checkpoint"):
-        asyncio.run(service.load(session.checkpoints()[-1].event.id))
+        asyncio.run(service.load(session.checkpoints.all()[-1].event.id))
     path.write_bytes(whole)
 
 
 def test_a_document_that_is_not_there_yet_is_written(service, session):
-    taken = session.checkpoint("just now")
+    taken = session.checkpoints.take("just now")
 
     assert asyncio.run(service.load(taken.id)).metadata["note"] == "just now"
     with pytest.raises(NotFound, match="no session has a checkpoint"):
@@ -255,7 +255,7 @@ def test_a_document_that_is_not_there_yet_is_written(service, session):
 
 def test_a_rollback_returns_nothing_and_restores_all(service, session, root, project):
     session.finish("done")
-    target = session.checkpoints()[-1].event.id
+    target = session.checkpoints.all()[-1].event.id
     session.begin("b")
     (root / "a.txt").write_text("two\n")
     session.finish("built")
@@ -282,7 +282,7 @@ def test_a_list_is_of_one_run_and_in_order(service, session, project):
 def test_comparing_tells_what_changed_and_whether_it_is_one_run(service, session, root, project):
     (root / "b.txt").write_text("b")
     session.finish("done", tokens=Tokens(input=5))
-    first, last = (session.checkpoints()[at].event.id for at in (0, -1))
+    first, last = (session.checkpoints.all()[at].event.id for at in (0, -1))
     other = project.start(row("x"), "Other").checkpoints()[0].event.id
 
     diff = asyncio.run(service.compare(first, last))

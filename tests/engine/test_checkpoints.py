@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def shown(handle):
-    return [(one.event.name, one.event.taken.value, one.event.attempt) for one in handle.checkpoints()]
+    return [(one.event.name, one.event.taken.value, one.event.attempt) for one in handle.checkpoints.all()]
 
 
 def files_of(project, handle, name):
@@ -47,8 +47,8 @@ def test_every_transition_takes_its_checkpoint(project, tmp_path):
     handle.redo("a")
     handle.finish("a is done")
     handle.begin()
-    handle.checkpoint("before lunch")
-    handle.rollback("POST_a_v2")
+    handle.checkpoints.take("before lunch")
+    handle.checkpoints.rollback("POST_a_v2")
 
     assert shown(handle) == [
         ("PRE_a_v1", "started", 1),
@@ -83,10 +83,10 @@ def test_each_checkpoint_has_the_one_before_as_its_parent(project):
     handle = project.start(row("a", "b"), "try it")
     handle.finish("a is done")
     handle.begin()
-    handle.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1")
     handle.begin()
 
-    positions = handle.checkpoints()
+    positions = handle.checkpoints.all()
     by_name = {one.event.id: one.event.name for one in positions}
     assert [(one.event.name, by_name.get(one.event.parent)) for one in positions] == [
         ("PRE_a_v1", None),
@@ -103,11 +103,11 @@ def test_no_name_is_used_twice_however_often_one_goes_back(project):
     handle = project.start(row("a", "b"), "try it")
     for _ in range(3):
         handle.finish("done")
-        handle.rollback("PRE_a_v1")
-        handle.rollback("PRE_a_v1")
-        handle.undo()
-        handle.checkpoint()
-        handle.checkpoint()
+        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.undo()
+        handle.checkpoints.take()
+        handle.checkpoints.take()
         handle.begin("a")
         handle.redo("a")
 
@@ -120,7 +120,7 @@ def test_no_name_is_used_twice_however_often_one_goes_back(project):
 
 def test_a_checkpoint_is_found_by_id_name_and_the_start_of_its_id(project):
     handle = project.start(row("a"), "try it")
-    event = handle.checkpoints()[0].event
+    event = handle.checkpoints.all()[0].event
     find = project.checkpoints.find
 
     for name in (event.id, event.name, event.id[:8], event.name.lower(), f" {event.name} "):
@@ -161,7 +161,7 @@ def test_declared_artifacts_are_taken_whatever_the_rules_say_and_kept_as_files(p
 
     files = files_of(project, handle, "POST_a_v1")
     assert {"debug.log", "out/built"} <= set(files)
-    taken = handle.checkpoints()[-1].event
+    taken = handle.checkpoints.all()[-1].event
     stored = os.path.join(project.checkpoints.objects.root, taken.id, files["debug.log"].digest, "debug.log")
     with open(stored) as file:
         assert file.read() == "noise"
@@ -187,10 +187,10 @@ def test_capture_of_declared_files_alone(tmp_path):
         for name in ("made.md", "other"):
             (tmp_path / name).write_text("two")
         handle.begin()
-        handle.rollback("POST_a_v1")
+        handle.checkpoints.rollback("POST_a_v1")
 
         assert [(tmp_path / name).read_text() for name in ("made.md", "other")] == ["one", "two"]
-        handle.undo()
+        handle.checkpoints.undo()
         assert (tmp_path / "made.md").read_text() == "two"
         project.flush()
         assert check(project) == []
@@ -201,11 +201,11 @@ def test_capture_switched_off_takes_none_and_says_so(tmp_path):
         handle = project.start(row("a", "b"), "try it")
         handle.finish("done")
 
-        assert handle.checkpoints() == []
+        assert handle.checkpoints.all() == []
         with pytest.raises(Refused, match="switched off"):
-            handle.checkpoint()
+            handle.checkpoints.take()
         with pytest.raises(NotFound):
-            handle.rollback("PRE_a_v1")
+            handle.checkpoints.rollback("PRE_a_v1")
         assert not (tmp_path / ".workflow/checkpoints").exists()
         project.flush()
         assert check(project) == []
@@ -219,9 +219,9 @@ def test_checkpoints_from_before_capture_was_switched_off_can_be_returned_to(tmp
     with configured(tmp_path, '[checkpoint]\ncapture = "off"\n', clock=TickingClock()) as project:
         handle = project.session()
         handle.finish("done")
-        handle.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1")
         assert (tmp_path / "x").read_text() == "one"
-        handle.undo()
+        handle.checkpoints.undo()
         assert (tmp_path / "x").read_text() == "two"
 
 
@@ -240,14 +240,14 @@ def test_a_file_above_the_limit_is_left_out_reported_and_never_touched(tmp_path)
     (tmp_path / "fits").write_bytes(b"0" * MIB)
     with configured(tmp_path, "[checkpoint]\nmax_file_mb = 1\n") as project:
         handle = project.start(row("a", "b"), "try it")
-        first = handle.checkpoints()[0].event
+        first = handle.checkpoints.all()[0].event
         assert (first.tree.files, first.tree.left_out) == (1, 1)
         assert project.checkpoints.contents(first.tree.manifest).left_out == {"big": f"larger than {MIB} bytes"}
 
         (tmp_path / "big").write_bytes(b"small enough now")
         handle.finish("done")
         assert "big" in files_of(project, handle, "POST_a_v1")
-        plan = handle.rollback("PRE_a_v1").plan
+        plan = handle.checkpoints.rollback("PRE_a_v1").plan
 
         assert any("not in the checkpoint" in warning for warning in plan.warnings)
         assert (tmp_path / "big").read_bytes() == b"small enough now"
@@ -267,7 +267,7 @@ def test_large_files_are_stored_as_files_and_come_back(project, tmp_path):
         (tmp_path / f"large {number}").unlink()
     handle.finish("done")
 
-    handle.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1")
 
     assert [(tmp_path / f"large {number}").read_bytes() for number in range(5)] == contents
     assert [os.access(tmp_path / f"large {number}", os.X_OK) for number in range(5)] == [True] + [False] * 4
@@ -279,7 +279,7 @@ def test_what_is_neither_a_file_nor_a_link_is_left_out(project, tmp_path):
 
     handle = project.start(row("a"), "try it")
 
-    event = handle.checkpoints()[0].event
+    event = handle.checkpoints.all()[0].event
     assert set(project.checkpoints.contents(event.tree.manifest).left_out) == {"pipe", "\udcff"}
 
 
@@ -293,11 +293,11 @@ def test_a_change_within_the_same_tick_of_the_clock_is_noticed(project, tmp_path
     for text in ("two", "six", "ten"):
         path.write_text(text)
         stamp = path.stat()
-        handle.checkpoint()
+        handle.checkpoints.take()
         with path.open("r+") as file:
             file.write("end")
         os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-        name = handle.checkpoint().name
+        name = handle.checkpoints.take().name
 
         assert content_of(project, handle, name, "x") == b"end"
 
@@ -305,29 +305,29 @@ def test_a_change_within_the_same_tick_of_the_clock_is_noticed(project, tmp_path
 def test_an_unchanged_tree_stores_nothing_and_syncs_nothing(project, tmp_path):
     (tmp_path / "x").write_text("x")
     handle = project.start(row("a", "b"), "try it")
-    handle.checkpoint()
+    handle.checkpoints.take()
     project.flush()
     size = project.checkpoints.stored_bytes()
     counter = Counter()
 
     with watching(counter):
-        event = handle.checkpoint()
+        event = handle.checkpoints.take()
 
     assert counter.calls.count("fdatasync") == 1, "the commit alone"
     assert counter.calls.count("fsync") == 0
     assert project.checkpoints.stored_bytes() == size
-    assert event.tree == handle.checkpoints()[0].event.tree
+    assert event.tree == handle.checkpoints.all()[0].event.tree
 
 
 def test_a_changed_file_costs_one_more_sync(project, tmp_path):
     handle = project.start(row("a", "b"), "try it")
     (tmp_path / "x").write_text("x")
-    handle.checkpoint()
+    handle.checkpoints.take()
     (tmp_path / "x").write_text("y")
     counter = Counter()
 
     with watching(counter):
-        handle.checkpoint()
+        handle.checkpoints.take()
 
     assert counter.calls.count("fdatasync") == 2
     journal = len(counter.calls) - counter.calls[::-1].index("fdatasync")
@@ -353,8 +353,8 @@ def test_collecting_keeps_all_that_a_checkpoint_names(project, tmp_path):
     contents = [b"%d " % number * 200 for number in range(20)]
     for content in contents:
         (tmp_path / "x").write_bytes(content)
-        handle.checkpoint()
-    handle.rollback("PRE_a_v1")
+        handle.checkpoints.take()
+    handle.checkpoints.rollback("PRE_a_v1")
     archive = next(event.archive for commit in handle.log() for event in commit.events if hasattr(event, "archive"))
     with project.checkpoints.objects.batch("nobody") as batch:
         unwanted = batch.add(b"nobody wants this")
@@ -373,7 +373,7 @@ def test_collecting_keeps_all_that_a_checkpoint_names(project, tmp_path):
         project.checkpoints.objects.check(digest)
     project.flush()
     assert check(project) == []
-    handle.undo()
+    handle.checkpoints.undo()
     assert (tmp_path / "x").read_bytes() == contents[-1]
 
 
@@ -405,7 +405,7 @@ def test_a_checkpoint_that_begins_while_garbage_is_collected_loses_nothing(proje
 
     def take():
         try:
-            handle.checkpoint()
+            handle.checkpoints.take()
         except Conflict as conflict:
             refused.append(conflict)
 
@@ -423,11 +423,11 @@ def test_a_checkpoint_that_begins_while_garbage_is_collected_loses_nothing(proje
         collector.checkpoints.collect(dry_run=False)
     meanwhile.join(10)
 
-    assert len(handle.checkpoints()) == 2 - len(refused)
+    assert len(handle.checkpoints.all()) == 2 - len(refused)
     with open_project(tmp_path, actor="somebody who sees only what is there") as fresh:
         for digest in fresh.checkpoints.named():
             fresh.checkpoints.objects.check(digest)
-    assert content_of(project, handle, handle.checkpoint().name, "x") == b"stored while others collect"
+    assert content_of(project, handle, handle.checkpoints.take().name, "x") == b"stored while others collect"
 
 
 COLLECTING = """
@@ -446,7 +446,7 @@ def test_collecting_in_another_process_hurts_no_command(project, tmp_path):
     for number in range(60):
         (tmp_path / "x").write_text(f"content {number}")
         try:
-            made[handle.checkpoint().name] = f"content {number}".encode()
+            made[handle.checkpoints.take().name] = f"content {number}".encode()
         except Conflict:
             continue
         if other.poll() is not None and number > 20:
@@ -465,7 +465,7 @@ def test_documents_that_were_deleted_are_rebuilt_as_they_were(project, tmp_path)
     (tmp_path / "x").write_text("x")
     handle = project.start(row("a", "b"), "try it")
     handle.finish("done", artifacts=["x"])
-    handle.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1")
     second = project.start(row("y"), "another thing")
     second.finish("done")
     project.flush()
@@ -521,7 +521,7 @@ def test_a_package_has_its_own_tree_rules_and_checkpoints(tmp_path, path, monkey
         (tmp_path / "api/y").write_text("not of this package")
         handle.finish("done")
 
-        handle.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1")
 
         assert not (tmp_path / "web/new").exists()
         assert (tmp_path / "web/.claude/settings.json").read_text() == "as it was"
@@ -539,7 +539,7 @@ def test_a_package_keeps_its_directory_when_its_last_file_goes(tmp_path, monkeyp
         (tmp_path / "web/x").write_text("x")
         handle.finish("done")
 
-        handle.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1")
 
         assert list((tmp_path / "web").iterdir()) == []
 
@@ -553,5 +553,5 @@ def test_comparing_tells_what_changed_since(project, tmp_path):
     (tmp_path / "new").write_text("one")
 
     with pytest.raises((NotFound, Invalid)):
-        handle.compare("PRE_b_v1")
-    assert handle.compare("PRE_a_v1") is not None
+        handle.checkpoints.compare("PRE_b_v1")
+    assert handle.checkpoints.compare("PRE_a_v1") is not None

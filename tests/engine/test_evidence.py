@@ -21,7 +21,7 @@ GIT = pytest.param(True, marks=pytest.mark.skipif(not HAS_GIT, reason="git is no
 def test_an_edit_after_the_run_makes_it_stale_until_it_is_run_again(tmp_path, git):
     calculator(tmp_path, git=git)
     project, handle = started(tmp_path, TESTS)
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     assert verdicts(handle) == {"tests": Verdict.PASS}
 
     write(tmp_path, "calc.py", CODE + "# faster\n")
@@ -32,7 +32,7 @@ def test_an_edit_after_the_run_makes_it_stale_until_it_is_run_again(tmp_path, gi
     assert refused.value.way_out == "detent gate run tests"
     assert handle.state.phases["work"].status == "in_progress"
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done")
     assert handle.state.phases["work"].status == "completed"
     project.close()
@@ -43,7 +43,7 @@ def test_files_that_come_and_go_make_it_stale_too(tmp_path, change):
     calculator(tmp_path)
     _, handle = started(tmp_path, TESTS)
     extra = write(tmp_path, "extra.py", "x = 1\n")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     if change == "new":
         write(tmp_path, "other.py", "")
@@ -52,7 +52,7 @@ def test_files_that_come_and_go_make_it_stale_too(tmp_path, change):
         if change == "link":
             extra.symlink_to("calc.py")
 
-    [judged] = handle.judgements()["work"]
+    [judged] = handle.gates.judgements()["work"]
     assert judged.verdict is Verdict.STALE
     assert ("other.py" if change == "new" else "extra.py") in judged.reason
 
@@ -61,7 +61,7 @@ def test_files_that_come_and_go_make_it_stale_too(tmp_path, change):
 def test_what_detent_and_its_clients_write_and_prose_make_nothing_stale(tmp_path, git):
     calculator(tmp_path, git=git)
     project, handle = started(tmp_path, TESTS)
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     for path in (
         "README.md",
@@ -83,7 +83,7 @@ def test_what_detent_and_its_clients_write_and_prose_make_nothing_stale(tmp_path
 def test_files_that_builds_read_are_no_prose_whatever_they_are_called(tmp_path, path):
     calculator(tmp_path)
     _, handle = started(tmp_path, TESTS)
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     write(tmp_path, path, "left-pad\n")
 
@@ -95,7 +95,7 @@ def test_what_git_ignores_makes_nothing_stale(tmp_path):
     calculator(tmp_path, git=True)
     write(tmp_path, ".gitignore", "build/\n")
     _, handle = started(tmp_path, TESTS)
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     write(tmp_path, "build/out.py", "")
 
@@ -118,7 +118,7 @@ def test_only_declared_inputs_count(tmp_path):
     _, handle = started(tmp_path, TESTS.replace(" }", ', inputs = ["src/**", "docs/spec.md"] }'))
     write(tmp_path, "src/deep/a.py", "x = 1\n")
     write(tmp_path, "docs/spec.md", "# What it does\n")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     write(tmp_path, "calc.py", CODE + "# not declared\n")
     assert verdicts(handle) == {"tests": Verdict.PASS}
@@ -126,7 +126,7 @@ def test_only_declared_inputs_count(tmp_path):
     for path in ("docs/spec.md", "src/deep/a.py"):
         before = (tmp_path / path).read_text()
         write(tmp_path, path, "changed\n")
-        [judged] = handle.judgements()["work"]
+        [judged] = handle.gates.judgements()["work"]
         assert (judged.verdict, path in judged.reason) == (Verdict.STALE, True)
         write(tmp_path, path, before)
         assert verdicts(handle) == {"tests": Verdict.PASS}
@@ -137,9 +137,9 @@ def test_an_edit_during_the_run_is_not_what_was_tested(tmp_path):
     edits = f"{UNITTEST} && echo '# edited meanwhile' >> calc.py && echo new > made_by_the_run.out"
     _, handle = started(tmp_path, f'{{ kind = "tests", command = "{edits}" }}')
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
-    [judged] = handle.judgements()["work"]
+    [judged] = handle.gates.judgements()["work"]
     assert judged.verdict is Verdict.STALE
     assert judged.reason.startswith("calc.py changed")  # what the run itself made is no input
 
@@ -169,7 +169,7 @@ def test_a_weakened_test_does_not_open_the_gate(tmp_path, how):
                 "tests/test_calc.py",
                 TEST.replace("    def test", "    @unittest.skip('later')\n    def test"),
             )
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
     assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
@@ -183,7 +183,7 @@ def test_an_honest_change_of_the_tests_opens_it(tmp_path):
     write(tmp_path, "calc.py", CODE)
     write(tmp_path, "tests/test_calc.py", TEST + "\n    def test_zero(self):\n        self.assertEqual(add(0, 0), 0)\n")
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
     assert (receipt.result, receipt.protected) == (Result.PASSED, Result.PASSED)
@@ -203,7 +203,7 @@ def test_a_later_phase_protects_the_tests_as_it_found_them(tmp_path):
     write(tmp_path, "calc.py", BROKEN)
     write(tmp_path, "tests/test_calc.py", TEST.replace("5)", "-1)"))
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert verdicts(handle) == {"tests": Verdict.FAIL}
 
@@ -214,7 +214,7 @@ def test_a_new_attempt_does_not_make_weakened_tests_the_old_ones(tmp_path):
     write(tmp_path, "tests/test_calc.py", TEST.replace("5)", "-1)"))
 
     handle.redo("work")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert verdicts(handle) == {"tests": Verdict.FAIL}
 
@@ -224,9 +224,9 @@ def test_weakening_again_and_again_is_put_before_a_person(tmp_path):
     _, handle = started(tmp_path, PROTECTED.replace(" }", ", max_iterations = 2 }"))
     write(tmp_path, "tests/test_calc.py", TEST.replace("5)", "-1)"))
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     assert handle.state.escalations == ()
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert [one.kind for one in handle.state.escalations] == ["max_iterations"]
 
@@ -238,7 +238,7 @@ def test_an_ignore_rule_hides_no_protected_test(tmp_path):
     write(tmp_path, "calc.py", "def add(a, b):\n    return 0\n")
     write(tmp_path, "tests/test_calc.py", TEST.replace("5", "0"))
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
     assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
@@ -250,7 +250,7 @@ def test_an_ignored_file_counts_as_an_input_if_the_gate_names_it(tmp_path):
     write(tmp_path, "out/settings.json", "{}")
     write(tmp_path, "out/other.json", "{}")
     _, handle = started(tmp_path, TESTS.replace(" }", ', inputs = ["*.py", "out/settings.json"] }'))
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     write(tmp_path, "out/other.json", "[]")
     assert verdicts(handle) == {"tests": Verdict.PASS}
@@ -264,7 +264,7 @@ def test_protected_tests_that_are_lost_open_nothing(tmp_path):
     for kept in (tmp_path / ".workflow" / handle.id / "protected").iterdir():
         kept.unlink()
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert handle.state.phases["work"].gates["tests"].receipt.protected is Result.ERROR
     assert verdicts(handle) == {"tests": Verdict.FAIL}
@@ -279,7 +279,7 @@ def test_a_linked_test_is_protected_and_what_it_leads_to_is_not_touched(tmp_path
     weakened = TEST.replace("5)", "-1)")
     shared.write_text(weakened)
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert verdicts(handle) == {"tests": Verdict.FAIL}
     assert shared.read_text() == weakened
@@ -294,8 +294,8 @@ def test_an_agent_cannot_bring_its_own_command(tmp_path):
 
     for gate in ("tests", "lint"):
         with pytest.raises(Refused, match="decided by its own command"):
-            handle.run_gate(gate, command="true")
-    handle.run_gate("tests", command=UNITTEST)  # the same one, said again
+            handle.gates.run(gate, command="true")
+    handle.gates.run("tests", command=UNITTEST)  # the same one, said again
 
     assert verdicts(handle) == {"tests": Verdict.FAIL, "lint": Verdict.PENDING}
 
@@ -305,7 +305,7 @@ def test_without_a_declared_command_only_a_test_runner_counts(tmp_path, command)
     _, handle = started(tmp_path, '{ kind = "tests" }')
 
     with pytest.raises(Refused, match="no test runner that Detent knows"):
-        handle.run_gate("tests", command=command)
+        handle.gates.run("tests", command=command)
 
     assert verdicts(handle) == {"tests": Verdict.PENDING}
 
@@ -314,7 +314,7 @@ def test_without_a_declared_command_exit_code_0_is_not_enough(tmp_path):
     calculator(tmp_path, code=BROKEN)
     _, handle = started(tmp_path, '{ kind = "tests" }')
 
-    handle.run_gate("tests", command=f"{UNITTEST} > /dev/null 2>&1 || true")
+    handle.gates.run("tests", command=f"{UNITTEST} > /dev/null 2>&1 || true")
 
     assert verdicts(handle) == {"tests": Verdict.PENDING}
 
@@ -323,11 +323,11 @@ def test_what_the_agent_runs_itself_counts_only_where_no_command_is_declared(tmp
     calculator(tmp_path)
     _, handle = started(tmp_path, TESTS)
 
-    assert handle.observe_tests("work", "python -m unittest tests.test_easy", "Ran 1 test in 0.0s\n\nOK\n", 0) is None
+    assert handle.gates.observe("work", "python -m unittest tests.test_easy", "Ran 1 test in 0.0s\n\nOK\n", 0) is None
     assert verdicts(handle) == {"tests": Verdict.PENDING}
 
     _, handle = started(tmp_path, '{ kind = "tests" }')
-    handle.observe_tests("work", "python -m unittest", "Ran 1 test in 0.0s\n\nOK\n", 0)
+    handle.gates.observe("work", "python -m unittest", "Ran 1 test in 0.0s\n\nOK\n", 0)
     assert verdicts(handle) == {"tests": Verdict.PASS}
 
 
@@ -340,9 +340,9 @@ def test_a_check_that_cannot_run_opens_nothing(tmp_path, kind, command):
     write(tmp_path, "not_executable.sh", "exit 0\n")
     _, handle = started(tmp_path, f'{{ kind = "{kind}", command = "{command}" }}')
 
-    handle.run_gate(kind)
+    handle.gates.run(kind)
 
-    [judged] = handle.judgements()["work"]
+    [judged] = handle.gates.judgements()["work"]
     assert judged.verdict is Verdict.ERROR
     assert "the command" in judged.reason
     with pytest.raises(GateClosed, match=f"{kind} is ERROR"):
@@ -355,10 +355,10 @@ def test_a_check_that_takes_too_long_opens_nothing(tmp_path, monkeypatch, kind):
     _, handle = started(tmp_path, f'{{ kind = "{kind}", command = "echo 3 passed in 0.1s; sleep 30" }}')
 
     began = time.monotonic()
-    handle.run_gate(kind)
+    handle.gates.run(kind)
 
     assert time.monotonic() - began < 20
-    [judged] = handle.judgements()["work"]
+    [judged] = handle.gates.judgements()["work"]
     assert (judged.verdict, "ended after 0.3 s" in judged.reason) == (Verdict.ERROR, True)
 
 
@@ -370,7 +370,7 @@ def test_protected_tests_that_take_too_long_open_nothing(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(checks, "TIMEOUT_S", 1.0)
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert verdicts(handle) == {"tests": Verdict.FAIL}
     assert handle.state.phases["work"].gates["tests"].receipt.protected is Result.ERROR
@@ -379,7 +379,7 @@ def test_protected_tests_that_take_too_long_open_nothing(tmp_path, monkeypatch):
 def test_evidence_that_was_deleted_is_no_evidence(tmp_path):
     calculator(tmp_path)
     _, handle = started(tmp_path, TESTS)
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     for kept in (tmp_path / ".workflow" / handle.id / "evidence").iterdir():
         kept.unlink()
@@ -401,7 +401,7 @@ def test_no_secret_that_a_check_prints_reaches_the_disk(tmp_path, kind, fails):
         tmp_path, f'{{ kind = "{kind}", command = "{sys.executable} ../{tmp_path.name}.py", inputs = ["src"] }}'
     )
 
-    handle.run_gate(kind)
+    handle.gates.run(kind)
     handle.escalate("asked", "work", f"the key {KEY} was refused")
     handle._project.close()
 
@@ -418,7 +418,7 @@ def test_no_secret_in_an_agents_own_run_reaches_the_disk(tmp_path):
     project, handle = started(tmp_path, '{ kind = "tests" }')
     output = f"FAILED tests/test_a.py::test_login - ValueError: {KEY}\n1 failed in 0.1s\n"
 
-    handle.observe_tests("work", f"ANTHROPIC_API_KEY={KEY} pytest", output, 1)
+    handle.gates.observe("work", f"ANTHROPIC_API_KEY={KEY} pytest", output, 1)
     project.close()
 
     assert handle.state.phases["work"].gates["tests"].receipt.result is Result.FAILED

@@ -46,25 +46,25 @@ def counted(universe, action):
 def test_finish_walks_once_and_hashes_nothing_after_a_gate_run(work):
     root, universe, handle = work
     write(root, "calc.py", "def add(a, b):\n    return b + a\n")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     assert counted(universe, lambda: handle.finish("done")) == (1, 0)
 
 
 def test_finish_hashes_the_one_file_that_changed_since_the_gate_ran(work, capture):
     root, universe, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     write(root, "docs/notes.md", "prose is no input, and a checkpoint takes it")
 
     assert counted(universe, lambda: handle.finish("done")) == (1, 1)
     if capture == "tree":
-        [*_, last] = handle.checkpoints()
+        [*_, last] = handle.checkpoints.all()
         assert "docs/notes.md" in handle._project.checkpoints.files(last.event.tree.manifest)
 
 
 def test_begin_after_finish_hashes_nothing(work, capture):
     _, universe, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done")
 
     assert counted(universe, lambda: handle.begin("after")) == (int(capture == "tree"), 0)
@@ -72,12 +72,12 @@ def test_begin_after_finish_hashes_nothing(work, capture):
 
 def test_a_begin_that_follows_a_finish_at_once_shares_its_walk(work, capture):
     root, universe, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done")
 
     assert counted(universe, lambda: handle.begin("after", is_next=True)) == (0, 0)
     if capture == "tree":
-        post, pre = handle.checkpoints()[-2:]
+        post, pre = handle.checkpoints.all()[-2:]
         assert pre.event.tree == post.event.tree
     write(root, "src/part_5.py", "PART = 'five'\n")
     assert counted(universe, lambda: handle.finish("done")) == (int(capture == "tree"), int(capture == "tree"))
@@ -87,20 +87,20 @@ def test_a_begin_that_follows_a_finish_at_once_shares_its_walk(work, capture):
 @pytest.mark.parametrize("is_next", [False, True])
 def test_a_begin_walks_if_its_caller_does_not_vouch_or_somebody_committed(work, is_next):
     root, _, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done")
     if is_next:
-        handle.checkpoint("a commit in between")
+        handle.checkpoints.take("a commit in between")
     write(root, "src/part_5.py", "PART = 'five'\n")
     handle.begin("after", is_next=is_next)
 
-    before, pre = handle.checkpoints()[-2:]
+    before, pre = handle.checkpoints.all()[-2:]
     assert pre.event.tree.manifest != before.event.tree.manifest
 
 
 def test_a_refused_finish_tells_the_file_and_hashes_it_once(work):
     root, universe, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     write(root, "src/part_3.py", "PART = 'three'\n")
 
     def refused():
@@ -113,7 +113,7 @@ def test_a_refused_finish_tells_the_file_and_hashes_it_once(work):
 
 def test_the_next_process_hashes_only_what_changed(work):
     root, _, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle._project.close()
     write(root, "docs/notes.md", "prose")
 
@@ -124,7 +124,7 @@ def test_the_next_process_hashes_only_what_changed(work):
 
 def test_looking_leaves_no_trace(work):
     root, _, handle = work
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle._project.close()
     before = {path: path.stat().st_mtime_ns for path in (root / ".workflow").rglob("*")}
     write(root, "src/part_3.py", "PART = 'three'\n")
@@ -138,15 +138,15 @@ def test_looking_leaves_no_trace(work):
 def test_contents_that_were_hashed_without_being_stored_are_stored_by_the_checkpoint(work, capture):
     root, _, handle = work
     write(root, "src/new.py", "NEW = 1\n")
-    handle.judgements()
-    handle.run_gate("tests")
+    handle.gates.judgements()
+    handle.gates.run("tests")
     write(root, "src/part_1.py", "PART = 'one'\n")
-    handle.judgements()
-    handle.run_gate("tests")
+    handle.gates.judgements()
+    handle.gates.run("tests")
     handle.finish("done")
     if capture == "tree":
         checkpoints = handle._project.checkpoints
-        [*_, last] = handle.checkpoints()
+        [*_, last] = handle.checkpoints.all()
         assert checkpoints.missing(last.event.tree.manifest, set()) == []
         files = checkpoints.files(last.event.tree.manifest)
         assert checkpoints.objects.read(files["src/part_1.py"].digest) == b"PART = 'one'\n"

@@ -24,7 +24,7 @@ def says(root, text=""):
 def tries(root, handle, *texts):
     for text in texts:
         says(root, text)
-        handle.run_gate("tests")
+        handle.gates.run("tests")
 
 
 def kinds(handle):
@@ -87,13 +87,13 @@ def test_coverage_below_its_threshold_holds_and_at_the_last_try_asks_a_person(tm
     _, handle = started(
         tmp_path, f'{{ kind = "tests", command = "{command}", coverage = 80, max_iterations = 2, inputs = ["src"] }}'
     )
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     with pytest.raises(GateClosed, match=rf"coverage is {percent} %, and 80 % are needed"):
         handle.finish("done")
     assert handle.state.escalations == ()
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     assert kinds(handle) == [("coverage_below_threshold", "work", "tests")]
 
 
@@ -101,7 +101,7 @@ def test_coverage_at_its_threshold_passes(tmp_path):
     command = "echo 'TOTAL 100 20 80%'; echo 3 passed in 0.1s"
     _, handle = started(tmp_path, f'{{ kind = "tests", command = "{command}", coverage = 80, inputs = ["src"] }}')
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
 
     handle.finish("done")
 
@@ -199,7 +199,7 @@ def test_an_approval_says_who_and_why(tmp_path):
 
     handle.approve("flaky on this machine, looked at it", gate="tests")
 
-    [judged] = handle.judgements()["work"]
+    [judged] = handle.gates.judgements()["work"]
     assert (judged.verdict, judged.reason) == (Verdict.PASS, "opened by tester: flaky on this machine, looked at it")
     state = handle.state.phases["work"].gates["tests"]
     assert (state.approved_by, state.approval_reason) == ("tester", "flaky on this machine, looked at it")
@@ -246,7 +246,7 @@ def test_votes_that_make_a_quorum_impossible_are_a_no_and_may_be_changed(tmp_pat
 
     handle.approve("fine", who="ada")
     handle.approve("no tests", who="bob", approve=False)
-    [judged] = handle.judgements()["work"]
+    [judged] = handle.gates.judgements()["work"]
     assert (judged.verdict, "bob said no: no tests" in judged.reason) == (Verdict.FAIL, True)
 
     handle.approve("there are now", who="bob")
@@ -281,7 +281,9 @@ def test_release_opens_all_that_is_closed_and_says_so(tmp_path):
 
     handle.release("the gates are wrong, see the log")
 
-    assert {one.reason for one in handle.judgements()["work"]} == {"opened by tester: the gates are wrong, see the log"}
+    assert {one.reason for one in handle.gates.judgements()["work"]} == {
+        "opened by tester: the gates are wrong, see the log"
+    }
     assert handle.state.escalations == ()
     handle.finish("done")
 
@@ -294,7 +296,7 @@ def test_only_the_agent_of_the_phase_opens_a_delegation_gate(tmp_path):
     _, handle = started(tmp_path, "", phases=phases)
 
     handle.record_agent_started("02-tracing", "symptom-analyzer", "a-1")
-    assert "still running" in handle.judgements()["02-tracing"][0].reason
+    assert "still running" in handle.gates.judgements()["02-tracing"][0].reason
     handle.record_agent_ended("a-1", succeeded=True)
     assert verdicts(handle) == {"delegation": Verdict.PENDING}
     handle.record_agent_started("02-tracing", "tracing-orchestrator", "a-2")
@@ -316,12 +318,12 @@ def test_articles_with_checks_are_decided_by_them(tmp_path):
     _, handle = started(tmp_path, gate)
 
     with pytest.raises(Refused, match="is not reported"):
-        handle.report_gate("constitution", compliant=True)
+        handle.gates.report("constitution", compliant=True)
     write(tmp_path, "a", "")
-    handle.run_gate("constitution")
-    assert "articles II" in handle.judgements()["work"][0].reason
+    handle.gates.run("constitution")
+    assert "articles II" in handle.gates.judgements()["work"][0].reason
     write(tmp_path, "b", "")
-    handle.run_gate("constitution")
+    handle.gates.run("constitution")
 
     assert verdicts(handle) == {"constitution": Verdict.PASS}
 
@@ -377,7 +379,7 @@ def test_time_is_watched_at_every_check(tmp_path):
 
     said = []
     while not handle.state.escalations:
-        said.append(handle.run_gate("tests").warnings)
+        said.append(handle.gates.run("tests").warnings)
 
     assert said[0] == ()
     assert any("of 15 minutes are used" in warning for warnings in said for warning in warnings)

@@ -74,7 +74,7 @@ def test_a_checkpoint_tells_of_its_own_phase_wherever_others_work(project, tmp_p
 
 def test_the_service_loads_what_is_told_and_takes_it_back(long, project, tmp_path):
     service = CheckpointService(project)
-    loaded = asyncio.run(service.load(long.checkpoints()[-1].event.id)).orchestrator_state
+    loaded = asyncio.run(service.load(long.checkpoints.all()[-1].event.id)).orchestrator_state
     assert (loaded.all_phases, loaded.all_completed) == (len(KEYS), 150)
 
     again = service.create("p149", CheckpointType.POST, loaded, {}, {}, GovernanceResults(passed=True))
@@ -110,7 +110,7 @@ def test_a_short_session_is_told_whole_and_counts_nothing(project, tmp_path):
 def test_a_rollback_into_a_long_session_restores_what_its_document_does_not_tell(long, tmp_path):
     (tmp_path / "p000.md").write_text("changed")
 
-    long.rollback("POST_p010_v1")
+    long.checkpoints.rollback("POST_p010_v1")
 
     assert (tmp_path / "p000.md").read_text() == "p000"
     assert [long.state.phases[key].status for key in ("p000", "p010", "p011")] == ["completed", "completed", "pending"]
@@ -149,7 +149,7 @@ def test_of_a_long_run_the_index_keeps_less_when_another_one_writes(project, tmp
     work_through(first, KEYS[5:7])
     project.flush()
     assert index(tmp_path)["WFS-first"]["count"] == 14
-    assert len(first.checkpoints()) == 14
+    assert len(first.checkpoints.all()) == 14
 
 
 def test_the_state_document_repeats_the_last_sessions_as_far_as_they_are_short(project, tmp_path, monkeypatch):
@@ -182,7 +182,7 @@ def test_a_session_of_many_phases_is_the_same_in_the_next_process(long, project,
 def test_what_another_process_has_written_waits_no_longer(project, tmp_path, monkeypatch):
     monkeypatch.setattr(write_behind, "DELAY_S", 3600.0)
     handle = project.start(row(*KEYS[:20]), "try it")
-    handle.checkpoint("now this process remembers what it takes")
+    handle.checkpoints.take("now this process remembers what it takes")
     project.flush()
     with open_project(tmp_path, actor="other") as other:
         work_through(other.session(), KEYS[:5])

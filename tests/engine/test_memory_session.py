@@ -106,17 +106,17 @@ def statuses(handle: SessionHandle) -> list[Status]:
 
 def test_gates_are_judged_on_evidence_that_expires(project: Project, root: Path) -> None:
     handle = project.start("w", "try it")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     with pytest.raises(GateClosed):
         handle.finish("done")
 
     (root / "src/ok").write_text("1")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     (root / "src/ok").write_text("2")
     with pytest.raises(GateClosed, match="src/ok"):
         handle.finish("done")
 
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done", artifacts=["src/ok"])
     assert statuses(handle) == [Status.COMPLETED, Status.PENDING, Status.PENDING]
 
@@ -124,20 +124,20 @@ def test_gates_are_judged_on_evidence_that_expires(project: Project, root: Path)
 def test_a_rollback_brings_files_and_phases_back_and_can_be_undone(project: Project, root: Path) -> None:
     handle = project.start("w", "try it")
     (root / "src/ok").write_text("1")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done", artifacts=["src/ok"])
     handle.begin("b")
-    mine = handle.checkpoint("before b")
+    mine = handle.checkpoints.take("before b")
     (root / "src/ok").write_text("spoiled")
     (root / "src/large").write_bytes(b"x" * (1 << 21))
     handle.finish("b is done")
 
-    handle.rollback(mine.name)
+    handle.checkpoints.rollback(mine.name)
 
     assert (root / "src/ok").read_text() == "1"
     assert not (root / "src/large").exists()
     assert statuses(handle)[1] is not Status.COMPLETED
-    handle.undo()
+    handle.checkpoints.undo()
     assert (root / "src/ok").read_text() == "spoiled"
     assert (root / "src/large").stat().st_size == 1 << 21
     assert statuses(handle)[1] is Status.COMPLETED
@@ -148,7 +148,7 @@ def test_a_rollback_brings_files_and_phases_back_and_can_be_undone(project: Proj
 def test_edits_of_tasks_and_of_the_state_document_are_adopted(project: Project, root: Path) -> None:
     handle = project.start("w", "try it")
     (root / "src/ok").write_text("1")
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     handle.finish("done")
     handle.begin("b")
     handle.tasks.add("One")
@@ -228,7 +228,7 @@ def test_a_second_project_on_the_same_store_goes_on_where_the_first_was(root: Pa
     with opened(root, store) as project:
         handle = project.start("w", "try it")
         (root / "src/ok").write_text("1")
-        handle.run_gate("tests")
+        handle.gates.run("tests")
         before = handle.state
 
     with opened(root, store) as again:
@@ -237,7 +237,7 @@ def test_a_second_project_on_the_same_store_goes_on_where_the_first_was(root: Pa
         handle.finish("done")
         handle.begin("b")
         (root / "src/ok").unlink()
-        handle.rollback("PRE_b_v1")
+        handle.checkpoints.rollback("PRE_b_v1")
         assert (root / "src/ok").read_text() == "1"
         again.flush()
         assert check(again) == []

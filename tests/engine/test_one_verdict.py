@@ -17,13 +17,13 @@ COVERED = "printf 'TOTAL 100 60 40%%\\n1 passed in 0.1s\\n'"
 
 def short_coverage(root):
     project, handle = started(root, f'{{ kind = "tests", command = {json.dumps(COVERED)}, coverage = 80 }}')
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     return project, handle, "FAIL"
 
 
 def enough_coverage(root):
     project, handle = started(root, f'{{ kind = "tests", command = {json.dumps(COVERED)}, coverage = 40 }}')
-    handle.run_gate("tests")
+    handle.gates.run("tests")
     return project, handle, "PASS"
 
 
@@ -81,9 +81,9 @@ def opened_by_hand(root):
 def test_one_verdict_everywhere(tmp_path, given):
     project, handle, verdict = given(tmp_path)
     with project:
-        handle.checkpoint("as it stands")
+        handle.checkpoints.take("as it stands")
         project.flush()
-        session, judged = handle.state, handle.judgements()
+        session, judged = handle.state, handle.gates.judgements()
         document = json.loads((tmp_path / ".workflow/state.json").read_text())
         checkpoints = [json.loads(path.read_text()) for path in (tmp_path / ".workflow/checkpoints").glob("run-*/*")]
     [judgement] = judged["work"]
@@ -113,7 +113,7 @@ def test_paths_are_for_the_reader_of_the_document_to_look_for(tmp_path):
         for exists, verdict in ((False, "FAIL"), (True, "PASS")):
             if exists:
                 write(tmp_path, "a.md", "")
-            [judgement] = handle.judgements()["work"]
+            [judgement] = handle.gates.judgements()["work"]
             closed = state_reader.closed_gates(document, "work", lambda path: (tmp_path / path).exists())
             assert judgement.verdict == verdict
             assert closed == ([] if exists else [f"artifacts: {judgement.reason}"])
@@ -125,7 +125,7 @@ def test_a_finished_phase_had_every_gate_open(tmp_path):
     project, handle = started(tmp_path, gates)
     with project:
         write(tmp_path, "a.md", "")
-        handle.run_gate("command")
+        handle.gates.run("command")
         handle.finish("done")
         (tmp_path / "a.md").unlink()
         project.flush()

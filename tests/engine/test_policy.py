@@ -60,7 +60,7 @@ ASK = {
     Decision.SKIP: lambda session: session.skip("end", reason="no"),
     Decision.CANCEL: lambda session: session.cancel("no"),
     Decision.FORCE: lambda session: session.complete(force=True),
-    Decision.ROLLBACK: lambda session: session.rollback("PRE_plan_v1"),
+    Decision.ROLLBACK: lambda session: session.checkpoints.rollback("PRE_plan_v1"),
 }
 
 
@@ -130,5 +130,5 @@ def test_work_is_open_to_everybody(place, clock):
         with open_project(place, actor=actor, clock=clock) as project:
             session = project.start(Workflow(name="free", phases=(Phase(key="a"),)), f"task {number}")
             session.tasks.add("one")
-            session.checkpoint("here")
+            session.checkpoints.take("here")
             assert session.state.version > 1

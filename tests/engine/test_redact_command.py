@@ -37,7 +37,7 @@ SAYINGS = {
     "cancel": lambda session: session.cancel(f"leaked {SECRET}"),
     "escalate": lambda session: session.escalate("stuck", "phase_0", f"denied: {SECRET}"),
     "ask": lambda session: session.ask(f"is {SECRET} right?"),
-    "checkpoint": lambda session: session.checkpoint(f"before {SECRET}"),
+    "checkpoint": lambda session: session.checkpoints.take(f"before {SECRET}"),
 }
 
 

@@ -90,7 +90,7 @@ class Original:
     def take_what_is_there(self):
         git(self.root, "add", "-A")
         git(self.root, "commit", "-q", "--allow-empty", "-m", "tree")
-        self.checkpoints.append(self.session.checkpoint().id)
+        self.checkpoints.append(self.session.checkpoints.take().id)
 
     def commit(self, number):
         return f"main~{len(self.checkpoints) - 1 - number}"
@@ -102,7 +102,7 @@ class Original:
         for number in targets:
             git(copy, "checkout", "-q", "-f", "--detach", self.commit(number))
             before = digest_of_git(self.root)
-            self.session.rollback(self.checkpoints[number])
+            self.session.checkpoints.rollback(self.checkpoints[number])
 
             assert digest_of_git(self.root) == before
             by_git, by_detent = everything(copy), everything(self.root)
@@ -319,7 +319,7 @@ def test_nothing_is_removed_or_replaced_outside_of_the_project(tmp_path):
         for target in both.checkpoints:
             lay(os.fsencode(both.root), {b"a": file(b"1"), b"d": link(b"../outside")})
             with suppress(DetentError):
-                both.session.rollback(target)
+                both.session.checkpoints.rollback(target)
 
     assert everything(outside) == {b"one": file(b"not the project's")}
 
@@ -418,13 +418,13 @@ def test_git_is_never_touched(tmp_path):
         git(both.root, "update-index", "--refresh", "-q")
         before, first = digest_of_git(both.root), both.checkpoints[0]
 
-        both.session.checkpoint("once more")
-        assert both.session.compare(first).diff
-        assert both.session.compare(first, both.checkpoints[1]).text_diff("a")
-        assert both.session.plan_rollback(first).steps
-        both.session.rollback(first)
+        both.session.checkpoints.take("once more")
+        assert both.session.checkpoints.compare(first).diff
+        assert both.session.checkpoints.compare(first, both.checkpoints[1]).text_diff("a")
+        assert both.session.checkpoints.plan_rollback(first).steps
+        both.session.checkpoints.rollback(first)
         rolled_back = everything(both.root)
-        both.session.undo()
+        both.session.checkpoints.undo()
 
         assert rolled_back == {b"a": file(b"1"), b"b": file(b"1")}
         assert everything(both.root) == {b"a": file(b"2"), b"c": (b"directory", b""), b"c/d": file(b"2")}

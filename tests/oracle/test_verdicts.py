@@ -41,7 +41,7 @@ def shell(output: str) -> Step:
 
 
 def report(*, compliant: bool) -> Step:
-    return lambda handle, _: handle.report_gate("constitution", compliant=compliant)
+    return lambda handle, _: handle.gates.report("constitution", compliant=compliant)
 
 
 def approve(gate: str, **said: Any) -> Step:
@@ -74,7 +74,7 @@ def write(path: str) -> Step:
 
 
 def lint(handle: SessionHandle, _: Path) -> object:
-    return handle.run_gate("lint")
+    return handle.gates.run("lint")
 
 
 FAILS, FAILS_OTHERWISE, UNCLEAR = shell("1 failed, 3 passed"), shell("2 failed, 3 passed"), shell("hello")
@@ -141,7 +141,7 @@ def play(root: Path, *steps: Step) -> tuple[list[str], list[str], str, str]:
     with session(root, PHASE, settings=GATES) as (_, handle):
         for step in steps:
             step(handle, root)
-        judged = {one.gate: one.verdict for one in handle.judgements(PHASE)[PHASE]}
+        judged = {one.gate: one.verdict for one in handle.gates.judgements(PHASE)[PHASE]}
         state = handle.state.phases[PHASE]
     doc = document(root)
     held = [gate for gate, verdict in judged.items() if verdict not in (Verdict.PASS, Verdict.STALE)]
@@ -188,7 +188,7 @@ def test_the_runs_lead_where_their_names_say(tests: str, verdict: Verdict, tmp_p
     with session(tmp_path, PHASE, settings=GATES) as (_, handle):
         for step in TESTS[tests]:
             step(handle, tmp_path)
-        judged, escalated = handle.judgements(PHASE)[PHASE][0].verdict, bool(handle.state.escalations)
+        judged, escalated = handle.gates.judgements(PHASE)[PHASE][0].verdict, bool(handle.state.escalations)
 
     assert judged is verdict
     assert escalated is (tests == "escalated, then passed")
@@ -211,7 +211,7 @@ def test_only_the_verdict_sees_that_a_file_has_changed(tmp_path: Path) -> None:
     with session(tmp_path, PHASE, settings=GATES) as (_, handle):
         run_in_shell(tmp_path, "npm test", "10 passing\nStatements : 90%")
         (tmp_path / "code.py").write_text("changed = True")
-        [tests, *_] = handle.judgements(PHASE)[PHASE]
+        [tests, *_] = handle.gates.judgements(PHASE)[PHASE]
 
     assert tests.verdict is Verdict.STALE
     assert not any(
@@ -226,7 +226,7 @@ def test_of_two_gates_of_a_kind_the_one_that_fails_makes_the_corridor(tmp_path: 
     """
     with session(tmp_path, PHASE, settings=two) as (_, handle):
         run_in_shell(tmp_path, "npm test", "1 failed, 3 passed")
-        handle.run_gate("slow")
+        handle.gates.run("slow")
 
     doc = document(tmp_path)
     assert [reason.partition(":")[0] for reason in state_reader.closed_gates(doc, PHASE, lambda _: True)] == ["unit"]
@@ -241,8 +241,8 @@ def test_tests_that_fail_as_they_were_hold_in_the_document(tmp_path: Path) -> No
     (tmp_path / "check.txt").write_text("bad")
     with session(tmp_path, PHASE, settings=protected) as (_, handle):
         (tmp_path / "check.txt").write_text("good")
-        handle.run_gate("tests")
-        [tests] = handle.judgements(PHASE)[PHASE]
+        handle.gates.run("tests")
+        [tests] = handle.gates.judgements(PHASE)[PHASE]
 
     assert tests.verdict is Verdict.FAIL
     assert state_reader.closed_gates(document(tmp_path), PHASE, lambda _: True)

@@ -250,7 +250,7 @@ class RollbackMachine(RuleBasedStateMachine):
     @rule(text=st.sampled_from(["", "before lunch"]))
     def checkpoint(self, text):
         tree = look(self.directory)
-        event = self.handle.checkpoint(text)
+        event = self.handle.checkpoints.take(text)
         self.learn(self.handle.state, tree)
         assert self.taken[-1].id == event.id
 
@@ -258,7 +258,7 @@ class RollbackMachine(RuleBasedStateMachine):
     @rule(index=indices, by_name=st.booleans())
     def roll_back(self, index, by_name):
         target = self.taken[index % len(self.taken)]
-        self.go_to(target, lambda: self.handle.rollback(target.name if by_name else target.id))
+        self.go_to(target, lambda: self.handle.checkpoints.rollback(target.name if by_name else target.id))
 
     @precondition(lambda self: self.taken)
     @rule(index=indices, chosen=paths)
@@ -279,7 +279,9 @@ class RollbackMachine(RuleBasedStateMachine):
 
         if not meant & target.must.keys():
             return
-        self.go_to(target, lambda: self.handle.rollback(target.id, paths=[chosen]), only=meant, then=check_rest)
+        self.go_to(
+            target, lambda: self.handle.checkpoints.rollback(target.id, paths=[chosen]), only=meant, then=check_rest
+        )
 
     @precondition(lambda self: self.taken)
     @rule(index=indices)
@@ -292,7 +294,12 @@ class RollbackMachine(RuleBasedStateMachine):
             assert look(self.directory) == before
             assert times(self.directory, before) == stamps
 
-        self.go_to(target, lambda: self.handle.rollback(target.id, phase_only=True), only=frozenset(), then=check_files)
+        self.go_to(
+            target,
+            lambda: self.handle.checkpoints.rollback(target.id, phase_only=True),
+            only=frozenset(),
+            then=check_files,
+        )
 
     @precondition(lambda self: self.undoable)
     @rule()
@@ -392,7 +399,7 @@ class RollbackMachine(RuleBasedStateMachine):
     def learn(self, state, tree):
         """The commit that was just made took one checkpoint, of `tree`."""
         must = {path: file for path, file in tree.items() if not self.is_ignored(path, tree)}
-        position = self.handle.checkpoints()[-1]
+        position = self.handle.checkpoints.all()[-1]
         assert position.version == state.version
         self.remember(position, must, frozenset(must), self.statuses())
 
@@ -400,7 +407,7 @@ class RollbackMachine(RuleBasedStateMachine):
         inside = {path for path in before if any(below(path, one) for one in known)}
         must = {path: file for path, file in before.items() if path in known or not self.is_ignored(path, before)}
         may = frozenset({*must, *inside})
-        new = [one for one in self.handle.checkpoints() if one.version == self.handle.state.version]
+        new = [one for one in self.handle.checkpoints.all() if one.version == self.handle.state.version]
         self.remember(new[0], must, may, statuses)
         if len(new) > 1:
             there = {path: file for path, file in after.items() if path in must or (path in known)}

@@ -288,14 +288,14 @@ def test_gates_and_checkpoints_of_a_phase_are_about_its_worktree(root, project):
     trees = Worktrees(project, "WFS-trial", "phase")
     inside = opened_at(project, trees.place("a")).session("WFS-trial")
     write(tree_of(root), made__txt="by the agent\n")
-    receipt = inside.check_gate("merge", phase="a")
-    inside.record_gate("merge", phase="a", receipt=receipt)
-    (judged,) = inside.judgements("a")["a"]
+    receipt = inside.gates.check("merge", phase="a")
+    inside.gates.record("merge", phase="a", receipt=receipt)
+    (judged,) = inside.gates.judgements("a")["a"]
     write(tree_of(root), made__txt="changed\n")
 
     assert (receipt.result, judged.verdict) == (Result.PASSED, Verdict.PASS)
-    assert inside.judgements("a")["a"][0].verdict is Verdict.STALE
-    assert "made.txt" in project.checkpoints.files(inside.checkpoint().tree.manifest)
+    assert inside.gates.judgements("a")["a"][0].verdict is Verdict.STALE
+    assert "made.txt" in project.checkpoints.files(inside.checkpoints.take().tree.manifest)
     trees.close()
 
 
@@ -375,8 +375,8 @@ def test_phases_side_by_side_begin_with_what_they_need_and_end_merged(root, proj
             write(trees.place(phase).base, **{f"{phase}__txt": phase})
         for phase in layer:
             handle = opened_at(project, trees.place(phase)).session("WFS-trial")
-            outcome = handle.run_gate("merge", phase=phase)
-            assert handle.judgements(phase)[phase][0].verdict is Verdict.PASS, outcome
+            outcome = handle.gates.run("merge", phase=phase)
+            assert handle.gates.judgements(phase)[phase][0].verdict is Verdict.PASS, outcome
             handle.finish(f"{phase} is done", phase=phase)
             trees.done(phase)
         if layer == ("b", "c"):

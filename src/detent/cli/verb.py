@@ -102,7 +102,7 @@ def known_workflows(context: click.Context, _parameter: click.Parameter, incompl
 def _known_checkpoints(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     session = context.params.get("session")
     return _offer(
-        context, incomplete, lambda project: [one.event.name for one in project.session(session).checkpoints()]
+        context, incomplete, lambda project: [one.event.name for one in project.session(session).checkpoints.all()]
     )
 
 

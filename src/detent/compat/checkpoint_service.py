@@ -86,7 +86,7 @@ class CheckpointService:
         return await asyncio.to_thread(self._load, checkpoint_id)
 
     async def rollback(self, checkpoint_id: str) -> None:
-        """Go back to the checkpoint; see `SessionHandle.rollback`."""
+        """Go back to the checkpoint; see `SessionCheckpoints.rollback`."""
         await asyncio.to_thread(self._rollback, checkpoint_id)
 
     async def list_for_run(self, run_id: str) -> list[CheckpointSummary]:
@@ -113,7 +113,7 @@ class CheckpointService:
             raise Refused(f"{key} of {session.id} does not stand as the caller says: {'; '.join(problems)}")
         if post is not None:
             return self._load(post.event.id)
-        taken = handle.checkpoint(_note(given, session), phase=key)
+        taken = handle.checkpoints.take(_note(given, session), phase=key)
         gone = list(_file_differences(given, self._project.checkpoints.files(taken.tree.manifest)))
         if gone or taken.phase != key:
             raise Conflict(
@@ -145,7 +145,7 @@ class CheckpointService:
 
     def _rollback(self, name: str) -> None:
         session, position = self._find(name)
-        self._project.session(session).rollback(position.event.id)
+        self._project.session(session).checkpoints.rollback(position.event.id)
         self._project.flush()
 
     def _list(self, run_id: str) -> list[CheckpointSummary]:
@@ -184,7 +184,7 @@ def _last_post(handle: "SessionHandle", key: str) -> Position:
     status = handle.state.phases[key].status
     if status not in (Status.COMPLETED, Status.FAILED):
         raise Refused(f"{key} is {status}, and a POST is of a phase that has ended", way_out=f"finish or fail {key}")
-    for position in reversed(handle.checkpoints()):
+    for position in reversed(handle.checkpoints.all()):
         if position.event.phase == key and position.event.kind is CheckpointType.POST:
             return position
     raise NotFound(f"no checkpoint was taken when {key} ended", way_out='set capture = "tree" under [checkpoint]')

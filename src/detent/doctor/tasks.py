@@ -219,7 +219,7 @@ def _claim_repairs(project: Project, session: Session, *, trust_summaries: bool)
         elif trust_summaries:
             done = MoveTask(task=task, action=Action.DONE, summary=f"{task}-summary.md")
             handle = project.session(session.id)
-            yield _Repair(f"take {task} for done: it has a summary", partial(handle.carry_out, done))
+            yield _Repair(f"take {task} for done: it has a summary", partial(handle.execute, done))
 
 
 def _made_again(project: Project, session: Session, task: str) -> Callable[[], object]:
@@ -337,10 +337,10 @@ def _pause_repairs(project: Project) -> Iterator[_Repair]:
         if session.status is not SessionStatus.ACTIVE:
             continue
         if name == active and session.paused_at is not None:
-            yield _Repair(f"{name} is marked and goes on", partial(handle.carry_out, Resume()))
+            yield _Repair(f"{name} is marked and goes on", partial(handle.execute, Resume()))
         if name != active and session.paused_at is None:
             paused = Pause(reason="no marker names it")
-            yield _Repair(f"{name} is not marked and is paused", partial(handle.carry_out, paused))
+            yield _Repair(f"{name} is not marked and is paused", partial(handle.execute, paused))
 
 
 def _sound(project: Project) -> dict[str, Session]:

@@ -1,7 +1,7 @@
 """One session, with a method for each thing that can be done to it."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
@@ -11,25 +11,35 @@ import msgspec
 
 from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
-from detent.core.gate.evidence import Facts
+from detent.core.gate.evidence import Facts, Verdict
 from detent.core.limits import MAX_SUMMARY
 from detent.core.session.budget import budget_warnings
 from detent.core.session.commands import (
+    Answer,
+    Approve,
+    Ask,
     Begin,
     Cancel,
     CheckGate,
     Command,
     Complete,
+    Escalate,
     Fail,
     Finish,
     MoveTask,
+    Override,
+    RecordAgentEnded,
+    RecordAgentStarted,
     Redo,
     Reopen,
+    Reply,
+    Resolve,
     Review,
     Skip,
     TakeCheckpoint,
 )
 from detent.core.session.decide import decide
+from detent.core.session.decide_phase import live_phase
 from detent.core.session.events import (
     CheckpointTaken,
     Commit,
@@ -39,29 +49,32 @@ from detent.core.session.events import (
     PhaseFailed,
     PhaseFinished,
     PhaseRedone,
+    QuestionAsked,
+    QuestionReplied,
 )
 from detent.core.session.handover import Handover, expected_paths, handover
 from detent.core.session.obstacle import Obstacle, obstacles
-from detent.core.session.phase_state import Tokens, ToolUse
+from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.token import Token, parse_token
 from detent.core.task.lifecycle import Action
 from detent.engine.attempt import Attempt, attempting
-from detent.engine.gated import Gated
+from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
+from detent.engine.gates.session_gates import SessionGates
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
-from detent.engine.returnable import Returnable
+from detent.errors import Refused
+from detent.store.port import START
 
 if TYPE_CHECKING:
-    from detent.engine.gates.checks import GateChecks
     from detent.engine.journal import Committed
     from detent.engine.project import Project
     from detent.engine.tasks.tasks import Tasks
     from detent.objects.universe import Moment
 
 
-class SessionHandle(Gated, Returnable):
+class SessionHandle:
     def __init__(self, project: "Project", session: str, actor: Actor | None = None) -> None:
         """`actor` is the author of what is done through this handle; by default the one who opened the project."""
         self.id = session
@@ -70,11 +83,12 @@ class SessionHandle(Gated, Returnable):
         self._journal = project.journal(session)
 
     @cached_property
-    def _checks(self) -> "GateChecks":
-        # Running checks needs processes and parsers, and looking at a session does not.
-        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415
+    def gates(self) -> SessionGates:
+        return SessionGates(self._project, self)
 
-        return GateChecks(self._project.store, self._project.place, self.id, self._project.checkpoints.moment)
+    @cached_property
+    def checkpoints(self) -> SessionCheckpoints:
+        return SessionCheckpoints(self._project, self)
 
     @property
     def state(self) -> Session:
@@ -132,7 +146,7 @@ class SessionHandle(Gated, Returnable):
 
         Without a token the attempt is meant that is in progress, of `phase` if there are several.
         """
-        paths = tuple(self._inside(path) for path in artifacts)
+        paths = tuple(self.relative_path(path) for path in artifacts)
         warnings = [f"artifact {path} is not there" for path in paths if not self._exists(path)]
         if len(summary.strip()) > MAX_SUMMARY:
             warnings.append(f"the summary was cut from {len(summary.strip())} to {MAX_SUMMARY} characters")
@@ -147,7 +161,7 @@ class SessionHandle(Gated, Returnable):
             tools=tuple(tools),
             merged_commit=merged_commit,
         )
-        return self.carry_out(command, warnings)
+        return self.execute(command, warnings)
 
     def fail(
         self,
@@ -160,7 +174,7 @@ class SessionHandle(Gated, Returnable):
         tools: Iterable[ToolUse] = (),
     ) -> Outcome:
         """End an attempt that did not succeed; `redo` begins the next one."""
-        paths = tuple(self._inside(path) for path in artifacts)
+        paths = tuple(self.relative_path(path) for path in artifacts)
         command = Fail(
             token=_token(token),
             phase=phase,
@@ -169,17 +183,17 @@ class SessionHandle(Gated, Returnable):
             tokens=tokens,
             tools=tuple(tools),
         )
-        return self.carry_out(command)
+        return self.execute(command)
 
     def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
         """Leave phases out: those named, or those that a size of the workflow leaves out."""
-        return self.carry_out(Skip(phases=phases, size=size, reason=reason))
+        return self.execute(Skip(phases=phases, size=size, reason=reason))
 
     def complete(self, *, force: bool = False, merged_commit: str | None = None) -> Outcome:
-        return self.carry_out(Complete(force=force, merged_commit=merged_commit))
+        return self.execute(Complete(force=force, merged_commit=merged_commit))
 
     def cancel(self, reason: str) -> Outcome:
-        return self.carry_out(Cancel(reason=reason))
+        return self.execute(Cancel(reason=reason))
 
     def attempt(self, phase: str | None = None, *, agent: str | None = None) -> AbstractContextManager[Attempt]:
         """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
@@ -187,11 +201,99 @@ class SessionHandle(Gated, Returnable):
 
     def why(self) -> tuple[Obstacle, ...]:
         """What stands between this session and its next step."""
-        return obstacles(self.state, self.judgements(), now=self._now())
+        return obstacles(self.state, self.gates.judgements(), now=self._now())
 
     def handover(self, phase: str) -> Handover:
         """What the phase is given; also for looking at it again."""
         return self._handover(self.state, phase)
+
+    # Decisions, questions and agents
+
+    def answer(self, *, choice: str | None = None, gate: str | None = None, phase: str | None = None) -> Outcome:
+        """Record that a person answered a question of the phase, and what it chose."""
+        return self.execute(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
+
+    def approve(
+        self,
+        reason: str,
+        *,
+        gate: str | None = None,
+        phase: str | None = None,
+        who: str | None = None,
+        approve: bool = True,
+    ) -> Outcome:
+        """Vote at a gate that asks for votes, or open another one by hand."""
+        voter = who or self._actor.name
+        key = live_phase(self.state, phase)
+        return self.execute(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
+
+    def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
+        return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))
+
+    def record_agent_ended(
+        self, agent_id: str, *, succeeded: bool, report: Report | None = None, phase: str | None = None
+    ) -> Outcome:
+        """An agent ended. What it reported is kept, and becomes part of the attempt's end."""
+        return self.execute(RecordAgentEnded(agent_id=agent_id, succeeded=succeeded, report=report, phase=phase))
+
+    def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
+        """Ask a person something and return the id of the question."""
+        offered = tuple(choices)
+
+        def numbered(session: Session) -> Ask:
+            key = live_phase(session, phase)
+            return Ask(id=f"Q{session.version + 1}", phase=key, text=text, choices=offered)
+
+        # Under the lock, so that two who ask at once get two numbers.
+        outcome = self.execute_chosen(numbered)
+        return next(event.id for event in outcome.events if isinstance(event, QuestionAsked))
+
+    def reply(self, answer: str, *, question: str | None = None) -> Outcome:
+        """Answer what an agent asked."""
+        return self.execute(Reply(id=question, answer=answer))
+
+    def answer_to(self, question: str) -> str | None:
+        """The reply of a person; None before there is one, and an empty text if the question was dropped."""
+        if any(entry.id == question for entry in self.state.questions):
+            return None
+        replies = (event for commit in self.log() for event in commit.events if isinstance(event, QuestionReplied))
+        return next((event.answer for event in replies if event.id == question), "")
+
+    def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
+        """Hold the session until a person decides."""
+        return self.execute(Escalate(kind=kind, phase=phase, detail=detail))
+
+    def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
+        """Decide what the open escalations ask, or only those of a phase: retry, skip or cancel."""
+        return self.execute(Resolve(action=action, reason=reason, phase=phase))
+
+    def release(self, reason: str, *, phase: str | None = None) -> Outcome:
+        """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""
+        if self.state.escalations:
+            self.resolve("retry", reason)
+        live = self.state.with_status(Status.IN_PROGRESS) if phase is None else (phase,)
+        outcome: Outcome | None = None
+        for key in live:
+            for judged in self.gates.judgements(key)[key]:
+                if judged.verdict is not Verdict.PASS:
+                    outcome = self.execute(Override(phase=key, gate=judged.gate, reason=reason))
+        if outcome is None:
+            raise Refused("no gate of a phase in progress is closed", way_out="detent why")
+        return outcome
+
+    def review(self, decision: str, *, phase: str | None = None, note: str = "") -> Outcome:
+        """A person's word on a finished phase: continue, review or redo."""
+        return self.execute(Review(phase=phase, decision=decision, note=note))
+
+    def now(self) -> datetime:
+        return self._project.clock()
+
+    def log(self) -> Iterator[Commit]:
+        """Every commit, oldest first."""
+        cursor, more = START, True
+        while more:
+            commits, cursor, _, more = self._project.store.read(self.id, cursor)
+            yield from commits
 
     # What the parts of a session share
 
@@ -201,7 +303,7 @@ class SessionHandle(Gated, Returnable):
 
         return Tasks(self._project, self)
 
-    def carry_out_first(self, choose: Callable[[Session], Command]) -> Outcome:
+    def execute_chosen(self, choose: Callable[[Session], Command]) -> Outcome:
 
         def chosen(session: Session) -> Command:
             return redact_command(choose(session))
@@ -282,7 +384,7 @@ class SessionHandle(Gated, Returnable):
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
-                return self._checks.facts(session, key, self._now(), moment)
+                return self.gates.checks.facts(session, key, self._now(), moment)
         if isinstance(command, MoveTask):
             return self._task_facts(command, moment)
         return Facts(now=self._now())
@@ -292,7 +394,7 @@ class SessionHandle(Gated, Returnable):
         session = self._journal.known()
         live = session.with_status(Status.IN_PROGRESS)
         gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
-        facts = self._checks.facts(session, live[0], self._now(), moment) if gated else Facts(now=self._now())
+        facts = self.gates.checks.facts(session, live[0], self._now(), moment) if gated else Facts(now=self._now())
         if command.action is not Action.START:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
@@ -303,16 +405,16 @@ class SessionHandle(Gated, Returnable):
         if key not in session.phases or session.phases[key].protected is not None:
             return None
         gates = session.workflow.by_key[key].gates
-        return self._checks.protect(gates) if session.gates_apply and gates else None
+        return self.gates.checks.protect(gates) if session.gates_apply and gates else None
 
     def keep_protected(self, phase: str) -> None:
         """Keep the tests that a phase protects as they are now; for the phase that the session began with."""
-        self._checks.protect(self.state.workflow.by_key[phase].gates)
+        self.gates.checks.protect(self.state.workflow.by_key[phase].gates)
 
     def _now(self) -> datetime:
         return self._project.clock()
 
-    def carry_out(
+    def execute(
         self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
     ) -> Outcome:
         commit, session = self._commit(command, then=then)
@@ -336,7 +438,7 @@ class SessionHandle(Gated, Returnable):
     def _exists(self, path: str) -> bool:
         return os.path.exists(os.path.join(self._project.place.base, path))
 
-    def _inside(self, path: str) -> str:
+    def relative_path(self, path: str) -> str:
         """`path` relative to the project's directory, whatever it was relative to before."""
         base = self._project.place.base
         if os.path.isabs(path):

@@ -124,13 +124,13 @@ class Sessions:
     def reopen(self, text: str, reason: str = "") -> SessionHandle:
         """A session that ended goes on with its last phase, and is the active one."""
         name = self.find(text)
-        SessionHandle(self._project, name).carry_out(Reopen(reason=reason))
+        SessionHandle(self._project, name).execute(Reopen(reason=reason))
         return self.switch(name)
 
     def archive(self, text: str) -> Session:
         """Put a session that has ended out of sight; nothing of it is moved or removed."""
         name = self.find(text)
-        return SessionHandle(self._project, name).carry_out(Archive()).session
+        return SessionHandle(self._project, name).execute(Archive()).session
 
     def _commit(self, name: str, command: Pause | Resume) -> Session:
         facts = Facts(now=self._project.clock())

@@ -128,7 +128,7 @@ def _session_start(event: Event) -> str:
     session = event.handle.state
     if event.bound is not None:
         return _assignment(event.handle, event.bound)
-    said = briefing(session, event.handle.judgements(), [event.handle.handover(key) for key in event.live])
+    said = briefing(session, event.handle.gates.judgements(), [event.handle.handover(key) for key in event.live])
     return f"{said}\n\n{todos(session)}" if session.workflow.activation == "delegation" else said
 
 
@@ -209,7 +209,7 @@ def _subagent_start(event: Event) -> str:
 
 
 def _assignment(handle: SessionHandle, phase: str) -> str:
-    return assignment(handle.state, handle.handover(phase), handle.judgements(phase)[phase])
+    return assignment(handle.state, handle.handover(phase), handle.gates.judgements(phase)[phase])
 
 
 def _phase_for(event: Event, agent: str) -> str:
@@ -288,11 +288,11 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
     output, exit_code = event.dialect.shell_result(event.payload)
     told = []
     for phase in event.live:
-        outcome = handle.observe_tests(phase, call["command"], output, exit_code)
+        outcome = handle.gates.observe(phase, call["command"], output, exit_code)
         if outcome is not None:
             told += [
                 f"Detent: {one.gate} of {phase} is {one.verdict}: {one.reason}"
-                for one in handle.judgements(phase)[phase]
+                for one in handle.gates.judgements(phase)[phase]
             ]
     return "\n".join(told)
 
@@ -303,7 +303,7 @@ def _stop(event: Event) -> str:
         return ""
     actionable = [
         (phase, one)
-        for phase, judged in event.handle.judgements(event.bound).items()
+        for phase, judged in event.handle.gates.judgements(event.bound).items()
         for one in judged
         if one.verdict in (_MENDED if event.bound is None else _FAILING) and KINDS[one.kind].opened_by.is_agent
     ]

@@ -53,7 +53,7 @@ class AttemptEnd:
             agent_id=agent_id,
         )
         try:
-            outcome = self._handle.carry_out(command)
+            outcome = self._handle.execute(command)
         except GateClosed:
             return None
         self._tell(outcome.session, "completed", command.summary, outcome.warnings)
@@ -64,7 +64,7 @@ class AttemptEnd:
         reason = cut(end.reason.strip() or "no reason was given", MAX_ERROR)
         used = came.report
         command = Fail(token=self._token, error=reason, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
-        outcome = self._handle.carry_out(command)
+        outcome = self._handle.execute(command)
         self._tell(outcome.session, "failed", reason, outcome.warnings)
         return JobResult(
             JobOutcome.STOPPED if end.failure is Failure.STOPPED else JobOutcome.FAILED, end.failure, reason
@@ -73,7 +73,7 @@ class AttemptEnd:
     def reject(self, judged: Iterable[Judgement]) -> JobResult:
         """Somebody said no: a new attempt is to mend what was said."""
         reason = "; ".join(f"{one.gate}: {one.reason}" for one in judged if one.verdict is Verdict.FAIL)
-        outcome = self._handle.carry_out(Fail(token=self._token, error=cut(reason, MAX_ERROR)))
+        outcome = self._handle.execute(Fail(token=self._token, error=cut(reason, MAX_ERROR)))
         self._tell(outcome.session, "failed", reason, outcome.warnings)
         return JobResult(JobOutcome.FAILED, Failure.ERROR, reason)
 

@@ -106,7 +106,7 @@ def apply_answer(handle: "SessionHandle", need: PersonNeeded, said: str) -> None
 
 
 def _closed(handle: "SessionHandle", phase: str) -> list[Judgement]:
-    return [one for one in handle.judgements(phase)[phase] if one.verdict is not Verdict.PASS]
+    return [one for one in handle.gates.judgements(phase)[phase] if one.verdict is not Verdict.PASS]
 
 
 def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHandle") -> PersonNeeded:

@@ -46,7 +46,7 @@ class PhaseGates:
         env = {**self._run_context.marks, variables.GATE: str(self._job.claim.token)}
         self._job.is_at_gate = True
         try:
-            receipt = self._handle.check_gate(name, phase=self._phase, command=command, env=env)
+            receipt = self._handle.gates.check(name, phase=self._phase, command=command, env=env)
         finally:
             self._job.is_at_gate = False
         if self._job.is_stopping():
@@ -54,7 +54,7 @@ class PhaseGates:
             return JobResult(JobOutcome.STOPPED)
         if self._is_over():
             return JobResult(JobOutcome.ELSEWHERE)
-        self._handle.record_gate(name, phase=self._phase, receipt=receipt)
+        self._handle.gates.record(name, phase=self._phase, receipt=receipt)
         for judgement in self.judge():
             if judgement.gate == name:
                 self._tell_verdict(judgement)
@@ -66,7 +66,7 @@ class PhaseGates:
         return name in closed and (not gate.runs_last or closed == {name})
 
     def judge(self) -> tuple[Judgement, ...]:
-        return self._handle.judgements(self._phase)[self._phase]
+        return self._handle.gates.judgements(self._phase)[self._phase]
 
     def _tell_verdict(self, judgement: Judgement) -> None:
         now = self._run_context.clock()

@@ -37,5 +37,5 @@ def _record_dead(handle: "SessionHandle", session: "Session", phase: str, agent_
         handle.record_agent_ended(agent_id, succeeded=False, phase=phase)
         return f"an agent of {phase} ended with {run}"
     error = f"interrupted: {run} ended without recording it"
-    handle.carry_out(Fail(token=session.token(phase), error=error, agent_id=agent_id))
+    handle.execute(Fail(token=session.token(phase), error=error, agent_id=agent_id))
     return f"attempt {session.phases[phase].attempt} of {phase} was interrupted"

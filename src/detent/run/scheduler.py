@@ -204,7 +204,7 @@ class Runner:
         self._held[phase] = session.version
         if session.phases[phase].status is not Status.IN_PROGRESS:
             return True
-        judged = self._handle.judgements(phase)[phase]
+        judged = self._handle.gates.judgements(phase)[phase]
         return not is_held(session, phase, judged, sees_tests=self._run_context.sees_tests)
 
     def _start_job(self, job: Job, *, has_tasks: bool) -> None:

@@ -51,8 +51,8 @@ def create_checkpoint(request: Request, note: str, *, session: str | None) -> No
 
     with request.changing() as project:
         handle = session_of(project, session)
-        taken = handle.checkpoint(note)
-        position = next(one for one in handle.checkpoints() if one.event.id == taken.id)
+        taken = handle.checkpoints.take(note)
+        position = next(one for one in handle.checkpoints.all() if one.event.id == taken.id)
         active = is_active(project, handle)
     named = "" if active else f" --session {handle.id}"
     request.answer(
@@ -87,7 +87,7 @@ def list_checkpoints(request: Request, *, count: int | None, session: str | None
 
     with request.reading() as project:
         handle = session_of(project, session)
-        positions = handle.checkpoints()
+        positions = handle.checkpoints.all()
         now, is_on, active = local_now(project), project.takes_checkpoints, is_active(project, handle)
     shown, left_out = last(positions, (0 if request.json else _SHOWN) if count is None else count)
     if request.json:
@@ -124,7 +124,7 @@ def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, sess
         position = found.find(handle.id, checkpoint)
         then = found.past(handle.id, position)
         files, left_out = found.contents(position.event.tree.manifest)
-        names = {one.event.id: one.event.name for one in handle.checkpoints()}
+        names = {one.event.id: one.event.name for one in handle.checkpoints.all()}
         now = local_now(project)
     parent = names.get(position.event.parent, position.event.parent) if position.event.parent else None
     record: dict[str, Any] = {
@@ -209,7 +209,7 @@ def export_checkpoints(request: Request, file: str, *, overwrite: bool, session:
     path = os.path.normpath(os.path.join(request.directory, file))
     with request.reading() as project:
         handle = session_of(project, session)
-        count = len(handle.checkpoints())
+        count = len(handle.checkpoints.all())
         progress = request.progress("exporting bytes")
         bundle = export_session(project, handle.id, path, overwrite=overwrite, progress=progress)
     request.notices += [f"{one} is neither a file nor a directory and is not part of it" for one in bundle.left_out]
@@ -236,7 +236,7 @@ def import_checkpoints(request: Request, file: str) -> None:
     with request.changing() as project:
         progress = request.progress("importing bytes")
         handle = import_session(project, os.path.join(request.directory, file), progress=progress)
-        state, count, active = handle.state, len(handle.checkpoints()), is_active(project, handle)
+        state, count, active = handle.state, len(handle.checkpoints.all()), is_active(project, handle)
     request.answer(
         lambda canvas: "\n".join(
             [

@@ -52,7 +52,7 @@ def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: st
     """
     with request.changing() as project:
         handle = project.session(session)
-        handle.run_gate(gate, phase=phase, command=shlex.join(command) or None)
+        handle.gates.run(gate, phase=phase, command=shlex.join(command) or None)
         _answer_one(request, handle, gate, phase)
 
 
@@ -69,7 +69,7 @@ def report_gate(
     """Report the result of a review of a constitution that no command can check."""
     with request.changing() as project:
         handle = project.session(session)
-        handle.report_gate(gate, compliant=compliant, note=note, phase=phase)
+        handle.gates.report(gate, compliant=compliant, note=note, phase=phase)
         _answer_one(request, handle, gate, phase)
 
 
@@ -95,7 +95,7 @@ def answer_gate(
 def _answer(request: Request, handle: "SessionHandle", phase: str | None) -> None:
     from detent.render.terminal.gates import gates_text
 
-    judged = handle.judgements(phase)
+    judged = handle.gates.judgements(phase)
     state = handle.state
     request.answer(lambda canvas: gates_text(state, judged, canvas), {"session": state.id, "gates": judged})
 
@@ -106,7 +106,7 @@ def _answer_one(request: Request, handle: "SessionHandle", gate: str, phase: str
 
     judged = {
         key: chosen
-        for key, judgements in handle.judgements(phase).items()
+        for key, judgements in handle.gates.judgements(phase).items()
         if (chosen := tuple(judgement for judgement in judgements if judgement.gate == gate))
     }
     state = handle.state

@@ -43,13 +43,13 @@ class _Wanted:
 
     def plan(self, project: "Project", handle: "SessionHandle", here: str) -> "RollbackPlan":
         paths = [_inside(project.place.base, here, path) for path in self._paths]
-        return handle.plan_rollback(self._to, paths=paths, phase_only=self.phase_only)
+        return handle.checkpoints.plan_rollback(self._to, paths=paths, phase_only=self.phase_only)
 
     def carry_out(self, handle: "SessionHandle", plan: "RollbackPlan") -> "RolledBackTo":
         """Exactly what the plan says that was shown, or a Conflict."""
         if self._to is None:
-            return handle.undo(expected=plan)
-        return handle.rollback(self._to, paths=plan.paths, phase_only=self.phase_only, expected=plan)
+            return handle.checkpoints.undo(expected=plan)
+        return handle.checkpoints.rollback(self._to, paths=plan.paths, phase_only=self.phase_only, expected=plan)
 
 
 @verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run")
@@ -119,7 +119,7 @@ def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_
 
     with request.reading() as project:
         request.watch(project)
-        comparison = session_of(project, session).compare(a, b)
+        comparison = session_of(project, session).checkpoints.compare(a, b)
         diff = comparison.diff
         files, left_out = _file_diffs(comparison, 0 if stat else limit, request.progress("comparing files"))
     record: dict[str, Any] = diff.as_record()

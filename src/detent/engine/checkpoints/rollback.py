@@ -81,7 +81,7 @@ class Rollbacks:
         """What going back to the checkpoint `to` would do; without one, what undoing the last rollback would."""
         return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store).plan
 
-    def carry_out(
+    def execute(
         self,
         name: str,
         to: str | None,

@@ -145,7 +145,7 @@ class Tasks:
             return WriteTasks(documents=(document,), new=True)
 
         # Under the lock, so that two who add at once get two numbers.
-        return self._handle.carry_out_first(numbered)
+        return self._handle.execute_chosen(numbered)
 
     def write(self, documents: Iterable[dict[str, Any]], *, new: bool | None = None, reason: str = "") -> Outcome:
         """Add or change tasks by their documents, all or none."""
@@ -216,7 +216,7 @@ class Tasks:
         name = f"{own}-summary.md"
         command = MoveTask(task=own, action=Action.DONE, summary=name, fence=fence)
         # Under the lock and right before the commit: of two who say done, only the one who is believed writes.
-        return self._handle.carry_out(
+        return self._handle.execute(
             command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
         )
 
@@ -300,11 +300,11 @@ class Tasks:
         return self._project.journal(self._session).reading()
 
     def _do(self, command: Command, warnings: Iterable[str] = ()) -> Outcome:
-        return self._handle.carry_out(command, warnings)
+        return self._handle.execute(command, warnings)
 
     def _claimed(self, wanted: MoveTask | Claim) -> Claimed:
         if isinstance(wanted, Claim):
-            outcome = self._handle.carry_out_first(lambda session: self._next_move(session, wanted))
+            outcome = self._handle.execute_chosen(lambda session: self._next_move(session, wanted))
         else:
             outcome = self._do(wanted)
         moved = next(event for event in reversed(outcome.events) if isinstance(event, TaskMoved))
