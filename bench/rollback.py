@@ -49,7 +49,7 @@ def rollback(setting: Setting) -> Section:
         name="rollback",
         rows=tuple(rows),
         remarks=(
-            "ours: SessionCheckpoints.rollback() in a process that has the project open; whole or not at all, undoable;",
+            "ours: SessionCheckpoints.rollback() in a process that has the project open; all or nothing, undoable;",
             "theirs: git checkout -f; where the changes were not committed, git add -A and git commit before it,",
             "since a rollback keeps what it replaces and git would lose it",
         ),
