@@ -1,8 +1,8 @@
 """Evidence and checkpoints share one universe: one walk for both, and no file is hashed that did not change."""
 
 import pytest
-from detent.core.gate.evidence import Verdict
 
+from detent.core.gate.evidence import Verdict
 from detent.engine.project import open_project
 from detent.errors import GateClosed
 from detent.objects import stat_cache
