@@ -101,7 +101,7 @@ AT_THE_STATE_DIRECTORY = {
     "detent.hooks.files": "the hook process",
     "detent.hooks.notes": "the hook process",
     "detent.hooks.record": "the hook process",
-    "detent.core.guarded": "tells paths of tool calls apart, and opens none",
+    "detent.core.guard.protected": "tells paths of tool calls apart, and opens none",
     "detent.install.change": "names the files that an installation made in the checkout",
 }
 #: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.

@@ -7,7 +7,7 @@ from detent.core.guard.rules import GuardInput, guard
 
 def reason(command):
     call = {"kind": "shell", "tool": "Bash", "command": command, "cwd": "/r", "home": "/h", "agent": "", "prompt": ""}
-    return guard(GuardInput(None, call, "/r", lambda path: False))[0]
+    return guard(GuardInput(None, call, "/r", lambda path: False, {"config": (), "document": ()}))[0]
 
 
 @pytest.mark.parametrize(
