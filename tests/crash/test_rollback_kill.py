@@ -238,6 +238,7 @@ def settled(place, before, after, written, number, *, acknowledged):
     """True if the command has happened once the next one has looked after it."""
     with reopen(place, late=True) as project:
         project.settle()
+        project.flush()
         found = world(place)
         findings = [one for one in check(project) if "unfinished write" not in one.message]
         assert findings == [], f"call {number}"
@@ -335,6 +336,7 @@ def test_what_a_person_writes_after_a_kill_survives_the_next_command(edit, quick
         edited += bool(mine)
         with reopen(place, late=True) as project:
             project.settle()
+            project.flush()
             found = world(place)
             for path in mine:
                 assert found.tree[path][1] == PERSON, f"call {number}: {path} was overwritten"

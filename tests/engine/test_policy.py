@@ -9,9 +9,9 @@ from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
-from detent.core.session.events import Supervised
+from detent.core.session.events import Supervised, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
-from detent.engine.policy import ASSURANCE, DECISIONS, MAY_DECIDE, Decision, authorize
+from detent.engine.policy import ASSURANCE, MAY_DECIDE, RULES, Decision, authorize
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused
 
@@ -65,7 +65,7 @@ ASK = {
 
 
 def test_the_table_is_complete():
-    assert set(DECISIONS.values()) | {Decision.FORCE, Decision.STEP, Decision.UNINSTALL} == set(Decision)
+    assert sorted(rule.decision for rule in RULES) == sorted(Decision)
     assert set(ASSURANCE) == set(Decision)
     assert MAY_DECIDE == ALLOWED
 
@@ -132,3 +132,12 @@ def test_work_is_open_to_everybody(place, clock):
             session.tasks.add("one")
             session.checkpoints.take("here")
             assert session.state.version > 1
+
+
+def test_an_event_is_refused_whatever_command_led_to_it(place, clock):
+    """A surface that commits events by itself meets the same rule."""
+    with open_project(place, actor="ada", clock=clock) as project:
+        journal = project.journal(_held(project).id)
+        vote = VoteCast(phase="build", gate="approval", approver="ada", approve=True)
+        with pytest.raises(Refused, match="approve is a person's decision"):
+            journal.commit(lambda _: (vote,), actor=AGENT, now=clock())

@@ -407,7 +407,7 @@ def test_a_session_has_one_worktree_which_goes_when_the_session_is_over(root, pr
     trees.done("a")
     assert tree_of(root, "WFS-trial").exists()
     merge(project, "WFS-trial")
-    opened_at(project, trees.place("a")).session("WFS-trial").cancel("enough")
+    project.session("WFS-trial").cancel("enough")
     trees.close()
     assert not tree_of(root, "WFS-trial").exists()
     assert (root / "a.txt").exists()

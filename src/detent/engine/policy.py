@@ -1,13 +1,27 @@
-"""Who may do what. Two tables: the events that are a person's decision, and the actors that may make one.
+"""Who may do what. Two tables: the decisions that need a person (`RULES`), and the actors that may make one.
 
-`authorize` runs in the one place where commits are made, so no surface can leave it out. Everything that is not listed
-as a decision is open to every actor.
+`authorize_events` runs in the one place where commits are made, so no surface can leave it out. Everything that is not
+listed as a decision is open to every actor.
 """
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 from detent.core.actor import Actor, ActorKind, Assurance, Channel
+from detent.core.session.commands import (
+    Answer,
+    Approve,
+    Cancel,
+    Command,
+    Complete,
+    Override,
+    Reply,
+    Resolve,
+    Review,
+    Rollback,
+    Skip,
+)
 from detent.core.session.events import (
     EscalationsResolved,
     Event,
@@ -42,19 +56,31 @@ class Decision(StrEnum):
     UNINSTALL = "uninstall"
 
 
-#: The event that a decision leaves in the journal. `STEP` and `UNINSTALL` leave none and are authorized by name.
-DECISIONS: dict[type[Event], Decision] = {
-    GateApproved: Decision.APPROVE,
-    VoteCast: Decision.APPROVE,
-    EscalationsResolved: Decision.RESOLVE,
-    PhaseReviewed: Decision.REVIEW,
-    QuestionReplied: Decision.REPLY,
-    QuestionAnswered: Decision.ANSWER,
-    PhaseSkipped: Decision.SKIP,
-    SessionCancelled: Decision.CANCEL,
-    RolledBack: Decision.ROLLBACK,
-    PhasesImported: Decision.IMPORT,
-}
+class Rule(NamedTuple):
+    """A decision, the commands that ask for it, and the events that it leaves in the journal."""
+
+    decision: Decision
+    commands: tuple[type[Command], ...] = ()
+    events: tuple[type[Event], ...] = ()
+
+
+#: `FORCE` is told by a field, see below. `STEP` and `UNINSTALL` leave no event and are authorized by name.
+RULES = (
+    Rule(Decision.APPROVE, (Approve, Override), (GateApproved, VoteCast)),
+    Rule(Decision.RESOLVE, (Resolve,), (EscalationsResolved,)),
+    Rule(Decision.REVIEW, (Review,), (PhaseReviewed,)),
+    Rule(Decision.REPLY, (Reply,), (QuestionReplied,)),
+    Rule(Decision.ANSWER, (Answer,), (QuestionAnswered,)),
+    Rule(Decision.SKIP, (Skip,), (PhaseSkipped,)),
+    Rule(Decision.CANCEL, (Cancel,), (SessionCancelled,)),
+    Rule(Decision.ROLLBACK, (Rollback,), (RolledBack,)),
+    Rule(Decision.IMPORT, (), (PhasesImported,)),
+    Rule(Decision.FORCE),
+    Rule(Decision.STEP),
+    Rule(Decision.UNINSTALL),
+)
+_BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
+_BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
 
 #: The weakest proof that counts for each decision. Gates and settings may ask for more.
 ASSURANCE: dict[Decision, Assurance] = dict.fromkeys(Decision, Assurance.ATTENDED)
@@ -70,18 +96,21 @@ MAY_DECIDE = frozenset(
 )
 
 
+def authorize_command(actor: Actor, command: Command) -> None:
+    """Refuse a command before any work is done for it."""
+    is_forced = isinstance(command, Complete) and command.force
+    decision = Decision.FORCE if is_forced else _BY_COMMAND.get(type(command))
+    if decision is not None:
+        authorize(actor, decision)
+
+
 def authorize_events(actor: Actor, events: Iterable[Event]) -> None:
-    """Refuse a commit by an actor that may not make the decisions in it."""
+    """Refuse a commit by an actor that may not make the decisions in it, whatever command led to it."""
     for event in events:
-        decision = decision_of(event)
+        is_forced = isinstance(event, SessionCompleted) and event.forced
+        decision = Decision.FORCE if is_forced else _BY_EVENT.get(type(event))
         if decision is not None:
             authorize(actor, decision)
-
-
-def decision_of(event: Event) -> Decision | None:
-    if isinstance(event, SessionCompleted):
-        return Decision.FORCE if event.forced else None
-    return DECISIONS.get(type(event))
 
 
 def authorize(actor: Actor, decision: Decision) -> None:

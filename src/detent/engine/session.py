@@ -62,6 +62,7 @@ from detent.core.task.lifecycle import Action
 from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.gates.session_gates import SessionGates
+from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
 from detent.errors import Refused
@@ -326,6 +327,7 @@ class SessionHandle:
         then: Callable[[], object] | None = None,
         moment: "Moment | None" = None,
     ) -> "Committed":
+        authorize_command(self._actor, command)
         command = redact_command(command)
         # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
