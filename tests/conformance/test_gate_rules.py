@@ -205,7 +205,7 @@ def test_a_document_that_claims_what_cannot_be_is_caught(
 
     assert rule in warned.told
     assert "although completed is set" in warned.told
-    assert "set the edit of state.json aside as state.json.rejected-1" in told
+    assert "the edit of state.json was not adopted and is kept as state.json.rejected-1" in told
     assert (place.root / ".workflow" / "state.json.rejected-1").exists()
     assert place.asks(ADVANCE).denied is not None
     place.refused("finish", "-m", "done")

@@ -265,10 +265,11 @@ class Project:
         with self.store.lock(PROJECT):
             self._projector.rebuild()
 
-    def settle(self, *, every: bool = False) -> list[Adoption]:
+    def settle(self, *, every: bool = False, publish: bool = True) -> list[Adoption]:
         """Adopt what was edited by hand and finish what an interrupted command left undone.
 
-        `every` also looks at task files that do not look changed, however many there are.
+        `every` also looks at task files that do not look changed, however many there are. `publish=False` leaves the
+        documents to the change that follows, which publishes them once, unless an edit was adopted.
         """
         with self.store.lock(PROJECT):
             if self.store.get(INTENT) is not None:
@@ -284,11 +285,10 @@ class Project:
                 adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
                 for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
             ]
-            if adoptions:
-                # Now, over the edits: a kill after the next commit would leave them standing as new ones.
-                self._publish_if_possible(active, overwrite=True)
+            if adoptions or publish:
+                # An adopted edit is written over at once: after a later commit and a kill it would look like a new one.
+                self._publish_if_possible(active, overwrite=bool(adoptions))
             else:
-                # With whatever the change itself publishes.
                 self.touched(active)
         return [*tasks, *adoptions]
 
