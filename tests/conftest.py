@@ -9,8 +9,8 @@ import pytest
 
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
-from tests.factories import TickingClock, plain_project
-from tests.run.repository import ENVIRONMENT
+from tests.support.repository import ENVIRONMENT
+from tests.support.values import TickingClock, plain_project
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):

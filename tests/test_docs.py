@@ -25,7 +25,7 @@ from detent.render.prompt import prompt
 from detent.run import feed, lease, policy
 from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
-from tests.run.turns import turn
+from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
 DOCS, README = ROOT / "docs", ROOT / "README.md"

@@ -21,7 +21,7 @@ from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, norma
 from tests.cli.test_bad_input import without_privilege
 from tests.cli.test_output import on_a_terminal
 from tests.cli.test_verbs import next_command
-from tests.render.golden_file import check_golden
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 FIRST = "PRE_01-requirements_v1"

@@ -13,7 +13,7 @@ import pytest
 from detent.core.task.document import new_document
 from detent.engine.project import open_project
 from tests.cli.conftest import DETENT
-from tests.engine.test_flow import is_running, step, until
+from tests.engine.flow.test_flow import is_running, step, until
 
 
 @pytest.fixture

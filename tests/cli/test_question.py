@@ -10,7 +10,7 @@ import pytest
 
 from detent.engine.project import open_project
 from tests.cli.conftest import DETENT
-from tests.engine.test_flow import until
+from tests.engine.flow.test_flow import until
 
 PHASE = "02-impact-analysis"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Tool, make_project, normalised
 from tests.cli.test_task import document, refused
 from tests.cli.test_verbs import next_command
-from tests.render.golden_file import check_golden
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 LOGIN, SHOP, BUG = "WFS-add-login", "WFS-build-the-shop", "WFS-mend-the-door"

@@ -24,7 +24,7 @@ from detent.render.terminal.canvas import columns_of
 from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
 from tests.cli.test_output import on_a_terminal
 from tests.cli.test_verbs import next_command
-from tests.render.golden_file import check_golden
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 SESSION = "WFS-add-login-with-passkeys"

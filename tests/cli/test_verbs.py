@@ -8,7 +8,7 @@ import pytest
 
 from detent.cli.app import VERBS
 from tests.cli.conftest import make_project, normalised
-from tests.render.golden_file import check_golden
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 

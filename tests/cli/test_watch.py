@@ -14,7 +14,7 @@ from detent.engine.project import open_project, utc_now
 from detent.run.feed import Feed, feed_path
 from detent.run.lease import Lease
 from tests.cli.conftest import DETENT, RUN_S_MAX
-from tests.cli.terminal import Terminal
+from tests.support.terminal import Terminal
 
 PHASE = "02-impact-analysis"
 

@@ -14,8 +14,8 @@ from detent.core.session.status import Status
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
-from tests.concurrency import workers
-from tests.factories import plain_project, row, workflow
+from tests.support import workers
+from tests.support.values import plain_project, row, workflow
 
 PROCESSES = 8
 TIMES = 200

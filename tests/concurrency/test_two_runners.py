@@ -11,7 +11,7 @@ import pytest
 
 from detent.core.session.session import SessionStatus
 from detent.engine.run_lease import LEASE_S, RunLease
-from tests.crash.run_scene import TASK, Scene, ended, kill, lines_of, wait_until
+from tests.support.run_process import TASK, Scene, ended, kill, lines_of, wait_until
 
 ROUNDS = 10
 #: Everything is loaded before it says that it is ready; then it waits until the other one is ready too.

@@ -8,9 +8,8 @@ import pytest
 
 from detent.doctor.invariants import check
 from detent.engine.project import Project, open_project
-from tests.factories import plain_project
-
-from .disk import Disk
+from tests.support.disk import Disk
+from tests.support.values import plain_project
 
 
 class Clock:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .requirements import REQUIREMENTS
+from tests.conformance.requirements import REQUIREMENTS
 
 WIDTH = 100
 _WORST_FIRST = ("failed", "skipped", "passed")

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from detent.engine.project import Project
-
-from .conftest import Clock
-from .disk import FEATURE, Disk
+from tests.conformance.conftest import Clock
+from tests.support.disk import FEATURE, Disk
 
 
 class Boundary:

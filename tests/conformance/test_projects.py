@@ -8,9 +8,8 @@ import pytest
 
 from detent.engine.project import Project, open_project
 from detent.errors import NotFound
-from tests.factories import plain_project
-
-from .disk import Disk
+from tests.support.disk import Disk
+from tests.support.values import plain_project
 
 SETTINGS = """
 default_project = "web-frontend"

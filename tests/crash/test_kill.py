@@ -9,8 +9,8 @@ import pytest
 from detent.core.session.evolve import fingerprint
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
-from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
-from tests.crash.scenarios import (
+from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
+from tests.support.scenarios import (
     EDIT,
     SCENARIOS,
     copy_of,
@@ -20,7 +20,7 @@ from tests.crash.scenarios import (
     prepare,
     reopen,
 )
-from tests.factories import row
+from tests.support.values import row
 
 
 def carry_out(scenario, directory, acknowledge):

@@ -16,9 +16,6 @@ from detent.engine.project import Project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, StoreFailed
 from detent.objects import restore
 from tests.cli.test_bad_input import without_privilege
-from tests.crash import faults
-from tests.crash.faults import Counter, failing, watching
-from tests.crash.scenarios import reopen
 from tests.crash.test_rollback_kill import (
     LEFTOVERS,
     SCENARIOS,
@@ -32,7 +29,10 @@ from tests.crash.test_rollback_kill import (
     tree_of,
     world,
 )
-from tests.factories import plain_project, row
+from tests.support import faults
+from tests.support.faults import Counter, failing, watching
+from tests.support.scenarios import reopen
+from tests.support.values import plain_project, row
 
 #: Every one may fail on a broken disk; on a full one those that need room.
 WRITING = ("write", "open", "mkdir", "symlink", "fdatasync", "fsync")
@@ -417,7 +417,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from detent.errors import DetentError
-from tests.crash.scenarios import reopen
+from tests.support.scenarios import reopen
 
 with reopen(Path(sys.argv[1]), late=True) as project:
     try:

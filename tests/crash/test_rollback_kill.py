@@ -22,10 +22,10 @@ from detent.doctor.invariants import check
 from detent.engine.checkpoints import rollback
 from detent.engine.project import Project
 from detent.objects import universe
-from tests.crash import faults
-from tests.crash.faults import DONE, Counter, die, die_halfway, in_child, watching
-from tests.crash.scenarios import documents, history_lines, picture, reopen
-from tests.factories import plain_project, row
+from tests.support import faults
+from tests.support.faults import DONE, Counter, die, die_halfway, in_child, watching
+from tests.support.scenarios import documents, history_lines, picture, reopen
+from tests.support.values import plain_project, row
 
 #: What restoring uses besides what the store does.
 ALSO_WATCHED = ("symlink", "chmod", "fchmod", "link")

@@ -16,9 +16,9 @@ from detent.core.session.evolve import fingerprint
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
-from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
-from tests.crash.scenarios import Scenario, copy_of, prepare, reopen
-from tests.factories import NOON, TickingClock, written_tasks
+from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
+from tests.support.scenarios import Scenario, copy_of, prepare, reopen
+from tests.support.values import NOON, TickingClock, written_tasks
 
 FLOW = "plan-implement-review"
 BY_HAND = "a person wrote this"

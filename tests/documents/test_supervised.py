@@ -5,7 +5,7 @@ import pytest
 from detent.core.session.events import Supervised
 from detent.documents.state.supervised import supervised
 from detent.engine.project import open_project
-from tests.factories import plain_project
+from tests.support.values import plain_project
 
 
 @pytest.mark.parametrize("mode", [None, True, [], {}, {"enabled": 1}, {"enabled": "true"}, {"enabled": False}])

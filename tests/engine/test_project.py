@@ -13,8 +13,8 @@ from detent.doctor.invariants import check
 from detent.documents.state import running
 from detent.engine.project import init_project, open_project
 from detent.errors import DetentError, Invalid, NotFound, Refused
-from tests.documents.arbitrary import documents
-from tests.factories import TickingClock, plain_project, row, workflow
+from tests.support.arbitrary import documents
+from tests.support.values import TickingClock, plain_project, row, workflow
 
 MONOREPO = """
 default_project = "shop"

@@ -8,7 +8,7 @@ from detent.core.actor import ActorKind, Channel
 from detent.engine.projections.projector import Projector
 from detent.engine.workspace import Workspace
 from detent.errors import NotFound
-from tests.factories import plain_project, row
+from tests.support.values import plain_project, row
 
 
 @pytest.fixture

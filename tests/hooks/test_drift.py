@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from detent.hooks import record
-from tests.conformance.disk import Disk
-from tests.conformance.hook import Place
-from tests.guard.corpus import WRITES
+from tests.support.disk import Disk
+from tests.support.guard_corpus import WRITES
+from tests.support.hooked_project import Place
 
 SETTINGS = 'gates = "off"\n[workflows.row]\nphases = ["06-implementation", "16-quality-loop", "08-code-review"]\n'
 SESSION = "WFS-add-search"

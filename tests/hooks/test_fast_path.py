@@ -9,8 +9,8 @@ import pytest
 
 from detent.core.testrun import detect
 from detent.hooks.fast import may_test
-from tests.conformance.hook import FAST, Place
-from tests.core.test_testrun import RUNS
+from tests.core.testrun.test_testrun import RUNS
+from tests.support.hooked_project import FAST, Place
 
 SLOW = {
     "argparse", "ast", "collections", "collections.abc", "contextlib", "dataclasses", "datetime", "enum", "functools",

@@ -7,10 +7,9 @@ import pytest
 
 from detent.clients.registry import dialect
 from detent.hooks import fast
-from tests.conformance.hook import Place
-from tests.install.place import FORMS
-
-from .client import CONTEXT, DENIES, MAX_CHARS, check_answer
+from tests.support.hook_answers import CONTEXT, DENIES, MAX_CHARS, check_answer
+from tests.support.hooked_project import Place
+from tests.support.installed_project import FORMS
 
 PAYLOADS = Path(__file__).parent / "payloads"
 NAMES = sorted(path.name for path in PAYLOADS.glob("*.json") if path.name != "http_hook_request.json")

@@ -7,8 +7,7 @@ import pytest
 
 from detent.clients.installing import json_text
 from detent.install import CLIENTS, findings
-
-from .place import FORMS
+from tests.support.installed_project import FORMS
 
 
 def told(place, **options):

@@ -10,8 +10,7 @@ import pytest
 from detent.clients.installing.invocation import own_invocation
 from detent.errors import Invalid, NotFound
 from detent.install import CLIENTS
-
-from .place import INSTALLATIONS, Place
+from tests.support.installed_project import INSTALLATIONS, Place
 
 CLAUDE_EVENTS = [
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart",

@@ -11,9 +11,9 @@ import pytest
 from detent.errors import StoreFailed
 from detent.objects import batch, segments
 from tests.crash.conftest import quick_path  # noqa: F401
-from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, failing, in_child, watching
-from tests.objects.place import Objects, closed  # noqa: F401
 from tests.objects.test_pack import OWNER, digest_of, plain_files, stored
+from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, failing, in_child, watching
+from tests.support.objects import Objects, closed  # noqa: F401
 
 TEXT = b"".join(b"line %d of a text that changes\n" % number for number in range(200))
 OLD = [TEXT, *(b"old %d " % number * 30 for number in range(12))]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from detent.errors import Corrupt
 from detent.objects import content, segments
-from tests.objects.place import Objects, close_all, closed  # noqa: F401
 from tests.objects.test_pack import ABSENT, LARGE, OWNER, digest_of, plain_files, stored
+from tests.support.objects import Objects, close_all, closed  # noqa: F401
 
 CONTENTS = [b"first " * 50, b"second " * 50, b"third " * 50]
 PACK = "objects-000001.pack"

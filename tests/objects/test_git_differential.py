@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
-from tests.factories import TickingClock, plain_project, row
+from tests.support.values import TickingClock, plain_project, row
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],

@@ -9,8 +9,8 @@ import pytest
 
 from detent.errors import Corrupt, Invalid, StoreFailed
 from detent.objects import batch, content, plain, segments
-from tests.crash.faults import Counter, watching
-from tests.objects.place import Objects, closed  # noqa: F401
+from tests.support.faults import Counter, watching
+from tests.support.objects import Objects, closed  # noqa: F401
 
 OWNER = "0198c0de-0000-7000-8000-000000000001"
 ABSENT = "ab" * 32

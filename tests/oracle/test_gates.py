@@ -9,10 +9,9 @@ import pytest
 from detent.core.guard.state_reader import mapping
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound
-
-from .cases import Case, cases
-from .differences_guard import DIFFERENCES
-from .session import GREEN, document, hook, run_in_shell, session
+from tests.support.oracle.cases import Case, cases
+from tests.support.oracle.differences_guard import DIFFERENCES
+from tests.support.oracle.phase_session import GREEN, document, hook, run_in_shell, session
 
 ALL = cases("cases_guard.jsonl")
 IMPLEMENTATION = "06-implementation"

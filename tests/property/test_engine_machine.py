@@ -20,7 +20,7 @@ from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError, Invalid
-from tests.factories import TickingClock, plain_project, workflow
+from tests.support.values import TickingClock, plain_project, workflow
 
 KEYS = ("a", "b", "c", "d", "e")
 SETTLED = {"completed", "skipped"}

@@ -21,7 +21,7 @@ from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError
 from detent.objects import stat_cache
-from tests.factories import TickingClock, plain_project, row
+from tests.support.values import TickingClock, plain_project, row
 
 MEMORY = "/dev/shm"
 PHASES = ("a", "b", "c")

@@ -21,7 +21,7 @@ from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError
-from tests.factories import TickingClock, plain_project
+from tests.support.values import TickingClock, plain_project
 
 MEMORY = "/dev/shm"
 MOVES = {

@@ -10,7 +10,7 @@ from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.graph import graph_text, mermaid
 from detent.render.terminal.graph_lanes import LaneRow, drawn_followers, graph_lanes
 from detent.render.terminal.status import status_text
-from tests.factories import NOON, session_at, workflow
+from tests.support.values import NOON, session_at, workflow
 
 DOWN = "│├┼┬╮"
 UP = "│├┼┴╯"

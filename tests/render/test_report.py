@@ -45,9 +45,9 @@ from detent.core.session.session import Session
 from detent.core.workflow.graph import Phase, Workflow
 from detent.render.markdown.gantt import MOST_BARS, gantt
 from detent.render.markdown.report import report_text
-from tests.factories import NOON, commit, workflow
-from tests.render import story
-from tests.render.golden_file import check_golden
+from tests.support import story
+from tests.support.golden_file import check_golden
+from tests.support.values import NOON, commit, workflow
 
 GOLDEN = Path(__file__).parent / "golden_run" / "report.md"
 SECOND = Tokens(input=30_000, output=2_000, cost=1)

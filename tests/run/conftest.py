@@ -1,6 +1,6 @@
 import pytest
 
-from tests.crash.run_scene import Scene
+from tests.support.run_process import Scene
 
 ONE_PHASE = '{ key = "a" }'
 

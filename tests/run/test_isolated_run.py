@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from detent.doctor.invariants import check
-from tests.run.repository import (
+from tests.support.repository import (
     ENVIRONMENT,
     commit,
     git,

@@ -11,7 +11,7 @@ import pytest
 from detent.errors import Conflict, GateClosed
 from detent.run import git as git_module
 from detent.run.worktree import ensure, merge
-from tests.run.repository import (
+from tests.support.repository import (
     commit,
     git,
     hook,

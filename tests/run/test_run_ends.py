@@ -15,8 +15,8 @@ from detent.engine.project import open_project
 from detent.errors import LockTimeout
 from detent.run.phase_run import PhaseRun
 from detent.run.workspaces import Workspaces
-from tests.factories import TickingClock
-from tests.run.scenes import Cast, done, scenes, stopped_only, until
+from tests.support.scripted_run import Cast, done, scenes, stopped_only, until
+from tests.support.values import TickingClock
 
 FLOW = "plan-implement-review"
 SLOW_GATE = 'gates = [{kind = "command", command = "sleep 0.8"}]'

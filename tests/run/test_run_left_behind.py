@@ -17,9 +17,9 @@ from detent.core.task.row import TaskStatus
 from detent.process.marked import kill_marked, marked
 from detent.render.markdown.report import report_text
 from detent.render.tokens import tokens_text
-from tests.crash import run_scene
-from tests.run.scenes import Cast, done, scenes, stopped_only, until
 from tests.run.test_run_ends import FLOW, bounded, stepped
+from tests.support import run_process as run_scene
+from tests.support.scripted_run import Cast, done, scenes, stopped_only, until
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from detent.doctor.invariants import check
 from detent.engine.project import init_project, open_project
 from detent.process.marked import kill_marked, marked
 from tests.cli.conftest import DETENT, Tool
-from tests.run.scenes import until
-from tests.run.terminal import Terminal
+from tests.support.scripted_run import until
+from tests.support.typed_terminal import Terminal
 
 SETTINGS = """
 [agents.script]

@@ -13,9 +13,9 @@ from detent.engine.actor import agent_marks
 from detent.engine.project import init_project
 from detent.run.people import apply_answer, needs
 from tests.cli.conftest import DETENT, Tool
-from tests.crash.run_scene import SESSION
-from tests.run.scenes import Cast, done, scenes
-from tests.run.terminal import Terminal
+from tests.support.run_process import SESSION
+from tests.support.scripted_run import Cast, done, scenes
+from tests.support.typed_terminal import Terminal
 
 #: What a person could decide just then, tried by whoever runs it.
 TRIED = """

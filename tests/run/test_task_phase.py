@@ -8,7 +8,7 @@ from detent.core.task.row import Row, TaskStatus
 from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.project import init_project, open_project
 from detent.run.policy import task_phase
-from tests.factories import opened
+from tests.support.values import opened
 
 WITH_ONE = Plan([Row(id="IMPL-1", title="One", status=TaskStatus.PENDING)])
 

@@ -14,8 +14,7 @@ from detent.engine.project import init_project, open_project
 from detent.errors import Refused
 from detent.run.workspaces import opened_at
 from detent.run.worktree import Worktrees, ensure, merge, remove
-from tests.factories import workflow
-from tests.run.repository import (
+from tests.support.repository import (
     commit,
     git,
     hook,
@@ -28,6 +27,7 @@ from tests.run.repository import (
     wait_until,
     write,
 )
+from tests.support.values import workflow
 
 pytestmark = pytest.mark.usefixtures("nobody")
 

@@ -1,4 +1,4 @@
-"""What a store must do. `tests/contract` holds every implementation to it."""
+"""What a store must do. `tests/store/test_contract.py` holds every implementation to it."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager

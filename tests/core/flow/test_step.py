@@ -4,7 +4,7 @@ from detent.core.flow.reference import task_properties
 from detent.core.flow.step import DEFAULT_TIMEOUT_S, OnError, Step, step_problems, steps_of
 from detent.core.flow.wrapper import is_balanced, is_wrapped, unwrap
 from detent.errors import Invalid
-from tests.core.flow.hostile import task
+from tests.support.hostile import task
 
 DECLARED = task_properties(task(own_field=1))
 

@@ -7,7 +7,7 @@ from detent.core.task.order import execution_order
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.errors import NotFound
-from tests.core.task.model import IDS, Model, S, calm, number, some_row, sound_rows
+from tests.support.task_model import IDS, Model, S, calm, number, some_row, sound_rows
 
 changes = st.lists(some_row() | st.sampled_from(IDS), max_size=25)
 
