@@ -7,6 +7,7 @@ import pytest
 
 from detent import install
 from detent.core.guard.rules import PEOPLE_ONLY
+from detent.engine.policy import Decision
 from detent.engine.project import init_project, open_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.
@@ -93,6 +94,10 @@ def files(tool):
 
 def test_every_decision_of_a_person_is_tried_here():
     assert set(DECISIONS) == set(PEOPLE_ONLY)
+
+
+def test_what_the_policy_leaves_to_people_is_also_denied_by_the_hook():
+    assert set(map(str, Decision)) - {Decision.STEP} <= set(PEOPLE_ONLY)
 
 
 @pytest.mark.parametrize("decision", PEOPLE_ONLY)
