@@ -3,7 +3,9 @@
 import os
 import signal
 import sys
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,8 @@ from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from tests.support.repository import ENVIRONMENT
 from tests.support.values import TickingClock, plain_project
+
+MEMORY = "/dev/shm"
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):
@@ -40,3 +44,10 @@ def nobody(monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DETENT_PROJECT", raising=False)
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def quick_path():
+    """A directory in memory where there is one, for tests that make thousands of small files."""
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as directory:
+        yield Path(directory)

@@ -441,3 +441,43 @@ def test_a_path_into_the_state_directory_is_noticed(text):
 )
 def test_what_is_no_path_into_the_state_directory_is_let_through(text):
     assert not state_problems("detent.engine.project", ast.parse(text))
+
+
+SUPPORT = "tests.support"
+#: Suites with a command of their own. Their modules may import each other.
+SUITES = ("tests.clients", "tests.conformance")
+
+
+def borrowed_builders(name: str, tree: ast.AST) -> list[str]:
+    """Imports from tests outside of `tests.support`. A builder that two test modules need belongs there."""
+    allowed = (SUPPORT, *(suite for suite in SUITES if name.startswith(f"{suite}.")))
+    modules = {other for other in imports(tree) if other.startswith("tests.")}
+    return sorted(other for other in modules if not other.startswith(allowed))
+
+
+def test_tests_import_from_tests_support_only():
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in files}
+    problems = {name: borrowed_builders(name, ast.parse(path.read_text())) for name, path in names.items()}
+
+    assert len(files) > 100
+    assert {name: modules for name, modules in problems.items() if modules} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "modules"),
+    [
+        (
+            "tests.run.test_feed",
+            "from tests.cli.conftest import Tool",
+            ["tests.cli.conftest", "tests.cli.conftest.Tool"],
+        ),
+        ("tests.run.test_feed", "def f():\n    from tests import factories", ["tests.factories"]),
+        ("tests.run.test_feed", "from tests.clients import scripts", ["tests.clients", "tests.clients.scripts"]),
+        ("tests.support.story", "from tests.run.test_feed import x", ["tests.run.test_feed", "tests.run.test_feed.x"]),
+        ("tests.clients.test_server", "from tests.clients.scripts import do", []),
+        ("tests.run.test_feed", "from tests.support.values import row", []),
+    ],
+)
+def test_a_builder_borrowed_from_another_test_is_noticed(name, text, modules):
+    assert borrowed_builders(name, ast.parse(text)) == modules

@@ -17,11 +17,9 @@ import pytest
 
 from detent.engine.project import open_project
 from detent.render.terminal.canvas import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
-from tests.cli.test_bad_input import without_privilege
-from tests.cli.test_output import on_a_terminal
-from tests.cli.test_verbs import next_command
+from tests.support.command import DETENT, RUN_S_MAX, Ran, Tool, make_project, next_command, normalised, on_a_terminal
 from tests.support.golden_file import check_golden
+from tests.support.privilege import without_privilege
 
 GOLDEN = Path(__file__).parent / "golden"
 FIRST = "PRE_01-requirements_v1"

@@ -9,7 +9,7 @@ from detent.core.run.run_event import End, PhaseEnded, RunEnded, RunEvent, RunSt
 from detent.doctor.invariants import check
 from detent.engine.project import init_project, open_project
 from detent.process.marked import marked
-from tests.cli.conftest import Tool
+from tests.support.command import Tool
 
 SETTINGS = """
 gates = "off"

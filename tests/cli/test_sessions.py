@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tool, make_project, normalised
-from tests.cli.test_task import document, refused
-from tests.cli.test_verbs import next_command
+from tests.support.command import Tool, document, make_project, next_command, normalised, refused
 from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"

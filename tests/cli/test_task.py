@@ -21,9 +21,18 @@ from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
 from detent.engine.tasks.tasks import Tasks
 from detent.render.terminal.canvas import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
-from tests.cli.test_output import on_a_terminal
-from tests.cli.test_verbs import next_command
+from tests.support.command import (
+    DETENT,
+    RUN_S_MAX,
+    Ran,
+    Tool,
+    document,
+    make_project,
+    next_command,
+    normalised,
+    on_a_terminal,
+    refused,
+)
 from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -64,26 +73,6 @@ def make_tasks(tool: Tool) -> None:
 def work(detent, once) -> Tool:
     """One task done, a container with one part failed, one blocked and one waiting, and a task that waits for it."""
     return once(make_tasks, detent)
-
-
-def refused(tool: Tool, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> tuple[int, str, str]:
-    """Exit code, message and way out; nothing may have changed."""
-    before = tool.digest()
-    ran = tool(*arguments, stdin=stdin, **environment)
-    assert ran.code, ran.out
-    assert tool.digest() == before
-    return ran.error()
-
-
-def document(id_: str, title: str = "Something", **context: object) -> dict[str, object]:
-    return {
-        "id": id_,
-        "title": title,
-        "status": "pending",
-        "meta": {"type": "feature", "agent": "code-developer"},
-        "context": {"requirements": [], "focus_paths": [], "acceptance": [], "depends_on": [], **context},
-        "flow_control": {"pre_analysis": [], "implementation_approach": {}, "target_files": []},
-    }
 
 
 def file_of(tool: Tool, id_: str) -> Path:
@@ -818,7 +807,7 @@ def test_a_watch_as_json_has_an_object_per_line(work):
 
 
 def test_status_without_tasks_loads_nothing_of_them(empty):
-    from tests.cli.test_output import loaded
+    from tests.support.command import loaded
 
     assert not {"detent.render.terminal.tasks", "detent.engine.tasks.tasks", "detent.render.terminal.task"} & loaded(
         empty, "status"

@@ -13,7 +13,7 @@ from detent.core.run.run_event import AgentDid, End, Need, PersonNeeded, RunEnde
 from detent.engine.project import open_project, utc_now
 from detent.run.feed import Feed, feed_path
 from detent.run.lease import Lease
-from tests.cli.conftest import DETENT, RUN_S_MAX
+from tests.support.command import DETENT, RUN_S_MAX
 from tests.support.terminal import Terminal
 
 PHASE = "02-impact-analysis"

@@ -8,8 +8,7 @@ import pytest
 from detent.config.settings import AgentSettings
 from detent.core.run.agent_event import Failed, Failure, Finished, Said
 from detent.run.agents import make_agent
-from tests.client_rooms.test_streams import STREAMS
-from tests.support.turns import turn, work
+from tests.support.turns import STREAMS, turn, work
 
 TELLER = f"""#!{sys.executable}
 import json, os, sys

@@ -3,8 +3,6 @@
 The recordings are whole but for fields that say nothing here: lists of tools, identifiers, times.
 """
 
-from pathlib import Path
-
 import pytest
 
 from detent.clients.claude_code.adapter import ClaudeCodeReader
@@ -13,8 +11,8 @@ from detent.clients.gemini.adapter import GeminiReader
 from detent.core.run.agent_event import Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.session.phase_state import Report, Tokens
 from detent.process.conversation import Exited
+from tests.support.turns import STREAMS
 
-STREAMS = Path(__file__).parent / "streams"
 READERS = {"claude-code": ClaudeCodeReader, "codex": CodexReader, "gemini": GeminiReader}
 WORDS = "Done it.\n\nSummary: wrote out.txt\nDeliverables: out.txt\nContext for next: nothing else"
 DONE = Finished(report=Report(summary="wrote out.txt", deliverables=("out.txt",), context="nothing else"))

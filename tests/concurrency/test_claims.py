@@ -16,10 +16,9 @@ from detent.core.task.row import TaskStatus
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import NotFound, Refused
-from tests.concurrency.test_processes import run
 from tests.support import claimers
 from tests.support.values import plain_project
-from tests.support.workers import PATIENCE_S
+from tests.support.workers import PATIENCE_S, run
 
 PROCESSES = 8
 TASKS = 500

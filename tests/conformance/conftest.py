@@ -1,7 +1,6 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,7 @@ import pytest
 from detent.doctor.invariants import check
 from detent.engine.project import Project, open_project
 from tests.support.disk import Disk
-from tests.support.values import plain_project
-
-
-class Clock:
-    """Stands still until it is told to go on."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 2, 20, 10, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **by: float) -> None:
-        self.now += timedelta(**by)
+from tests.support.values import Clock, plain_project
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ import pytest
 
 from detent.documents.state import read, running
 from detent.engine.project import Project, open_project
-from tests.conformance.conftest import Clock
 from tests.support.disk import Disk
+from tests.support.values import Clock
 
 SECOND = "02-impact-analysis"
 

@@ -24,10 +24,9 @@ from detent.engine.checkpoints.bundle import export_session, import_session
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, NotFound
-from tests.conformance.conftest import Clock
 from tests.support.disk import Disk
 from tests.support.hooked_project import Place
-from tests.support.values import diamond, row
+from tests.support.values import Clock, diamond, row
 
 GATED = """
 [[workflows.gated.phases]]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from detent.engine.project import Project
-from tests.conformance.conftest import Clock
 from tests.support.disk import FEATURE, Disk
+from tests.support.values import Clock
 
 
 class Boundary:

@@ -11,8 +11,8 @@ from detent.doctor.invariants import check
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound, Refused
-from tests.conformance.conftest import Clock
 from tests.support.hooked_project import Place
+from tests.support.values import Clock
 
 BEFORE = ("intake", "planning")
 AFTER = ("documentation", "review", "hygiene", "complete")

@@ -15,13 +15,13 @@ from detent.doctor.invariants import check
 from detent.engine.project import Project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, StoreFailed
 from detent.objects import restore
-from tests.cli.test_bad_input import without_privilege
-from tests.crash.test_rollback_kill import (
+from tests.support import faults
+from tests.support.faults import Counter, failing, watching
+from tests.support.privilege import without_privilege
+from tests.support.rollback_scenarios import (
     LEFTOVERS,
     SCENARIOS,
     Scenario,
-    _large_is_not_so_large,  # noqa: F401 - a fixture
-    _watch_everything,  # noqa: F401 - a fixture
     copy_of,
     prepare,
     put,
@@ -29,11 +29,10 @@ from tests.crash.test_rollback_kill import (
     tree_of,
     world,
 )
-from tests.support import faults
-from tests.support.faults import Counter, failing, watching
 from tests.support.scenarios import reopen
 from tests.support.values import plain_project, row
 
+pytestmark = pytest.mark.usefixtures("watch_everything", "small_large_files")
 #: Every one may fail on a broken disk; on a full one those that need room.
 WRITING = ("write", "open", "mkdir", "symlink", "fdatasync", "fsync")
 FAULTS = {

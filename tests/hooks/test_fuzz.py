@@ -15,8 +15,8 @@ from detent.clients.registry import dialect
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.hooks import fast
-from tests.hooks.test_payloads import NAMES, PAYLOADS, client_of
 from tests.support.hook_answers import check_answer
+from tests.support.hook_calls import NAMES, PAYLOADS, client_of
 from tests.support.hooked_project import FAST, Place
 
 CLIENTS = ("claude-code", "codex", "gemini")

@@ -12,7 +12,7 @@ from detent.objects import universe as universes
 from detent.objects.capture import Captures
 from detent.objects.pack import Objects
 from detent.objects.universe import Scope, Universe
-from tests.cli.test_bad_input import without_privilege
+from tests.support.privilege import without_privilege
 
 MIB = 1 << 20
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from detent.errors import Corrupt
 from detent.objects import content, segments
-from tests.objects.test_pack import ABSENT, LARGE, OWNER, digest_of, plain_files, stored
-from tests.support.objects import Objects, close_all, closed  # noqa: F401
+from tests.support.objects import ABSENT, LARGE, OWNER, Objects, close_all, digest_of, plain_files, stored
 
 CONTENTS = [b"first " * 50, b"second " * 50, b"third " * 50]
 PACK = "objects-000001.pack"

@@ -21,9 +21,9 @@ from tests.support.repository import (
     session,
     status,
     stop_everything_in,
-    wait_until,
     write,
 )
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("nobody")
 SCRIPT = """

@@ -17,9 +17,10 @@ from detent.core.task.row import TaskStatus
 from detent.process.marked import kill_marked, marked
 from detent.render.markdown.report import report_text
 from detent.render.tokens import tokens_text
-from tests.run.test_run_ends import FLOW, bounded, stepped
 from tests.support import run_process as run_scene
-from tests.support.scripted_run import Cast, done, scenes, stopped_only, until
+from tests.support.scripted_run import FLOW, Cast, bounded, done, scenes, stopped_only
+from tests.support.task_documents import stepped
+from tests.support.waiting import until
 
 
 @pytest.fixture

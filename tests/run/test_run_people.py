@@ -11,9 +11,9 @@ import pytest
 from detent.doctor.invariants import check
 from detent.engine.project import init_project, open_project
 from detent.process.marked import kill_marked, marked
-from tests.cli.conftest import DETENT, Tool
-from tests.support.scripted_run import until
+from tests.support.command import DETENT, Tool
 from tests.support.typed_terminal import Terminal
+from tests.support.waiting import until
 
 SETTINGS = """
 [agents.script]

@@ -11,8 +11,9 @@ from detent.core.run.run_event import End, Need, RunStarted, StepRan, TaskEnded,
 from detent.core.session.phase_state import Tokens
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
-from tests.cli.conftest import DETENT
-from tests.support.scripted_run import Cast, Scene, broken, done, stopped_only, until
+from tests.support.command import DETENT
+from tests.support.scripted_run import Cast, Scene, broken, done, stopped_only
+from tests.support.waiting import until
 
 FLOW = "plan-implement-review"
 LEAVES = ["IMPL-1", "IMPL-2.1", "IMPL-2.2", "IMPL-3"]

@@ -12,7 +12,7 @@ from detent.core.task.document import new_document
 from detent.engine.actor import agent_marks
 from detent.engine.project import init_project
 from detent.run.people import apply_answer, needs
-from tests.cli.conftest import DETENT, Tool
+from tests.support.command import DETENT, Tool
 from tests.support.run_process import SESSION
 from tests.support.scripted_run import Cast, done, scenes
 from tests.support.typed_terminal import Terminal

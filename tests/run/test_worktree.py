@@ -24,10 +24,10 @@ from tests.support.repository import (
     session,
     status,
     stop_everything_in,
-    wait_until,
     write,
 )
 from tests.support.values import workflow
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("nobody")
 

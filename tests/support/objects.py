@@ -1,6 +1,7 @@
 """Stores that are closed when the test is over: each holds descriptors."""
 
-import pytest
+import hashlib
+import os
 
 from detent.objects import pack
 
@@ -18,7 +19,32 @@ def close_all():
         _opened.pop().close()
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    close_all()
+OWNER = "0198c0de-0000-7000-8000-000000000001"
+
+
+ABSENT = "ab" * 32
+
+
+LARGE = os.urandom(5_000_000)
+
+
+def digest_of(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def stored(objects, *contents):
+    with objects.batch(OWNER) as batch:
+        return [batch.add(data) for data in contents]
+
+
+def packs(root):
+    return {name: os.path.getsize(os.path.join(root, name)) for name in os.listdir(root) if name.endswith(".pack")}
+
+
+def plain_files(root):
+    return sorted(
+        os.path.relpath(os.path.join(place, name), root)
+        for place, _, names in os.walk(root)
+        for name in names
+        if place != root
+    )

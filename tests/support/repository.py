@@ -3,8 +3,6 @@
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from detent.core.run.isolation import isolated
@@ -83,13 +81,6 @@ def hook(directory: Path | str, name: str, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
-
-
-def wait_until(condition: Callable[[], bool], limit_s: float = 20.0) -> None:
-    until = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.02)
 
 
 def stop_everything_in(directory: Path | str) -> None:

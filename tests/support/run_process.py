@@ -5,9 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +27,6 @@ DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "try it"
 SESSION = "WFS-try-it"
 PATIENCE_S = 30.0
-_POLL_S = 0.004
 
 
 class Ran(NamedTuple):
@@ -165,17 +163,6 @@ def ended(process: "subprocess.Popen[bytes]", patience_s: float = PATIENCE_S) ->
 def kill(process: "subprocess.Popen[bytes]") -> None:
     process.kill()
     process.communicate()
-
-
-def wait_until(
-    is_so: Callable[[], object], *, during: "subprocess.Popen[bytes] | None" = None, patience_s: float = PATIENCE_S
-) -> None:
-    """Look again and again. A process that ends before it is so will not make it so."""
-    until = time.monotonic() + patience_s
-    while not is_so():
-        assert during is None or during.poll() is None, ended(during)
-        assert time.monotonic() < until, "waited too long"
-        time.sleep(_POLL_S)
 
 
 def lines_of(path: Path) -> int:

@@ -1,7 +1,6 @@
 """A project in which agents of a test do the work, and what a run of it told."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,9 +20,9 @@ from detent.engine.session import SessionHandle
 from detent.process.marked import kill_marked, marked
 from detent.run.context import RunOptions
 from detent.run.scheduler import Runner
+from tests.support.waiting import until
 
 Act = Callable[[Turn, Callable[[], bool]], Iterable[AgentEvent]]
-WAIT_S = 20.0
 ROW = '["a", "b", "c"]'
 #: The first phase is done when there is a file called ok.
 GATED = '[{key="a", gates=[{kind="command", command="test -e ok || { echo where is ok; false; }"}]}, "b"]'
@@ -35,13 +34,6 @@ def done(summary: str = "all of it", **report: Any) -> Finished:
 
 def broken(reason: str = "it broke", failure: Failure = Failure.ERROR) -> Failed:
     return Failed(failure=failure, reason=reason)
-
-
-def until(condition: Callable[[], Any], seconds: float = WAIT_S) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end:
-        time.sleep(0.01)
-    return found
 
 
 def stopped_only(stopping: Callable[[], bool]) -> Failed:
@@ -184,3 +176,21 @@ def scenes(root: Path) -> Iterator[Callable[..., Scene]]:
     yield make
     for one in made:
         one.close()
+
+
+FLOW = "plan-implement-review"
+
+
+#: A run that does not end by itself within this is ended, and the test has failed.
+PATIENCE_S = 15.0
+
+
+def bounded(scene, cast, **options):
+    """The end of a run; one that would go on for ever is paused, which is not what anybody expects of it."""
+    runner = scene.runner(cast, **options)
+    watchdog = threading.Timer(PATIENCE_S, runner.pause, ("it would go on for ever",))
+    watchdog.start()
+    try:
+        return runner.run()
+    finally:
+        watchdog.cancel()

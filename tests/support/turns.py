@@ -36,3 +36,6 @@ def command(script: str, **settings: Any) -> Agent:
 
 def work(agent: Agent, given: Turn, stopping: Callable[[], bool] = lambda: False) -> list[AgentEvent]:
     return list(agent.work(given, stopping))
+
+
+STREAMS = Path(__file__).parents[1] / "client_rooms" / "streams"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.cli.conftest import DETENT
+from tests.support.command import DETENT
 
 WAIT_S = 20.0
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\a]")

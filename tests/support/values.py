@@ -145,3 +145,16 @@ def plain_project(directory):
 def written_tasks(outcome):
     """The tasks that a command added or changed."""
     return [event.task for event in outcome.events if isinstance(event, TaskWritten)]
+
+
+class Clock:
+    """Stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 2, 20, 10, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import time
 
 from detent.engine.project import open_project
@@ -92,3 +93,21 @@ def hold_lock(directory, barrier):
         barrier.wait(PATIENCE_S)
         time.sleep(PATIENCE_S)
         os._exit(1)
+
+
+def run(context, *jobs, reports):
+    """Start all jobs, collect a report from each, and see them end."""
+    processes = [context.Process(target=target, args=args, kwargs=settings) for target, args, settings in jobs]
+    for process in processes:
+        process.start()
+    try:
+        found = [reports.get(timeout=PATIENCE_S) for _ in processes]
+        for process in processes:
+            process.join(PATIENCE_S)
+        assert [process.exitcode for process in processes] == [0] * len(processes)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                os.kill(process.pid, signal.SIGKILL)
+                process.join()
+    return found

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -17,13 +16,11 @@ from detent.engine.flow.flow import Flow
 from detent.engine.flow.record import Ended, Mask
 from detent.errors import Corrupt, Invalid, Refused
 from tests.support.hostile import VALUES
+from tests.support.task_documents import step
+from tests.support.waiting import is_running, until
 
 SEED = msgspec.json.decode((Path(__file__).parents[2] / "core/flow/seed.json").read_bytes())
 STUB = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" END >> "$RECORD"\nprintf "said by %s\\n" "${0##*/}"\n'
-
-
-def step(name, command, **more):
-    return {"step": name, "action": f"do {name}", "command": f"bash({command})", **more}
 
 
 def task(*steps, approach="work"):
@@ -84,20 +81,6 @@ def stubs(tmp_path, monkeypatch) -> Path:
 def calls(record: Path) -> list[list[str]]:
     found = record.read_bytes().decode().split("\0END\0")
     return [call.split("\0") for call in found if call]
-
-
-def until(condition, seconds=5.0):
-    end = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # The seed's own examples
