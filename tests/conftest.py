@@ -11,8 +11,9 @@ import pytest
 
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
+from tests.support.project import build_project
 from tests.support.repository import ENVIRONMENT
-from tests.support.values import TickingClock, plain_project
+from tests.support.values import TickingClock
 
 MEMORY = "/dev/shm"
 
@@ -30,7 +31,7 @@ def clock():
 def project(tmp_path, clock, monkeypatch):
     """A project in a directory of its own. Whatever the test did to it, the doctor finds nothing afterwards."""
     monkeypatch.delenv("DETENT_PROJECT", raising=False)
-    plain_project(tmp_path)
+    build_project(tmp_path)
     with open_project(tmp_path, actor="tester", clock=clock) as opened:
         yield opened
         opened.flush()

@@ -8,7 +8,8 @@ import pytest
 from detent import install
 from detent.core.guard.rules import PEOPLE_ONLY
 from detent.engine.policy import Decision
-from detent.engine.project import init_project, open_project
+from detent.engine.project import open_project
+from tests.support.project import build_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.
 SETTINGS = """
@@ -66,9 +67,8 @@ def place(detent):
 
     def make(decision):
         root = detent.directory
-        (root / "detent.toml").write_text(SETTINGS)
+        build_project(root, SETTINGS)
         (root / "notes.md").write_text("none\n")
-        init_project(root)
         install.apply(install.plan(os.path.realpath(root), ("claude-code",)))
         with open_project(root, actor="ada") as project:
             handle = project.start("w", "Paint it")

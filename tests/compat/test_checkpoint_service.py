@@ -25,7 +25,8 @@ from detent.core.session.phase_state import Tokens, ToolUse
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import Corrupt, NotFound, Refused
-from tests.support.values import diamond, plain_project, row
+from tests.support.project import build_project
+from tests.support.values import diamond, row
 
 PRE, POST = CheckpointType.PRE, CheckpointType.POST
 PASSED = GovernanceResults(passed=True)
@@ -41,7 +42,7 @@ def tmp_path():
 
 @pytest.fixture
 def root(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     (tmp_path / "a.txt").write_text("one\n")
     return tmp_path
 

@@ -17,7 +17,7 @@ from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import NotFound, Refused
 from tests.support import claimers
-from tests.support.values import plain_project
+from tests.support.project import build_project
 from tests.support.workers import PATIENCE_S, run
 
 PROCESSES = 8
@@ -31,7 +31,7 @@ def context():
 
 @pytest.fixture
 def directory(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     yield str(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         project.settle()

@@ -15,7 +15,8 @@ from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
 from tests.support import workers
-from tests.support.values import plain_project, row, workflow
+from tests.support.project import build_project
+from tests.support.values import row, workflow
 from tests.support.workers import run
 
 PROCESSES = 8
@@ -30,7 +31,7 @@ def context():
 
 @pytest.fixture
 def directory(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     yield str(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         assert check(project) == []

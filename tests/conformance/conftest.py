@@ -8,7 +8,8 @@ import pytest
 from detent.doctor.invariants import check
 from detent.engine.project import Project, open_project
 from tests.support.disk import Disk
-from tests.support.values import Clock, plain_project
+from tests.support.project import build_project
+from tests.support.values import Clock
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    plain_project(tmp_path)
+    build_project(tmp_path)
     return tmp_path
 
 

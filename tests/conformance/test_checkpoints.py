@@ -26,6 +26,7 @@ from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, NotFound
 from tests.support.disk import Disk
 from tests.support.hooked_project import Place
+from tests.support.project import build_project
 from tests.support.values import Clock, diamond, row
 
 GATED = """
@@ -52,10 +53,7 @@ def session(project: Project, root: Path) -> SessionHandle:
 def gated(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Iterator[Project]:
     """A project whose gates count."""
     root = tmp_path_factory.mktemp("gated")
-    (root / "detent.toml").write_text(GATED)
-    (root / "docs").mkdir()
-    (root / "docs/constitution.md").write_text("# Constitution\n\n## Article I\n\nTest first.\n")
-    init_project(root)
+    build_project(root, GATED, constitution=True)
     with open_project(root, actor="tester", clock=clock) as opened:
         yield opened
         opened.flush()
@@ -539,9 +537,8 @@ def test_content_can_be_compressed(tmp_path: Path) -> None:
     for compress in ("false", "true"):
         root = tmp_path / compress
         root.mkdir()
-        (root / "detent.toml").write_text(f'gates = "off"\n[checkpoint]\ncompress = {compress}\n')
+        build_project(root, f'gates = "off"\n[checkpoint]\ncompress = {compress}\n')
         (root / "words.txt").write_text("the same words again\n" * 20_000)
-        init_project(root)
         with open_project(root, actor="tester") as project:
             project.start(row("a"), "Pack it")
             sizes.append(project.checkpoints.stored_bytes())

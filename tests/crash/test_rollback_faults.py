@@ -18,6 +18,7 @@ from detent.objects import restore
 from tests.support import faults
 from tests.support.faults import Counter, failing, watching
 from tests.support.privilege import without_privilege
+from tests.support.project import build_project
 from tests.support.rollback_scenarios import (
     LEFTOVERS,
     SCENARIOS,
@@ -30,7 +31,7 @@ from tests.support.rollback_scenarios import (
     world,
 )
 from tests.support.scenarios import reopen
-from tests.support.values import plain_project, row
+from tests.support.values import row
 
 pytestmark = pytest.mark.usefixtures("watch_everything", "small_large_files")
 #: Every one may fail on a broken disk; on a full one those that need room.
@@ -257,7 +258,7 @@ def small_disk(tmp_path):
 
 
 def test_a_disk_that_is_really_full_changes_nothing(small_disk):
-    plain_project(small_disk)
+    build_project(small_disk)
     put(small_disk, "one", b"1" * 400_000)
     put(small_disk, "two", b"2" * 400_000)
     with reopen(small_disk) as project:

@@ -3,11 +3,11 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 from detent.config.catalogue import Catalogue
 from detent.config.settings import parse_settings
-from detent.engine.project import init_project, open_project
+from detent.engine.project import open_project
+from tests.support.project import build_project, write
 
 UNITTEST = f"{sys.executable} -m unittest"
 CODE = "def add(a, b):\n    return a + b\n"
@@ -21,13 +21,6 @@ class T(unittest.TestCase):
         self.assertEqual(add(2, 3), 5)
 """
 HAS_GIT = shutil.which("git") is not None
-
-
-def write(root, path, text):
-    full = Path(root) / path
-    full.parent.mkdir(parents=True, exist_ok=True)
-    full.write_text(text)
-    return full
 
 
 def calculator(root, *, git=False, code=CODE):
@@ -44,10 +37,7 @@ def started(root, gates, *, clock=None, more="", phases=None):
     listed = phases or f'[{{ key = "work", gates = [{gates}] }}, "after"]'
     settings = f"{more}\n[workflows.short]\nphases = {listed}\n"
     Catalogue(parse_settings(settings, "detent.toml")).workflow("short")
-    write(root, "detent.toml", settings)
-    write(root, "docs/constitution.md", "# Constitution\n")
-    init_project(root)
-    write(root, ".workflow/install/manifest.json", "{}")
+    build_project(root, settings, agent=True, constitution=True)
     project = open_project(root, actor="tester", **({"clock": clock} if clock else {}))
     return project, project.start("short", "try it")
 

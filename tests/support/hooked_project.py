@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.disk import Disk
+from tests.support.project import build_project, write
 
 FAST = Path(__file__).parents[2] / "src" / "detent" / "hooks" / "fast.py"
 RUN_S_MAX = 60
-#: Enough to pass for an installed agent and a constitution, so that no gate is left out.
-MANIFEST = '{"version": 1, "files": {}, "directories": []}'
 PASSES = "import unittest\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
 FAILS = PASSES.replace("assertTrue(True)", "assertTrue(False)")
 
@@ -52,13 +51,7 @@ class Place:
     def __init__(self, root: Path, *, settings: str = "", agent: bool = True, constitution: bool = True) -> None:
         self.root = root
         self.disk = Disk(root / ".workflow")
-        if settings:
-            self.write("detent.toml", settings)
-        self.detent("init")
-        if agent:
-            self.write(".workflow/install/manifest.json", MANIFEST)
-        if constitution:
-            self.write("docs/constitution.md", "# Constitution\n\n## Article I\n\nTest first.\n")
+        build_project(root, settings, agent=agent, constitution=constitution)
 
     def copied(self, root: Path) -> "Place":
         """The same in another directory."""
@@ -68,10 +61,7 @@ class Place:
         return place
 
     def write(self, path: str, text: str) -> Path:
-        full = self.root / path
-        full.parent.mkdir(parents=True, exist_ok=True)
-        full.write_text(text)
-        return full
+        return write(self.root, path, text)
 
     # The person
 

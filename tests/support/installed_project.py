@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from detent.clients.registry import CLIENTS, with_hooks
 from detent.install import apply, plan, plan_removal
+from tests.support.project import write
 
 #: The installation of each client, and the form of its hook settings.
 INSTALLATIONS = {name: CLIENTS[name].load("installation").INSTALLATION for name in with_hooks()}
@@ -38,9 +39,7 @@ class Place:
         return made
 
     def write(self, path, content):
-        full = self.root / path
-        full.parent.mkdir(parents=True, exist_ok=True)
-        full.write_bytes(content if isinstance(content, bytes) else content.encode())
+        write(self.root, path, content)
 
     def read(self, path):
         return (self.root / path).read_bytes()

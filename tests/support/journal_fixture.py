@@ -11,8 +11,9 @@ from pathlib import Path
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.session.status import Status
-from detent.engine.project import Project, init_project, open_project
+from detent.engine.project import Project, open_project
 from detent.store.line import FORMAT
+from tests.support.project import build_project
 from tests.support.values import TickingClock
 
 NAME = "WFS-every-event"
@@ -32,12 +33,7 @@ gates = [{ kind = "tests", command = "true" }, { kind = "approval" }, { kind = "
 
 def write(directory: Path) -> Path:
     """Do something of every kind in a session; the path of its journal."""
-    (directory / "detent.toml").write_text(SETTINGS)
-    (directory / "thing.py").write_text("thing = 1\n")
-    init_project(directory)
-    # Elicitation gates apply only where a client is installed.
-    (directory / ".workflow" / "install").mkdir()
-    (directory / ".workflow" / "install" / "manifest.json").write_text("{}")
+    build_project(directory, SETTINGS, files={"thing.py": "thing = 1\n"}, agent=True)
     with open_project(directory, actor=ADA, clock=TickingClock()) as project:
         session = project.start("mixed", "Every event", name=NAME)
         session.tasks.add("First")

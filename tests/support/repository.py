@@ -7,7 +7,9 @@ from pathlib import Path
 
 from detent.core.run.isolation import isolated
 from detent.core.workflow.graph import Workflow
-from detent.engine.project import Project, init_project, open_project
+from detent.engine.project import Project, open_project
+from tests.support.project import build_project
+from tests.support.project import write as write_file
 from tests.support.values import workflow
 
 #: Nobody's settings: neither those of the account nor those of the machine.
@@ -40,17 +42,14 @@ def commit(directory: Path | str, message: str = "change", **files: str) -> str:
 
 def write(directory: Path | str, **files: str) -> None:
     for name, text in files.items():
-        path = Path(directory, name.replace("__", "."))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        write_file(directory, name.replace("__", "."), text)
 
 
 def repository(directory: Path, settings: str = 'gates = "strict"\n') -> Path:
     """A project with a commit, on the branch main."""
-    directory.mkdir(parents=True, exist_ok=True)
+    build_project(directory, settings)
     git(directory, "init", "--quiet", "--initial-branch=main")
-    commit(directory, "begin", detent__toml=settings, README__md="hello\n", code__py="one\ntwo\nthree\n")
-    init_project(directory)
+    commit(directory, "begin", README__md="hello\n", code__py="one\ntwo\nthree\n")
     return directory
 
 

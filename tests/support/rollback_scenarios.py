@@ -10,8 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from detent.engine.project import Project
+from tests.support.project import build_project
 from tests.support.scenarios import picture, reopen
-from tests.support.values import plain_project, row
+from tests.support.values import row
 
 #: What restoring uses besides what the store does.
 ALSO_WATCHED = ("symlink", "chmod", "fchmod", "link")
@@ -141,7 +142,7 @@ SCENARIOS = [
 def prepare(scenario: Scenario, directory: Path) -> Path:
     """Two trees, with a phase finished between them."""
     directory.mkdir()
-    plain_project(directory)
+    build_project(directory)
     first_tree(directory)
     with reopen(directory) as project:
         project.start(row("a", "b"), "try it")

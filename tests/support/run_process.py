@@ -19,9 +19,10 @@ from detent.core.session.session import Session
 from detent.doctor.finding import Finding
 from detent.doctor.invariants import check
 from detent.engine.agents.environment import AGENT, STATE
-from detent.engine.project import Project, init_project, open_project
+from detent.engine.project import Project, open_project
 from detent.engine.run_lease import RunLease, live_lease
 from detent.process.marked import marked
+from tests.support.project import build_project
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "try it"
@@ -40,14 +41,12 @@ class Scene:
 
     def __init__(self, directory: Path, phases: str, script: str, *, agent: str = "", run: str = "") -> None:
         self.directory = directory.resolve()
-        self.directory.mkdir(exist_ok=True)
         self.state = str(self.directory / ".workflow")
-        (self.directory / "agent.sh").write_text(script)
-        (self.directory / "detent.toml").write_text(
+        settings = (
             f'[agents.script]\nadapter = "command"\ncommand = "exec bash agent.sh"\n{agent}\n'
             f'[run]\nagent = "script"\nworkflow = "trial"\n{run}\n[workflows.trial]\nphases = [{phases}]\n'
         )
-        init_project(self.directory)
+        build_project(self.directory, settings, files={"agent.sh": script})
         self._started: list[subprocess.Popen[bytes]] = []
 
     @property

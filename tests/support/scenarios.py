@@ -10,7 +10,8 @@ from detent.core.session.session import Session, SessionStatus
 from detent.doctor.invariants import fix
 from detent.engine.project import Project, open_project
 from detent.engine.projections.history import NAME as HISTORY
-from tests.support.values import TickingClock, diamond, plain_project, row
+from tests.support.project import build_project
+from tests.support.values import TickingClock, diamond, row
 
 TASK = "try it"
 EDIT = "a person wrote this"
@@ -42,7 +43,7 @@ def reopen(directory: Path, *, late: bool = False) -> Project:
 
 def prepare(scenario: Scenario, directory: Path) -> Path:
     directory.mkdir()
-    plain_project(directory)
+    build_project(directory)
     with reopen(directory) as project:
         scenario.prepare(project)
     scenario.edit(directory)

@@ -15,11 +15,12 @@ from detent.core.session.phase_state import Report
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.doctor.invariants import check
-from detent.engine.project import Clock, Project, init_project, open_project, utc_now
+from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.engine.session import SessionHandle
 from detent.process.marked import kill_marked, marked
 from detent.run.context import RunOptions
 from detent.run.scheduler import Runner
+from tests.support.project import build_project
 from tests.support.waiting import until
 
 Act = Callable[[Turn, Callable[[], bool]], Iterable[AgentEvent]]
@@ -92,8 +93,7 @@ class Scene:
     ) -> None:
         self.root = root
         declared = f"[workflows.w]\nphases = {phases}\n" if phases else ""
-        (root / "detent.toml").write_text(f"{more}\n{declared}")
-        init_project(root)
+        build_project(root, f"{more}\n{declared}")
         self.project: Project = open_project(root, actor="tester", clock=clock)
         self.handle: SessionHandle = self.project.start(workflow, task)
         self.told: list[RunEvent] = []

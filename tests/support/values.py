@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import msgspec
 
@@ -16,7 +15,6 @@ from detent.core.session.phases import Phases
 from detent.core.session.session import Discovery, Session
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
-from detent.engine.project import init_project
 
 NOON = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 
@@ -132,14 +130,6 @@ def journal(length: int, *, graph: Workflow | None = None) -> list[Commit]:
         session = evolve(session, draft)
         commits.append(msgspec.structs.replace(draft, state=fingerprint(session)))
     return commits
-
-
-def plain_project(directory):
-    """A project whose phases can be finished without evidence, for tests that are not about gates."""
-    settings = Path(directory) / "detent.toml"
-    if not settings.exists():
-        settings.write_text('gates = "off"\n')
-    return init_project(directory)
 
 
 def written_tasks(outcome):

@@ -25,7 +25,8 @@ from detent.errors import Conflict, Corrupt, DetentError, Invalid, NotFound, Ref
 from detent.store.line import decode_line, encode_line
 from detent.store.memory import MemoryStore
 from tests.support.faults import Counter, die, die_halfway, failing, in_child, watching
-from tests.support.values import TickingClock, actor, plain_project, row
+from tests.support.project import build_project
+from tests.support.values import TickingClock, actor, row
 
 BIG = bytes(range(256)) * 6_000
 
@@ -40,7 +41,7 @@ def tmp_path():
 
 def opened(directory, *, late=False):
     directory.mkdir(exist_ok=True)
-    plain_project(directory)
+    build_project(directory)
     clock = TickingClock()
     if late:
         clock.now = clock.now.replace(year=2027)

@@ -15,7 +15,8 @@ from detent.doctor.invariants import check, fix
 from detent.engine.project import open_project
 from detent.errors import Conflict, Invalid, NotFound, Refused
 from tests.support.faults import Counter, watching
-from tests.support.values import TickingClock, diamond, plain_project, row
+from tests.support.project import build_project
+from tests.support.values import TickingClock, diamond, row
 
 MIB = 1 << 20
 
@@ -33,8 +34,7 @@ def content_of(project, handle, name, path):
 
 
 def configured(directory, text, *, clock=None, **settings):
-    (directory / "detent.toml").write_text(f'gates = "off"\n{text}')
-    plain_project(directory)
+    build_project(directory, f'gates = "off"\n{text}')
     return open_project(directory, actor="tester", clock=clock or TickingClock(), **settings)
 
 
@@ -63,8 +63,7 @@ def test_every_transition_takes_its_checkpoint(project, tmp_path):
 
 
 def test_a_phase_that_approvers_agreed_to_is_marked_so(tmp_path):
-    (tmp_path / "detent.toml").write_text('gates = "strict"\n')
-    plain_project(tmp_path)
+    build_project(tmp_path, 'gates = "strict"\n')
     gate = ConsensusGate(approvers=("ann",), quorum=1)
     graph = Workflow(name="trial", phases=(Phase(key="a", title="A", gates=(gate,)), Phase(key="b", title="B")))
     with open_project(tmp_path, actor="ann", clock=TickingClock()) as project:

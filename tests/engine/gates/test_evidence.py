@@ -10,7 +10,8 @@ from detent.core.gate.evidence import Result, Verdict
 from detent.engine.gates import checks, inputs
 from detent.errors import GateClosed, Refused
 from detent.objects.universe import Moment, Scope, Universe
-from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts, write
+from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts
+from tests.support.project import write
 
 TESTS = f'{{ kind = "tests", command = "{UNITTEST}" }}'
 GIT = pytest.param(True, marks=pytest.mark.skipif(not HAS_GIT, reason="git is not there"))

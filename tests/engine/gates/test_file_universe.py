@@ -6,7 +6,8 @@ from detent.core.gate.evidence import Verdict
 from detent.engine.project import open_project
 from detent.errors import GateClosed
 from detent.objects import stat_cache
-from tests.support.gated import UNITTEST, calculator, started, verdicts, write
+from tests.support.gated import UNITTEST, calculator, started, verdicts
+from tests.support.project import write
 
 GATE = f'{{ kind = "tests", command = "{UNITTEST}" }}'
 FILES = 30

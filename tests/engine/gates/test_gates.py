@@ -8,7 +8,8 @@ from detent.core.gate.evidence import Verdict
 from detent.core.session.phase_state import Tokens
 from detent.engine.project import open_project
 from detent.errors import GateClosed, Invalid, NotFound, Refused
-from tests.support.gated import started, verdicts, write
+from tests.support.gated import started, verdicts
+from tests.support.project import write
 from tests.support.values import TickingClock
 
 #: Says whatever stands in a file, and fails if it is not empty.

@@ -10,7 +10,8 @@ from detent.documents.checkpoint import governance
 from detent.render.markdown.report_part import gate_lines
 from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.gates import gates_text
-from tests.support.gated import started, write
+from tests.support.gated import started
+from tests.support.project import write
 
 COVERED = "printf 'TOTAL 100 60 40%%\\n1 passed in 0.1s\\n'"
 

@@ -11,6 +11,7 @@ from detent.core.session.session import decode_session, encode_session
 from detent.engine.project import init_project, open_project
 from detent.errors import Corrupt, Invalid
 from detent.hooks.fast import main as hook
+from tests.support.project import build_project
 from tests.support.words_gate import WordsGate
 
 GATE = '{ kind = "words", file = "plan.md", least = 3 }'
@@ -37,8 +38,7 @@ def _registered():
 
 @pytest.fixture
 def root(tmp_path, monkeypatch, nobody):
-    (tmp_path / "detent.toml").write_text(SETTINGS)
-    init_project(tmp_path)
+    build_project(tmp_path, SETTINGS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -15,7 +15,8 @@ from detent.engine.journal import SessionJournal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import Corrupt, Refused
-from tests.support.values import TickingClock, plain_project, row, workflow
+from tests.support.project import build_project
+from tests.support.values import TickingClock, row, workflow
 
 
 def documents(directory):
@@ -38,7 +39,7 @@ def busy(project):
 
 
 def test_documents_are_written_when_the_project_is_closed(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         project.start(row("a", "b"), "try it").finish("done")
 
@@ -350,7 +351,7 @@ def test_a_snapshot_of_a_journal_that_was_restored_from_a_backup_is_not_used(pro
 
 
 def test_a_project_kept_open_notices_that_its_journal_was_replaced(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         handle = project.start(row("a", "b"), "try it")
         handle.finish("done")
@@ -373,7 +374,7 @@ def test_a_journal_that_cannot_be_followed_stops_every_command_at_the_same_place
     from detent.store.port import START
     from tests.support.values import NOON, commit
 
-    plain_project(tmp_path)
+    build_project(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         handle = project.start(row("a", "b"), "try it")
         project.flush()
@@ -392,7 +393,7 @@ def test_a_journal_that_cannot_be_followed_stops_every_command_at_the_same_place
 
 
 def test_an_empty_journal_is_corruption_in_words(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         handle = project.start(workflow(prefix="REQ"), "try it")
         project.flush()

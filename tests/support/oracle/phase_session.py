@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from detent.engine.project import Project, init_project, open_project
+from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
 from detent.hooks.fast import main
+from tests.support.project import build_project
 
 GREEN = "10 passing\nStatements : 90%"
 #: The recorded outputs are shortened; these are the lines as pytest and mocha print them.
@@ -22,12 +23,8 @@ PRINTED = (
 @contextmanager
 def session(root: Path, phase: str, *, settings: str = "") -> Iterator[tuple[Project, SessionHandle]]:
     """The phase in progress, where a constitution is written and an agent is installed, so that every gate applies."""
-    (root / "docs").mkdir()
-    (root / "docs/constitution.md").write_text("# Articles\n")
-    (root / "detent.toml").write_text(f'{settings}\n[workflows.one]\nphases = ["{phase}"]\n')
-    init_project(root)
-    (root / ".workflow/install").mkdir()
-    (root / ".workflow/install/manifest.json").write_text("{}")
+    declared = f'{settings}\n[workflows.one]\nphases = ["{phase}"]\n'
+    build_project(root, declared, agent=True, constitution=True)
     with open_project(root, actor="tester") as project:
         yield project, project.start("one", "try it")
 
