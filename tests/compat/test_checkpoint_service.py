@@ -284,7 +284,7 @@ def test_comparing_tells_what_changed_and_whether_it_is_one_run(service, session
     (root / "b.txt").write_text("b")
     session.finish("done", tokens=Tokens(input=5))
     first, last = (session.checkpoints.all()[at].event.id for at in (0, -1))
-    other = project.start(row("x"), "Other").checkpoints()[0].event.id
+    other = project.start(row("x"), "Other").checkpoints.all()[0].event.id
 
     diff = asyncio.run(service.compare(first, last))
     across = asyncio.run(service.compare(last, other))

@@ -171,5 +171,5 @@ def test_two_kinds_of_one_name_are_an_error():
     class Other(WordsGate, frozen=True, kw_only=True, tag="words"):
         pass
 
-    with pytest.raises(ValueError, match=r"already registered by tests\.engine\.words_gate"):
+    with pytest.raises(ValueError, match=r"already registered by tests\.support\.words_gate"):
         register(Other)
