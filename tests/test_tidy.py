@@ -70,7 +70,7 @@ def layer_problems(name: str, tree: ast.AST) -> list[str]:
     here = package(name)
     if here is None:
         return []
-    used = {package(other) for other in imports(tree)} - {None, here, "__version__"}
+    used = {other for other in map(package, imports(tree)) if other} - {here, "__version__"}
     unknown = [other for other in used if other not in LAYERS]
     return [f"{name}: {other} has no layer" for other in (*unknown, *([here] if here not in LAYERS else []))] + [
         f"{name} imports {other}" for other in sorted(used - set(unknown)) if LAYERS[other] >= LAYERS[here]
@@ -132,7 +132,7 @@ def state_problems(name: str, tree: ast.AST) -> list[str]:
         if last_name(node) == "worktrees" and name not in AT_THE_WORKTREES and isinstance(node, ast.Attribute):
             problems.append(f"{node.lineno}: worktrees")
         problems += [
-            f"{node.lineno}: a path made of {used}"
+            f"{part.lineno}: a path made of {used}"
             for part in parts_of_a_path(node)
             for used in map(state_part, ast.walk(part))
             if used and not (used == LOCATION and isinstance(node, ast.JoinedStr))
@@ -335,7 +335,7 @@ def loaded_at_once(tree: ast.Module) -> list[str]:
         name
         for node in tree.body
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in imports(ast.Module([node]))
+        for name in imports(ast.Module([node], []))
     ]
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -72,7 +73,7 @@ def make_work(project: Tool) -> None:
     project("checkpoint", "create", "before the big refactoring").ok()
 
 
-def unchanged(tool: Tool, *arguments: str, **environment: str) -> Ran:
+def unchanged(tool: Tool, *arguments: str, **environment: Any) -> Ran:
     """Carry it out; neither files nor state may be different afterwards."""
     before = tree(tool), tool.digest()
     ran = tool(*arguments, **environment)

@@ -12,6 +12,7 @@ import time
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,7 +186,7 @@ def test_the_first_start_moves_the_phase_and_the_last_done_too(empty):
 
 def test_every_move_of_the_table_is_carried_out_and_every_other_refused(empty):
     """Every verb is typed for a task of its own in each status."""
-    ways = {
+    ways: dict[TaskStatus, tuple[Any, ...]] = {
         TaskStatus.PENDING: (),
         TaskStatus.ACTIVE: (Tasks.start,),
         TaskStatus.COMPLETED: (Tasks.start, Tasks.done),
@@ -207,7 +208,8 @@ def test_every_move_of_the_table_is_carried_out_and_every_other_refused(empty):
         if ran.code and verb != "split":
             allowed = [action for (one, action) in TRANSITIONS if one is status]
             assert ran.error()[1].endswith(f"allowed: {', '.join(allowed)}\n") or "held by" in ran.err
-    expected = {(status, verb): TRANSITIONS.get((status, verb)) for status in ways for verb in verbs}
+    moves: dict[Any, TaskStatus] = dict(TRANSITIONS.items())
+    expected = {(status, verb): moves.get((status, verb)) for status in ways for verb in verbs}
     assert tried == expected
 
 

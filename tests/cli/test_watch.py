@@ -47,7 +47,7 @@ class Running:
 @pytest.fixture
 def running(session):
     with open_project(session.directory, actor="ada") as project:
-        lease = Lease(project, project.active())
+        lease = Lease(project, project.session().id)
         yield Running(project, lease)
         lease.give_back()
 

@@ -4,6 +4,7 @@ import json
 import resource
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -256,7 +257,7 @@ def test_a_turn_is_stopped_from_outside(tmp_path):
 
 
 def test_closing_the_stream_ends_the_process(tmp_path):
-    events = command("echo begun; setsid sleep 600 & sleep 600").work(turn(tmp_path), lambda: False)
+    events: Any = command("echo begun; setsid sleep 600 & sleep 600").work(turn(tmp_path), lambda: False)
     assert next(events) == Said(text="begun")
     assert marked(MARK)
 
@@ -288,7 +289,7 @@ def test_a_daemon_that_holds_the_output_open_does_not_hold_up_the_end(tmp_path):
 
 def test_processes_of_another_agent_are_left_alone(tmp_path):
     other = f"{AGENT_ID}0"
-    beside = command("echo begun; sleep 600").work(
+    beside: Any = command("echo begun; sleep 600").work(
         turn(tmp_path, agent_id=other, env={"DETENT_AGENT": other}), lambda: False
     )
     next(beside)

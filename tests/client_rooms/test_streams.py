@@ -3,6 +3,8 @@
 The recordings are whole but for fields that say nothing here: lists of tools, identifiers, times.
 """
 
+from typing import Any
+
 import pytest
 
 from detent.clients.claude_code.adapter import ClaudeCodeReader
@@ -13,7 +15,7 @@ from detent.core.session.phase_state import Report, Tokens
 from detent.process.conversation import Exited
 from tests.support.turns import STREAMS
 
-READERS = {"claude-code": ClaudeCodeReader, "codex": CodexReader, "gemini": GeminiReader}
+READERS: dict[str, Any] = {"claude-code": ClaudeCodeReader, "codex": CodexReader, "gemini": GeminiReader}
 WORDS = "Done it.\n\nSummary: wrote out.txt\nDeliverables: out.txt\nContext for next: nothing else"
 DONE = Finished(report=Report(summary="wrote out.txt", deliverables=("out.txt",), context="nothing else"))
 

@@ -131,7 +131,7 @@ def test_a_webapp_from_intake_to_complete(strict: Project, clock: Clock) -> None
 
     assert session.state.status == "completed"
     assert "data" not in session.state.phases
-    approved = Path(strict.store.root) / f"checkpoints/run-{session.id}/POST_consensus_1_v1.json"
+    approved = Path(strict.place.state) / f"checkpoints/run-{session.id}/POST_consensus_1_v1.json"
     metadata = json.loads(approved.read_bytes())["metadata"]
     assert metadata["outcome"] == "approved"
     assert metadata["approvals"]["consensus"]["by"] == ["architect", "security-engineer"]

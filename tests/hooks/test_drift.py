@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from detent.hooks import record
+from detent.hooks import files, record
 from tests.support.disk import Disk
 from tests.support.guard_corpus import WRITES
 from tests.support.hooked_project import Place
@@ -247,8 +247,8 @@ def test_doctor_can_mend_what_can_be_mended(place):
 # Commands that cannot be read, by what they do in the end
 
 # Configuration is no record: the doctor compares it with what was installed.
-EFFECTS = {"journal": append_line, "document": overwrite_state}
-UNSEEN = [case for case in WRITES if not case.seen and case.kind in EFFECTS]
+EFFECT_OF = {"journal": append_line, "document": overwrite_state}
+UNSEEN = [case for case in WRITES if not case.seen and case.kind in EFFECT_OF]
 
 
 @pytest.mark.parametrize("case", UNSEEN, ids=lambda case: case.note)
@@ -256,7 +256,7 @@ def test_a_command_that_cannot_be_read_is_noticed_by_its_effect(place, case):
     command = case.command.replace("WFS-auth", SESSION)
     assert place.before("Bash", command=command).denied is None  # nothing to see
 
-    EFFECTS[case.kind](place)
+    EFFECT_OF[case.kind](place)
 
     assert a_call(place, command=command).told != ""
     assert json.loads(place.run("doctor", "--json").stdout)["findings"]
@@ -265,7 +265,7 @@ def test_a_command_that_cannot_be_read_is_noticed_by_its_effect(place, case):
 def test_looking_for_drift_reads_no_more_than_it_must(place, monkeypatch):
     """However long the journal is, only its end is read."""
     read = []
-    original = record.read_file
+    original = files.read_file
     monkeypatch.setattr(record, "read_file", lambda path: read.append(path.rpartition("/")[2]) or original(path))
 
     document = record.read_document(str(place.root / ".workflow"))

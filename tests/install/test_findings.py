@@ -6,7 +6,8 @@ import os
 import pytest
 
 from detent.clients.installing import json_text
-from detent.install import CLIENTS, findings
+from detent.install import findings
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 from tests.support.installed_project import FORMS
 
 

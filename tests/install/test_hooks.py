@@ -9,7 +9,7 @@ import pytest
 
 from detent.clients.installing.invocation import own_invocation
 from detent.errors import Invalid, NotFound
-from detent.install import CLIENTS
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 from tests.support.installed_project import INSTALLATIONS, Place
 
 CLAUDE_EVENTS = [

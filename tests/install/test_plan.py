@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from detent.errors import Corrupt, Invalid, NotFound
-from detent.install import CLIENTS, apply, plan_removal
+from detent.install import apply, plan_removal
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 
 RECORDS = ".workflow"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from detent.clients.installing import hook_settings, json_text
 from detent.clients.installing.invocation import Invocation
-from detent.install import CLIENTS
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 from tests.support.installed_project import FORMS, INSTALLATIONS, Place, settings_texts
 
 _markdown = st.binary(max_size=30) | st.sampled_from([b"", b"# Us\n", b"# Us", b"# Us\r\n\r\ntext\r\n", b"\n\n"])

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from detent.errors import Conflict, StoreFailed
-from detent.install import CLIENTS, apply
+from detent.install import apply
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 
 
 @pytest.fixture

@@ -274,7 +274,7 @@ def test_what_grows_while_it_is_read_is_stored_as_it_was_read(base, take, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(universes.os, "fstat", growing)
+        patch.setattr(os, "fstat", growing)
         first = take()
     second = take()
 

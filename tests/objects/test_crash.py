@@ -151,12 +151,11 @@ def test_a_full_disk_at_every_call_is_told_and_loses_nothing(scenario, quick_pat
     for number in count(1):
         root = fresh(template, quick_path)
         with watching(Counter(failing(errno.ENOSPC, needs_room), number, lasting=lasting)) as counter:
+            told: str | None = None
             try:
                 act(root)
             except StoreFailed as error:
                 told = error.message
-            else:
-                told = None
         assert told is None or "the disk is full" in told
         recovers(root, act, [*before, *(() if told else after)], after)
         if number > len(counter.calls):

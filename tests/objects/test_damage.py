@@ -330,8 +330,8 @@ def test_a_record_cannot_name_a_file_elsewhere(root, path):
     digest = digest_of(b"")
     for place in (f"../{digest}", f"owner/{digest}/n", "a/b", f"x\\q/{digest}"):
         os.makedirs(os.path.join(root, place))
-    for file in (f"../{digest}/n", f"owner/{digest}/n/m", "a/b/c", f"x\\q/{digest}/n"):
-        with open(os.path.join(root, file), "xb"):
+    for name in (f"../{digest}/n", f"owner/{digest}/n/m", "a/b/c", f"x\\q/{digest}/n"):
+        with open(os.path.join(root, name), "xb"):
             pass
     line = f'{{"sha256":"{digest}","form":"file","bytes":0,"size":0,"path":"{path.format(digest)}"}}\n\n'
     with open(os.path.join(root, PACK), "ab") as file:

@@ -61,7 +61,7 @@ def test_a_phase_is_finished_with_its_constitution_as_recorded(case: Case, tmp_p
 
     with session(tmp_path, IMPLEMENTATION) as (_, handle):
         open_all_but_the_constitution(tmp_path, handle)
-        for compliant in {"compliant": [True], "escalated": [False] * 5}.get(found.get("status"), []):
+        for compliant in {"compliant": [True], "escalated": [False] * 5}.get(str(found.get("status")), []):
             handle.gates.report("constitution", compliant=compliant)
         reason = refusal(handle)
 

@@ -56,7 +56,7 @@ def compare_tier(case: Case, _: Path) -> None:
 
 
 def compare_average(case: Case, _: Path) -> None:
-    [[entries, *_]] = case.calls()
+    [[entries, *_others]] = case.calls()
     found = usual([entry["metrics"]["total_duration_minutes"] for entry in entries])
     assert (found and {"avg_minutes": found.minutes, "count": found.count}) == case.expect["output"]
 

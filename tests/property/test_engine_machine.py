@@ -342,6 +342,7 @@ class EngineMachine(RuleBasedStateMachine):
         session, recorded = None, ""
         for commit in self.handle.log():
             session, recorded = evolve(session, commit), commit.state
+        assert session is not None
         assert fingerprint(session) == recorded
         assert session == self.handle.state
 

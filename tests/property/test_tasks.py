@@ -436,6 +436,7 @@ class TaskMachine(RuleBasedStateMachine):
         session, recorded = None, ""
         for commit in self.handle.log():
             session, recorded = evolve(session, commit), commit.state
+        assert session is not None
         assert fingerprint(session) == recorded
         assert session == self.handle.state
 

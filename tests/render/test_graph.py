@@ -53,7 +53,7 @@ def _reached(rows: list[tuple[str, str | None]], start: int) -> set[str]:
         text = rows[row][0] if row < len(rows) else ""
         cell = text[column] if 0 <= column < len(text) else " "
         if cell == "*" and way == "down":
-            found.add(rows[row][1])
+            found.add(str(rows[row][1]))
             continue
         joins = "┴" in text or "╯" in text
         if way == "down" and cell in UP:

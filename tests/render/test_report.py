@@ -67,11 +67,11 @@ GRAPH = Workflow(
 class Journal:
     def __init__(self, graph: Workflow = GRAPH, task: str = "Add *login* | <b>now</b>") -> None:
         self.at, self.commits = NOON, []
-        self.session: Session | None = None
         start = SessionStarted(
             session="WFS-trial", task=task, workflow=graph, number=5, folder="trial", options=Options(gates=True)
         )
-        self.add(0, start)
+        self.commits.append(commit(1, start, at=self.at, by="run"))
+        self.session: Session = evolve(None, self.commits[0])
 
     def add(self, minutes: float, *events: Event, by: str = "run") -> "Journal":
         self.at += timedelta(minutes=minutes)

@@ -10,7 +10,8 @@ import pytest
 
 from detent.errors import Conflict, GateClosed
 from detent.run import git as git_module
-from detent.run.worktree import ensure, merge
+from detent.run.merging import merge
+from detent.run.worktree import ensure
 from tests.support.repository import (
     commit,
     git,

@@ -5,6 +5,7 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -185,7 +186,7 @@ def test_every_turn_has_an_environment_a_scratch_directory_and_a_token_of_its_ow
 
 def test_a_paused_run_records_what_it_stopped_and_the_next_begins_a_new_attempt(scene):
     here = scene()
-    runner = None
+    runner: Any = None
 
     def act(turn, stopping):
         runner.pause("enough for today")
@@ -203,7 +204,7 @@ def test_a_paused_run_records_what_it_stopped_and_the_next_begins_a_new_attempt(
 
 def test_a_run_that_is_paused_between_two_tries_does_not_wait_for_the_second(scene):
     here = scene('["a"]')
-    runner = None
+    runner: Any = None
 
     def act(turn, stopping):
         threading.Timer(0.1, runner.pause, ["enough"]).start()
@@ -272,7 +273,7 @@ def test_a_run_whose_session_was_taken_over_stops_and_says_so(scene):
 
     def act(turn, stopping):
         with open_project(here.root) as other, other.store.lock(PROJECT):
-            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{NAME}"))
+            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{NAME}") or b"")
             other.store.put(f"{here.handle.id}/{NAME}", msgspec.json.encode({**found, "run": "run-other"}))
         yield stopped_only(stopping)
 

@@ -20,7 +20,7 @@ from detent.render.tokens import tokens_text
 from tests.support import run_process as run_scene
 from tests.support.scripted_run import FLOW, Cast, bounded, done, scenes, stopped_only
 from tests.support.task_documents import stepped
-from tests.support.waiting import until
+from tests.support.waiting import until, wait_until
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def test_a_step_is_ended_with_the_run_by_a_second_interruption(play, tmp_path):
         handle.tasks.write([stepped(1, stubborn)])
 
     process = scene.start("run", "--no-wait")
-    run_scene.wait_until((tmp_path / "step").exists, during=process)
-    run_scene.wait_until((tmp_path / "step").read_text, during=process)
+    wait_until((tmp_path / "step").exists, during=process)
+    wait_until((tmp_path / "step").read_text, during=process)
     process.send_signal(signal.SIGINT)
     time.sleep(0.4)
     process.send_signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 import subprocess
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -236,7 +237,7 @@ def test_a_task_that_somebody_else_finished_is_done(planned):
 
 
 def test_a_paused_run_gives_its_tasks_back(planned):
-    runner = None
+    runner: Any = None
 
     def act(turn, stopping):
         if turn.task is None:

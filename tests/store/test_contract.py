@@ -5,6 +5,7 @@ import threading
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,7 +22,10 @@ from detent.store.port import PROJECT, START, Cursor, SessionFile
 from tests.support.values import NOON, actor, journal
 
 SESSION = "WFS-trial"
-STORES = {"memory": lambda path: MemoryStore(), "files": lambda path: FileStore(str(path / ".workflow"))}
+STORES: dict[str, Any] = {
+    "memory": lambda path: MemoryStore(),
+    "files": lambda path: FileStore(str(path / ".workflow")),
+}
 
 
 @pytest.fixture(params=STORES)
@@ -244,13 +248,13 @@ def test_a_lock_is_held_by_one_thread_at_a_time(store, name):
 def test_waiting_for_a_lock_ends_and_says_what_is_locked(store, name):
     fill(store, 1)
     store.put("ready", b"")
-    failures = []
+    failures: list[tuple[str, float]] = []
 
     def wait():
         started = time.monotonic()
         try:
             with store.lock(name, wait_s=0.05):
-                failures.append("entered")
+                failures.append(("entered", 0.0))
         except LockTimeout as timeout:
             failures.append((timeout.message, time.monotonic() - started))
 

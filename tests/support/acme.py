@@ -4,7 +4,9 @@ Nothing of it is like the clients that come with Detent. The hook process import
 so everything beyond builtins is imported where it is used.
 """
 
-from detent.clients.dialect import Dialect, json_fields, quote
+from _json import encode_basestring_ascii as quote
+
+from detent.clients.dialect import Dialect, json_fields
 from detent.clients.registry import Client, register
 
 CONF = ".acme/agent.conf"

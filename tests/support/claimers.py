@@ -3,14 +3,18 @@
 import os
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing.synchronize import Event as EventType
+from threading import Barrier
 
 from detent.engine.project import open_project
 from detent.errors import DetentError, NotFound
-from tests.support.workers import PATIENCE_S
+from tests.support.values import written_tasks
+from tests.support.workers import PATIENCE_S, Reports
 
 
-def claim_all(directory, name, barrier, reports, *, finishing):
+def claim_all(directory: str, name: str, barrier: Barrier, reports: Reports, *, finishing: bool) -> None:
     """Takes what is next until there is nothing left."""
     taken = []
     with open_project(directory, actor=name) as project:
@@ -32,7 +36,7 @@ def claim_all(directory, name, barrier, reports, *, finishing):
     reports.put((name, taken))
 
 
-def claim_and_hang(directory, name, reports, *, task, lease_s):
+def claim_and_hang(directory: str, name: str, reports: Reports, *, task: str, lease_s: float) -> None:
     """Takes one task and never gets on with it."""
     with open_project(directory, actor=name) as project:
         claimed = project.session().tasks.start(task, owner=name, pid=os.getpid(), lease_s=lease_s)
@@ -41,7 +45,7 @@ def claim_and_hang(directory, name, reports, *, task, lease_s):
         time.sleep(PATIENCE_S)
 
 
-def claim_and_beat(directory, name, reports, stop, *, task, lease_s):
+def claim_and_beat(directory: str, name: str, reports: Reports, stop: EventType, *, task: str, lease_s: float) -> None:
     """Takes one task and works on it for longer than its lease, saying so all the while."""
     with open_project(directory, actor=name) as project:
         tasks = project.session().tasks
@@ -53,9 +57,9 @@ def claim_and_beat(directory, name, reports, stop, *, task, lease_s):
     reports.put((name, "done", claimed.fence))
 
 
-def finish_each(directory, name, barrier, reports, *, tasks):
+def finish_each(directory: str, name: str, barrier: Barrier, reports: Reports, *, tasks: Sequence[str]) -> None:
     """Says of every task that it is done, together with all the others."""
-    answers = []
+    answers: list[tuple[str, str | None, str | None]] = []
     with open_project(directory, actor=name) as project:
         own = project.session().tasks
         for task in tasks:
@@ -68,7 +72,7 @@ def finish_each(directory, name, barrier, reports, *, tasks):
     reports.put((name, answers))
 
 
-def add_many(directory, name, barrier, reports, *, times):
+def add_many(directory: str, name: str, barrier: Barrier, reports: Reports, *, times: int) -> None:
     """Adds tasks, together with all the others."""
     added = []
     with open_project(directory, actor=name) as project:
@@ -76,11 +80,13 @@ def add_many(directory, name, barrier, reports, *, times):
         barrier.wait(PATIENCE_S)
         for number in range(times):
             outcome = tasks.add(f"{name}-{number}")
-            added += [event.task for event in outcome.events if hasattr(event, "document")]
+            added += written_tasks(outcome)
     reports.put((name, added))
 
 
-def edit_files(directory, session, name, barrier, reports, *, tasks):
+def edit_files(
+    directory: str, session: str, name: str, barrier: Barrier, reports: Reports, *, tasks: Sequence[str]
+) -> None:
     """A person edits files while others work, and commands settle them."""
     adopted = []
     with open_project(directory, actor=name) as project:

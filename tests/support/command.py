@@ -8,7 +8,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -34,7 +36,7 @@ class Ran:
         assert self.code == 0, self.err or self.out
         return self
 
-    def json(self):
+    def json(self) -> Any:
         return msgspec.json.decode(self.out)
 
     def error(self) -> tuple[int, str, str]:
@@ -61,7 +63,11 @@ class Tool:
     def __call__(self, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> Ran:
         return Ran(self.run(*arguments, stdin=stdin, **environment))
 
-    def run(self, *arguments: str | bytes, stdin: bytes = b"", preexec_fn=None, **environment: str):
+    def run(
+        self, *arguments: str | bytes, stdin: bytes = b"", **environment: Any
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """`preexec_fn` runs in the process before the command."""
+        preexec_fn: Callable[[], None] | None = environment.pop("preexec_fn", None)
         return subprocess.run(
             [DETENT, *arguments],
             cwd=self.directory,
@@ -98,7 +104,7 @@ def make_session(tool: Tool) -> None:
     tool("begin").ok()
 
 
-def on_a_terminal(tool, *arguments, columns=80, **environment):
+def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, **environment: str) -> str:
     """What the command writes when its output is a terminal."""
     ours, theirs = pty.openpty()
     environment = {key: value for key, value in tool.environment.items() if key != "COLUMNS"} | environment
@@ -119,7 +125,7 @@ def on_a_terminal(tool, *arguments, columns=80, **environment):
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
-def loaded(tool, *arguments: str) -> set[str]:
+def loaded(tool: Tool, *arguments: str) -> set[str]:
     script = (
         "import sys\nfrom detent.cli.main import run\n"
         f"code = run({list(arguments)!r})\n"
@@ -146,7 +152,7 @@ def refused(tool: Tool, *arguments: str | bytes, stdin: bytes = b"", **environme
     return ran.error()
 
 
-def document(id_: str, title: str = "Something", **context: object) -> dict[str, object]:
+def document(id_: str, title: str = "Something", **context: object) -> dict[str, Any]:
     return {
         "id": id_,
         "title": title,

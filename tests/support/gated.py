@@ -3,10 +3,13 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from detent.config.catalogue import Catalogue
 from detent.config.settings import parse_settings
-from detent.engine.project import open_project
+from detent.core.gate.evidence import Verdict
+from detent.engine.project import Clock, Project, open_project, utc_now
+from detent.engine.session import SessionHandle
 from tests.support.project import build_project, write
 
 UNITTEST = f"{sys.executable} -m unittest"
@@ -23,7 +26,7 @@ class T(unittest.TestCase):
 HAS_GIT = shutil.which("git") is not None
 
 
-def calculator(root, *, git=False, code=CODE):
+def calculator(root: Path, *, git: bool = False, code: str = CODE) -> None:
     """The files of a little project; unittest finds the test from the top."""
     write(root, "calc.py", code)
     write(root, "tests/__init__.py", "")
@@ -32,15 +35,18 @@ def calculator(root, *, git=False, code=CODE):
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
 
 
-def started(root, gates, *, clock=None, more="", phases=None):
+def started(
+    root: Path, gates: str, *, clock: Clock = utc_now, more: str = "", phases: str | None = None
+) -> tuple[Project, SessionHandle]:
     """An open project and the handle of a session whose first phase `work` has just these gates."""
     listed = phases or f'[{{ key = "work", gates = [{gates}] }}, "after"]'
     settings = f"{more}\n[workflows.short]\nphases = {listed}\n"
     Catalogue(parse_settings(settings, "detent.toml")).workflow("short")
     build_project(root, settings, agent=True, constitution=True)
-    project = open_project(root, actor="tester", **({"clock": clock} if clock else {}))
+    project = open_project(root, actor="tester", clock=clock)
     return project, project.start("short", "try it")
 
 
-def verdicts(handle):
-    return {one.gate: one.verdict for judged in handle.gates.judgements().values() for one in judged}
+def verdicts(handle: SessionHandle) -> dict[str, Verdict]:
+    judgements = (judgement for listed in handle.gates.judgements().values() for judgement in listed)
+    return {judgement.gate: judgement.verdict for judgement in judgements}

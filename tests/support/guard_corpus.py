@@ -3,7 +3,7 @@
 The project is at /proj, the home directory is /home/u.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = "/proj"
 HOME = "/home/u"
@@ -17,19 +17,19 @@ class Case(NamedTuple):
     cwd: str = ROOT
 
 
-def _journal(command, note, **more):
+def _journal(command: str, note: str, **more: Any) -> Case:
     return Case(command, "journal", note, **more)
 
 
-def _document(command, note, **more):
+def _document(command: str, note: str, **more: Any) -> Case:
     return Case(command, "document", note, **more)
 
 
-def _config(command, note, **more):
+def _config(command: str, note: str, **more: Any) -> Case:
     return Case(command, "config", note, **more)
 
 
-def _fine(command, note, **more):
+def _fine(command: str, note: str, **more: Any) -> Case:
     return Case(command, None, note, **more)
 
 

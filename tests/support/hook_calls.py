@@ -20,6 +20,6 @@ PAYLOADS = Path(__file__).parents[1] / "hooks" / "payloads"
 NAMES = sorted(path.name for path in PAYLOADS.glob("*.json") if path.name != "http_hook_request.json")
 
 
-def client_of(name):
-    first = name.split(".")[0]
+def client_of(name: str) -> str:
+    first = name.split(".", maxsplit=1)[0]
     return first if first in ("codex", "gemini") else "claude-code"

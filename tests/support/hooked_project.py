@@ -133,7 +133,7 @@ class Place:
         done = subprocess.run(
             [sys.executable, "-m", "unittest"], cwd=self.root, capture_output=True, text=True, timeout=60, check=False
         )
-        inputs = {"tool_name": "Bash", "tool_input": {"command": command}}
+        inputs: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
         if done.returncode:
             return self.hook("PostToolUseFailure", error=f"Exit code {done.returncode}\n{done.stderr}", **inputs)
         return self.hook("PostToolUse", tool_response={"stdout": done.stdout, "stderr": done.stderr}, **inputs)

@@ -5,11 +5,13 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from detent.core.flow.scope import Scope, SessionFacts
 
-BASH = shutil.which("bash")
+BASH = shutil.which("bash") or "bash"
 SESSION = SessionFacts(id="WFS-x", dir="/work/.workflow/WFS-x", phase="IMPLEMENT")
 RUN = "touch CANARY"
 
@@ -109,7 +111,7 @@ VALUES = {
 }
 
 
-def task(*outputs, **context):
+def task(*outputs: str, **context: Any) -> dict[str, Any]:
     """A task whose steps put out the given names."""
     steps = [{"step": f"make_{name}", "action": "a", "command": "bash(true)", "output_to": name} for name in outputs]
     return {
@@ -122,21 +124,21 @@ def task(*outputs, **context):
     }
 
 
-def scope_of(outputs, *, files=(), **context):
+def scope_of(outputs: Mapping[str, Any], *, files: Any = (), **context: Any) -> Scope:
     return Scope(task=task(*outputs, **context), session=SESSION, outputs=outputs, files=dict(files))
 
 
-def encoded(value):
+def encoded(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape")
 
 
-def bash(script, env, cwd):
+def bash(script: str, env: Mapping[str, str], cwd: str | os.PathLike[str]) -> tuple[bytes, bytes]:
     """What bash prints. It has nothing in its environment but what it needs."""
     needed = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
         [BASH, "-c", script],
         check=False,
-        env=needed | env,
+        env={**needed, **env},
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -145,5 +147,5 @@ def bash(script, env, cwd):
     return done.stdout, done.stderr
 
 
-def canaries(cwd):
+def canaries(cwd: str | os.PathLike[str]) -> list[str]:
     return sorted(path.name for path in Path(cwd).rglob("*CANARY*"))

@@ -3,16 +3,19 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
 from detent.clients.registry import CLIENTS, with_hooks
 from detent.install import apply, plan, plan_removal
+from detent.install.change import Plan
 from tests.support.project import write
 
+CLIENTS_WITH_HOOKS = with_hooks()
 #: The installation of each client, and the form of its hook settings.
-INSTALLATIONS = {name: CLIENTS[name].load("installation").INSTALLATION for name in with_hooks()}
-FORMS = {name: installation.hooks for name, installation in INSTALLATIONS.items()}
+INSTALLATIONS: dict[str, Any] = {name: CLIENTS[name].load("installation").INSTALLATION for name in with_hooks()}
+FORMS: dict[str, Any] = {name: installation.hooks for name, installation in INSTALLATIONS.items()}
 
 
 class Place:
@@ -25,29 +28,29 @@ class Place:
         self.python = self.made(directory / "venv" / "bin" / "python3")
         os.chmod(self.python, 0o755)
 
-    def plan(self, *clients, **options):
+    def plan(self, *clients: str, **options: Any) -> Plan:
         return plan(str(self.root), clients, **{"python": self.python, "hook": self.hook, **options})
 
-    def install(self, *clients, **options):
+    def install(self, *clients: str, **options: Any) -> Plan:
         made = self.plan(*clients, **options)
         apply(made)
         return made
 
-    def uninstall(self, *clients):
+    def uninstall(self, *clients: str) -> Plan:
         made = plan_removal(str(self.root), clients)
         apply(made)
         return made
 
-    def write(self, path, content):
+    def write(self, path: str, content: str | bytes) -> None:
         write(self.root, path, content)
 
-    def read(self, path):
+    def read(self, path: str) -> bytes:
         return (self.root / path).read_bytes()
 
-    def settings(self, client):
+    def settings(self, client: str) -> Any:
         return json.loads(self.read(FORMS[client].path))
 
-    def tree(self):
+    def tree(self) -> dict[str, bytes | None]:
         """Every path below the root, with the content of files."""
         return {
             str(path.relative_to(self.root)): path.read_bytes() if path.is_file() else None
@@ -55,7 +58,7 @@ class Place:
         }
 
     @staticmethod
-    def made(path):
+    def made(path: Path) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
         return str(path)
@@ -78,7 +81,7 @@ _events = sorted({event for form in FORMS.values() for event in form.events} | {
 
 
 @st.composite
-def settings_values(draw):
+def settings_values(draw: st.DrawFn) -> dict[str, Any]:
     """Settings with unknown keys, and with hooks of others under the events that are ours too."""
     members = draw(st.dictionaries(_text.filter(lambda key: key not in ("hooks", "statusLine")), _value, max_size=3))
     if draw(st.booleans()):
@@ -89,7 +92,7 @@ def settings_values(draw):
 
 
 @st.composite
-def settings_texts(draw):
+def settings_texts(draw: st.DrawFn) -> bytes:
     """The same as bytes, in the many ways in which people's editors write them."""
     text = json.dumps(
         draw(settings_values()),

@@ -5,16 +5,16 @@ import os
 
 from detent.objects import pack
 
-_opened = []
+_opened: list["Objects"] = []
 
 
 class Objects(pack.Objects):
-    def __init__(self, root, *, compress=False):
+    def __init__(self, root: str, *, compress: bool = False) -> None:
         super().__init__(root, compress=compress)
         _opened.append(self)
 
 
-def close_all():
+def close_all() -> None:
     while _opened:
         _opened.pop().close()
 
@@ -28,20 +28,20 @@ ABSENT = "ab" * 32
 LARGE = os.urandom(5_000_000)
 
 
-def digest_of(data):
+def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def stored(objects, *contents):
+def stored(objects: pack.Objects, *contents: bytes) -> list[str]:
     with objects.batch(OWNER) as batch:
         return [batch.add(data) for data in contents]
 
 
-def packs(root):
+def packs(root: str) -> dict[str, int]:
     return {name: os.path.getsize(os.path.join(root, name)) for name in os.listdir(root) if name.endswith(".pack")}
 
 
-def plain_files(root):
+def plain_files(root: str) -> list[str]:
     return sorted(
         os.path.relpath(os.path.join(place, name), root)
         for place, _, names in os.walk(root)

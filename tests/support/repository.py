@@ -5,7 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from detent.core.run.isolation import isolated
+from detent.core.run.isolation import Mode, isolated
 from detent.core.workflow.graph import Workflow
 from detent.engine.project import Project, open_project
 from tests.support.project import build_project
@@ -58,7 +58,7 @@ def fork() -> Workflow:
     return workflow({"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")})
 
 
-def session(project: Project, mode: str = "phase", graph: Workflow | None = None) -> str:
+def session(project: Project, mode: Mode = "phase", graph: Workflow | None = None) -> str:
     return project.start(isolated(graph or fork(), mode), "try it", name="trial").id
 
 

@@ -152,7 +152,7 @@ def prepare(scenario: Scenario, directory: Path) -> Path:
     return directory
 
 
-def quick_tree(directory):
+def quick_tree(directory: Path) -> dict[str, tuple[str, bytes]]:
     """The tree that the first checkpoint has, made anew."""
     example = directory / "example"
     if not example.exists():

@@ -1,9 +1,10 @@
 """What runs tell, at fixed times: for the views of them."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from detent.core.gate.evidence import Verdict
-from detent.core.run.agent_event import Failed, Failure, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
     End,
@@ -37,19 +38,19 @@ FIRST_TURN = Tokens(input=9000, output=700, cost=0.2)
 RUN_AT = NOON + timedelta(minutes=40)
 
 
-def at(seconds: float):
+def at(seconds: float) -> datetime:
     return RUN_AT + timedelta(seconds=seconds)
 
 
-def started(seconds: float = 0, **fields) -> RunStarted:
+def started(seconds: float = 0, **fields: Any) -> RunStarted:
     return RunStarted(**{"at": at(seconds), "run": "run-1a2b3c4d", "session": "WFS-add-login", **fields})
 
 
-def turn(seconds: float, phase: str, agent: str = "claude", **fields) -> TurnStarted:
+def turn(seconds: float, phase: str, agent: str = "claude", **fields: Any) -> TurnStarted:
     return TurnStarted(**{"at": at(seconds), "phase": phase, "attempt": 1, "turn": 1, "agent": agent, **fields})
 
 
-def did(seconds: float, phase: str, event, task: str | None = None) -> AgentDid:
+def did(seconds: float, phase: str, event: AgentEvent, task: str | None = None) -> AgentDid:
     return AgentDid(at=at(seconds), phase=phase, task=task, did=event)
 
 
@@ -57,7 +58,7 @@ def judged(seconds: float, phase: str, gate: str, verdict: Verdict, reason: str 
     return GateJudged(at=at(seconds), phase=phase, gate=gate, verdict=verdict, reason=reason)
 
 
-def needed(seconds: float, phase: str, **fields) -> PersonNeeded:
+def needed(seconds: float, phase: str, **fields: Any) -> PersonNeeded:
     default = {
         "need": Need.APPROVAL,
         "text": f"approval of {phase} is PENDING: 0 of 1 approvals",

@@ -185,7 +185,7 @@ FLOW = "plan-implement-review"
 PATIENCE_S = 15.0
 
 
-def bounded(scene, cast, **options):
+def bounded(scene: Scene, cast: Cast, **options: Any) -> End:
     """The end of a run; one that would go on for ever is paused, which is not what anybody expects of it."""
     runner = scene.runner(cast, **options)
     watchdog = threading.Timer(PATIENCE_S, runner.pause, ("it would go on for ever",))

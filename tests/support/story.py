@@ -1,12 +1,14 @@
 """Sessions at a fixed time, told as a list of commands."""
 
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from detent.config.catalogue import Catalogue
 from detent.config.settings import Settings
 from detent.core.session.commands import Begin, Cancel, Command, Fail, Finish, Redo
 from detent.core.session.decide import decide, decide_start
-from detent.core.session.events import Commit
+from detent.core.session.events import Commit, Event
 from detent.core.session.evolve import evolve
 from detent.core.session.session import Session
 from detent.core.workflow.graph import Workflow, chain
@@ -18,22 +20,20 @@ NOW = NOON + timedelta(hours=5)
 class Story:
     """Each command happens so many minutes after the one before."""
 
-    def __init__(self, graph: Workflow, task: str = "Add login with passkeys", **settings: object) -> None:
+    def __init__(self, graph: Workflow, task: str = "Add login with passkeys", **settings: Any) -> None:
         self.at = NOON
         self.commits: list[Commit] = []
-        self.session: Session | None = None
-        self._add(decide_start(start(graph, session="WFS-add-login", task=task, **settings)), "ada")
+        events = decide_start(start(graph, session="WFS-add-login", task=task, **settings))
+        self.session: Session = evolve(None, self._commit(events, "ada"))
 
     def then(self, minutes: int, command: Command, *, by: str = "ada") -> "Story":
         self.at += timedelta(minutes=minutes)
-        assert self.session is not None
-        self._add(decide(self.session, command), by)
+        self.session = evolve(self.session, self._commit(decide(self.session, command), by))
         return self
 
-    def _add(self, events, by: str) -> None:
-        made = commit(len(self.commits) + 1, *events, at=self.at, by=by)
-        self.commits.append(made)
-        self.session = evolve(self.session, made)
+    def _commit(self, events: Iterable[Event], by: str) -> Commit:
+        self.commits.append(commit(len(self.commits) + 1, *events, at=self.at, by=by))
+        return self.commits[-1]
 
 
 def shipped(name: str) -> Workflow:

@@ -17,7 +17,7 @@ def number(id_: str) -> TaskId:
 
 
 @st.composite
-def some_row(draw, ids=IDS) -> Row:
+def some_row(draw: st.DrawFn, ids: list[str] = IDS) -> Row:
     return Row(
         id=draw(st.sampled_from(ids)),
         title="t",
@@ -27,7 +27,7 @@ def some_row(draw, ids=IDS) -> Row:
 
 
 @st.composite
-def sound_rows(draw) -> dict[str, Row]:
+def sound_rows(draw: st.DrawFn) -> dict[str, Row]:
     """Rows without circles: dependencies go to lower ids of a hidden order of the main tasks, or to earlier parts."""
     hidden = draw(st.permutations([1, 2, 3, 10, 11]))
     rows: dict[str, Row] = {}

@@ -82,7 +82,9 @@ class Grid:
 class Terminal:
     """A command with a terminal of its own."""
 
-    def __init__(self, argv: list[str], *, cwd, env: dict[str, str], columns: int = 80, lines: int = 24) -> None:
+    def __init__(
+        self, argv: list[str], *, cwd: str | os.PathLike[str], env: dict[str, str], columns: int = 80, lines: int = 24
+    ) -> None:
         self._ours, theirs = pty.openpty()
         self._columns, self._lines = columns, lines
         self.resize(columns, lines)

@@ -1,20 +1,22 @@
 """Values that tests start from. Every argument has a default, so that a test names only what it is about."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.session.commands import Start
 from detent.core.session.decide import decide_start
-from detent.core.session.events import Commit, Event, Options, PhaseRedone, TaskWritten
+from detent.core.session.events import Commit, Discovery, Event, Options, PhaseRedone, TaskWritten
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.phases import Phases
-from detent.core.session.session import Discovery, Session
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
+from detent.engine.results import Outcome
 
 NOON = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 
@@ -32,7 +34,7 @@ class TickingClock:
 
 
 def workflow(
-    needs: dict[str, tuple[str, ...]] | None = None,
+    needs: Mapping[str, tuple[str, ...]] | None = None,
     *,
     name: str = "trial",
     prefix: str | None = None,
@@ -82,7 +84,7 @@ def commit(version: int = 1, *events: Event, at: datetime = NOON, by: str = "tes
     return Commit(version=version, at=at, actor=actor(by), events=events, state=state)
 
 
-def opened(graph: Workflow | None = None, **settings: object) -> Session:
+def opened(graph: Workflow | None = None, **settings: Any) -> Session:
     """A session as `start` leaves it."""
     return evolve(None, commit(1, *decide_start(start(graph, **settings))))
 
@@ -132,7 +134,7 @@ def journal(length: int, *, graph: Workflow | None = None) -> list[Commit]:
     return commits
 
 
-def written_tasks(outcome):
+def written_tasks(outcome: Outcome) -> list[str]:
     """The tasks that a command added or changed."""
     return [event.task for event in outcome.events if isinstance(event, TaskWritten)]
 

@@ -4,14 +4,23 @@ import os
 import random
 import signal
 import time
+from collections.abc import Sequence
+from multiprocessing.synchronize import Event as EventType
+from queue import Queue
+from threading import Barrier
+from typing import Any
 
+from detent.core.workflow.graph import Workflow
 from detent.engine.project import open_project
 from detent.errors import DetentError
 
 PATIENCE_S = 60
+Reports = Queue[Any]
 
 
-def transit(directory, name, barrier, reports, *, times, phases):
+def transit(
+    directory: str, name: str, barrier: Barrier, reports: Reports, *, times: int, phases: Sequence[str]
+) -> None:
     """`times` random transitions; each leaves its own tag in the journal if it succeeds."""
     choose = random.Random(name)
     done, refused = [], []
@@ -38,7 +47,7 @@ def transit(directory, name, barrier, reports, *, times, phases):
     reports.put((name, done, refused))
 
 
-def watch(directory, barrier, reports, stop):
+def watch(directory: str, barrier: Barrier, reports: Reports, stop: EventType) -> None:
     """Reads all the while, with a project kept open and with fresh ones."""
     seen = [0]
     with open_project(directory, actor="reader") as kept:
@@ -52,9 +61,9 @@ def watch(directory, barrier, reports, stop):
     reports.put(("reader", seen))
 
 
-def begin_each(directory, name, barrier, reports, *, phases):
+def begin_each(directory: str, name: str, barrier: Barrier, reports: Reports, *, phases: Sequence[str]) -> None:
     """Begins every phase, together with all the others."""
-    answers = []
+    answers: list[tuple[str, str | None, str | None]] = []
     with open_project(directory, actor=name) as project:
         handle = project.session()
         for phase in phases:
@@ -66,9 +75,9 @@ def begin_each(directory, name, barrier, reports, *, phases):
     reports.put((name, answers))
 
 
-def finish_each(directory, name, barrier, reports, *, tokens):
+def finish_each(directory: str, name: str, barrier: Barrier, reports: Reports, *, tokens: Sequence[str]) -> None:
     """Finishes every attempt, together with all the others who hold the same token."""
-    answers = []
+    answers: list[tuple[str, str | None, str | None]] = []
     with open_project(directory, actor=name) as project:
         handle = project.session()
         for token in tokens:
@@ -81,27 +90,27 @@ def finish_each(directory, name, barrier, reports, *, tokens):
     reports.put((name, answers))
 
 
-def start_one(directory, name, barrier, reports, *, graph):
+def start_one(directory: str, name: str, barrier: Barrier, reports: Reports, *, graph: Workflow) -> None:
     with open_project(directory, actor=name) as project:
         barrier.wait(PATIENCE_S)
         handle = project.start(graph, "the same task")
         reports.put((name, handle.id, handle.state.number))
 
 
-def hold_lock(directory, barrier):
+def hold_lock(directory: str, barrier: Barrier) -> None:
     with open_project(directory, actor="holder") as project, project.store.lock(project.session().id):
         barrier.wait(PATIENCE_S)
         time.sleep(PATIENCE_S)
         os._exit(1)
 
 
-def run(context, *jobs, reports):
+def run(context: Any, *jobs: Any, reports: Reports) -> list[Any]:
     """Start all jobs, collect a report from each, and see them end."""
     processes = [context.Process(target=target, args=args, kwargs=settings) for target, args, settings in jobs]
     for process in processes:
         process.start()
     try:
-        found = [reports.get(timeout=PATIENCE_S) for _ in processes]
+        received = [reports.get(timeout=PATIENCE_S) for _ in processes]
         for process in processes:
             process.join(PATIENCE_S)
         assert [process.exitcode for process in processes] == [0] * len(processes)
@@ -110,4 +119,4 @@ def run(context, *jobs, reports):
             if process.is_alive():
                 os.kill(process.pid, signal.SIGKILL)
                 process.join()
-    return found
+    return received

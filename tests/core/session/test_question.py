@@ -1,5 +1,7 @@
 """Questions of agents to people, and what agents report while an attempt goes on."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -266,7 +268,7 @@ def test_an_agent_that_reports_nothing_takes_nothing_away():
 @pytest.mark.parametrize("kind", [PhaseFinished, PhaseFailed])
 def test_the_end_of_the_attempt_has_all_that_was_reported_and_what_is_said_with_it(kind):
     session = run(working(), land(FIRST))
-    more = {"artifacts": ("z.md",), "tokens": Tokens(input=5), "tools": (ToolUse(tool="Bash"),)}
+    more: dict[str, Any] = {"artifacts": ("z.md",), "tokens": Tokens(input=5), "tools": (ToolUse(tool="Bash"),)}
     command = Finish(summary="done", **more) if kind is PhaseFinished else Fail(error="broke", **more)
 
     event = next(one for one in decide(session, command) if isinstance(one, kind))

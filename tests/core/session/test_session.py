@@ -1,5 +1,6 @@
 import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_tokens_add_up_over_attempts_and_resets():
 
 def test_the_fingerprint_tells_apart_everything_that_can_happen():
     session = session_at({"a": Status.COMPLETED, "b": Status.IN_PROGRESS}, graph=diamond())
-    commands = [
+    commands: list[Any] = [
         Begin(),
         Begin(agent="other"),
         Finish(summary="done"),
@@ -173,8 +174,10 @@ def test_a_skipped_phase_passes_on_what_it_would_have_waited_for(statuses, waits
 
 def test_looking_through_many_skipped_phases_is_quick():
     layers = [(f"l{number}", f"r{number}") for number in range(60)]
-    needs = {"a": ()} | {key: layers[at - 1] if at else ("a",) for at, layer in enumerate(layers) for key in layer}
-    graph = workflow(needs | {"end": layers[-1]})
+    needs: dict[str, tuple[str, ...]] = {"a": ()} | {
+        key: layers[at - 1] if at else ("a",) for at, layer in enumerate(layers) for key in layer
+    }
+    graph = workflow({"a": ()} | needs | {"end": layers[-1]})
     session = session_at({key: Status.SKIPPED for layer in layers for key in layer}, graph=graph)
     started = time.monotonic()
 

@@ -239,6 +239,7 @@ def test_a_change_of_status_does_not_touch_the_rest_of_a_large_plan(monkeypatch)
 
     for _ in range(1_000):
         started = plan.next_ready()
+        assert started
         plan = plan.with_row(row(started, S.COMPLETED, *plan[started].depends_on))
     plan = plan.with_row(row("IMPL-2001")).with_row(row("IMPL-2000.1")).without("IMPL-2001")
 

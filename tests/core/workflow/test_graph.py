@@ -185,11 +185,10 @@ def test_removing_a_phase_takes_it_out_of_the_sizes():
 def test_removing_many_phases_in_a_row_or_in_a_lattice_is_quick():
     long = row(*(f"p{number}" for number in range(5_000)))
     layers = [(f"l{number}", f"r{number}") for number in range(100)]
-    lattice = workflow(
-        {"start": ()}
-        | {key: layers[index - 1] if index else ("start",) for index, layer in enumerate(layers) for key in layer}
-        | {"end": layers[-1]}
-    )
+    needs: dict[str, tuple[str, ...]] = {
+        key: layers[index - 1] if index else ("start",) for index, layer in enumerate(layers) for key in layer
+    }
+    lattice = workflow({"start": (), **needs, "end": layers[-1]})
     started = time.monotonic()
 
     assert long.without(long.order[1:-1]).by_key["p4999"].needs == ("p0",)

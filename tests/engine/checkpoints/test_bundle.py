@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 from itertools import count
 from pathlib import Path
+from typing import IO, Any, cast
 
 import msgspec
 import pytest
@@ -128,7 +129,7 @@ def remade(packed, change):
         header = change(reader.header, contents)
     path = packed.with_name("remade")
     with path.open("wb+") as file:
-        copies = [lambda fd, data=contents[part.name]: os.write(fd, data) and None for part in header.parts]
+        copies: list[Any] = [lambda fd, data=contents[part.name]: os.write(fd, data) and None for part in header.parts]
         bundle_file.Writer(file.fileno(), None).write(header, copies)
     return path
 
@@ -151,7 +152,7 @@ def test_an_export_says_what_it_holds(source, packed):
 
     with tarfile.open(packed) as tar:
         names = tar.getnames()
-        header = json.load(tar.extractfile("detent-session.json"))
+        header = json.load(cast("IO[bytes]", tar.extractfile("detent-session.json")))
         journal = tar.extractfile("journal.jsonl").read()
         objects = {name: tar.extractfile(name).read() for name in names if name.startswith("objects/")}
 
@@ -258,8 +259,11 @@ def test_a_file_that_changes_during_the_export_is_noticed(source, tmp_path):
     project, session = source
     todo = Path(project.store.root, session.id, "TODO_LIST.md")
 
+    def change(*_: int) -> None:
+        todo.write_text("- [x]")
+
     with pytest.raises(Conflict, match=r"TODO_LIST\.md was changed while it was exported"):
-        export_session(project, None, tmp_path / "x", progress=lambda *_: todo.write_text("- [x]"))
+        export_session(project, None, tmp_path / "x", progress=change)
 
     assert not (tmp_path / "x").exists()
 

@@ -22,7 +22,7 @@ def works():
         by.append(threading.current_thread())
         done.release()
 
-    work.by, work.done = by, done
+    vars(work).update(by=by, done=done)
     return work
 
 
