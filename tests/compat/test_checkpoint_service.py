@@ -4,8 +4,6 @@ import asyncio
 import hashlib
 import inspect
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -33,11 +31,9 @@ PASSED = GovernanceResults(passed=True)
 
 
 @pytest.fixture
-def tmp_path():
-    """In memory where there is such a file system: these tests sync a lot."""
-    memory = "/dev/shm"
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as directory:
-        yield Path(directory)
+def tmp_path(quick_path):
+    """In memory: these tests sync a lot."""
+    return quick_path
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Many processes work on the tasks of one session: each task is in one pair of hands, and the dead hold none."""
 
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -22,11 +21,6 @@ from tests.support.workers import PATIENCE_S, run
 
 PROCESSES = 8
 TASKS = 500
-
-
-@pytest.fixture
-def context():
-    return multiprocessing.get_context("spawn")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Many processes at once: nothing is lost, nothing is doubled, one wins, and the others are told why."""
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -22,11 +21,6 @@ from tests.support.workers import run
 PROCESSES = 8
 TIMES = 200
 ROUNDS = 12
-
-
-@pytest.fixture
-def context():
-    return multiprocessing.get_context("spawn")
 
 
 @pytest.fixture

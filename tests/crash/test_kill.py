@@ -13,6 +13,7 @@ from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_c
 from tests.support.scenarios import (
     EDIT,
     SCENARIOS,
+    carry_out,
     copy_of,
     documents,
     history_lines,
@@ -21,12 +22,6 @@ from tests.support.scenarios import (
     reopen,
 )
 from tests.support.values import row
-
-
-def carry_out(scenario, directory, acknowledge):
-    with reopen(directory) as project:
-        scenario.act(project)
-        acknowledge()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

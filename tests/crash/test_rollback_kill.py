@@ -25,16 +25,10 @@ from tests.support.rollback_scenarios import (
     tree_of,
     world,
 )
-from tests.support.scenarios import documents, history_lines, reopen
+from tests.support.scenarios import carry_out, documents, history_lines, reopen
 
 pytestmark = pytest.mark.usefixtures("watch_everything", "small_large_files")
 PERSON = b"a person wrote this"
-
-
-def carry_out(scenario, directory, acknowledge):
-    with reopen(directory) as project:
-        scenario.act(project)
-        acknowledge()
 
 
 def struck(scenario, template, place, strike, number):

@@ -18,16 +18,9 @@ from detent.engine.run_lease import NAME, live_lease
 from detent.errors import Conflict
 from detent.run.turn import SAID_BURST
 from detent.store.port import PROJECT
-from tests.support.scripted_run import GATED, Cast, broken, done, scenes, stopped_only
+from tests.support.scripted_run import GATED, Cast, broken, done, stopped_only
 from tests.support.values import TickingClock
 from tests.support.waiting import until
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
-
 
 # What others do meanwhile
 

@@ -13,19 +13,13 @@ from detent.engine.project import open_project
 from detent.errors import LockTimeout
 from detent.run.phase_run import PhaseRun
 from detent.run.workspaces import Workspaces
-from tests.support.scripted_run import FLOW, Cast, bounded, done, scenes, stopped_only
+from tests.support.scripted_run import FLOW, Cast, bounded, done, stopped_only
 from tests.support.task_documents import stepped
 from tests.support.values import TickingClock
 from tests.support.waiting import until
 
 SLOW_GATE = 'gates = [{kind = "command", command = "sleep 0.8"}]'
 PARALLEL = f'["z", {{key = "a", needs = ["z"], {SLOW_GATE}}}, {{key = "b", needs = ["z"]}}]'
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
 
 
 @pytest.fixture

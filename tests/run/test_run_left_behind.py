@@ -18,15 +18,9 @@ from detent.process.marked import kill_marked, marked
 from detent.render.markdown.report import report_text
 from detent.render.tokens import tokens_text
 from tests.support import run_process as run_scene
-from tests.support.scripted_run import FLOW, Cast, bounded, done, scenes, stopped_only
+from tests.support.scripted_run import FLOW, Cast, bounded, done, stopped_only
 from tests.support.task_documents import stepped
 from tests.support.waiting import until, wait_until
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
 
 
 def is_running(path):

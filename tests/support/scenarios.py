@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from detent.core.session.session import Session, SessionStatus
 from detent.doctor.invariants import fix
@@ -48,6 +49,19 @@ def prepare(scenario: Scenario, directory: Path) -> Path:
         scenario.prepare(project)
     scenario.edit(directory)
     return directory
+
+
+class Act(Protocol):
+    """What a scenario does to a project."""
+
+    @property
+    def act(self) -> Callable[[Project], object]: ...
+
+
+def carry_out(scenario: Act, directory: Path, acknowledge: Callable[[], object]) -> None:
+    with reopen(directory) as project:
+        scenario.act(project)
+        acknowledge()
 
 
 def copy_of(directory: Path, place: Path) -> Path:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import tarfile
-import tempfile
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, cast
@@ -33,11 +32,9 @@ BIG = bytes(range(256)) * 6_000
 
 
 @pytest.fixture
-def tmp_path():
-    """In memory where there is such a file system: these tests sync a lot."""
-    memory = "/dev/shm"
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as directory:
-        yield Path(directory)
+def tmp_path(quick_path):
+    """In memory: these tests sync a lot."""
+    return quick_path
 
 
 def opened(directory, *, late=False):
