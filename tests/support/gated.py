@@ -36,14 +36,14 @@ def calculator(root: Path, *, git: bool = False, code: str = CODE) -> None:
 
 
 def started(
-    root: Path, gates: str, *, clock: Clock = utc_now, more: str = "", phases: str | None = None
+    root: Path, gates: str, *, clock: Clock | None = None, more: str = "", phases: str | None = None
 ) -> tuple[Project, SessionHandle]:
     """An open project and the handle of a session whose first phase `work` has just these gates."""
     listed = phases or f'[{{ key = "work", gates = [{gates}] }}, "after"]'
     settings = f"{more}\n[workflows.short]\nphases = {listed}\n"
     Catalogue(parse_settings(settings, "detent.toml")).workflow("short")
     build_project(root, settings, agent=True, constitution=True)
-    project = open_project(root, actor="tester", clock=clock)
+    project = open_project(root, actor="tester", clock=clock or utc_now)
     return project, project.start("short", "try it")
 
 
