@@ -92,5 +92,5 @@ def edit_files(directory, session, name, barrier, reports, *, tasks):
             with open(f"{path}.mine", "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(f"{path}.mine", path)
-            adopted += [adoption.document.rpartition("/")[2] for adoption in project.settle() if adoption.adopted]
+            adopted += [adoption.document.rpartition("/")[2] for adoption in project.reconcile() if adoption.adopted]
     reports.put((name, adopted))

@@ -173,6 +173,6 @@ SCENARIOS = [
     Scenario(name="start after an end", prepare=_ended, act=lambda p: p.start(row("x"), "more"), least=20),
     Scenario(name="import", prepare=lambda _: None, act=_import, least=20),
     Scenario(name="begin over a torn tail", prepare=_between, edit=_tear, act=lambda p: p.session().begin(), least=10),
-    Scenario(name="adopt an edit", prepare=_started, edit=_mark_completed, act=lambda p: p.settle(), least=8),
-    Scenario(name="refuse an edit", prepare=_started, edit=_write_nonsense, act=lambda p: p.settle(), least=8),
+    Scenario(name="adopt an edit", prepare=_started, edit=_mark_completed, act=lambda p: p.reconcile(), least=8),
+    Scenario(name="refuse an edit", prepare=_started, edit=_write_nonsense, act=lambda p: p.reconcile(), least=8),
 ]

@@ -61,7 +61,7 @@ def refused(directory: Path, error: type[DetentError], *, match: str, to: str = 
     assert world(directory) == before
     assert [name for name in LEFTOVERS if (directory / ".workflow/checkpoints" / name).exists()] == []
     with reopen(directory, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
     assert world(directory) == before
     return raised.value
@@ -156,7 +156,7 @@ def test_an_object_that_is_lost_after_a_kill_makes_the_rollback_go_back(place):
     flip(place / ARTIFACTS / "objects-000001.pack", b"gone in the second tree")
 
     with reopen(place, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
         assert any("was undone" in notice and digest in notice for notice in project.notices)
     assert world(place) == before
@@ -184,7 +184,7 @@ def test_a_disk_that_fails_at_any_call_leaves_everything_or_the_rollback_was_mad
             raised = strike(project, scenario, counter)
             where = f"call {number} ({counter.calls[-1]}), {raised}"
             project.flush()
-            project.settle()
+            project.reconcile()
             project.flush()
             found = world(place)
             assert found in (before, after), where
@@ -448,7 +448,7 @@ def test_a_file_that_may_not_be_read_is_named_and_nothing_changes(path, mode, pl
     assert path in ran.stdout
     assert world(place) == before
     with reopen(place, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
         assert check(project) == []
     assert world(place) == before

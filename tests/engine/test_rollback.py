@@ -491,7 +491,7 @@ from detent.errors import DetentError
 made = 0
 for number in range(6):
     with open_project(sys.argv[1], actor=sys.argv[2]) as project:
-        project.settle()
+        project.reconcile()
         try:
             project.session("WFS-try-it").checkpoints.rollback(sys.argv[2])
             made += 1
@@ -551,7 +551,7 @@ def test_a_rollback_waits_for_the_one_that_was_interrupted(project, tmp_path, mo
         with pytest.raises(DetentError, match="interrupted and comes first"):
             refused()
     assert [finding.invariant for finding in check(project) if "interrupted" in finding.message] == ["I7"]
-    project.settle()
+    project.reconcile()
 
     assert texts(tmp_path, "x") == ["one"]
     assert any("had been interrupted; it was finished" in notice for notice in project.notices)

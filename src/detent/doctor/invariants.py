@@ -66,7 +66,7 @@ def fix(project: Project) -> list[Finding]:
     project.rebuild()
     mend(project)
     with suppress(Corrupt):
-        project.settle()
+        project.reconcile()
     return check(project)
 
 

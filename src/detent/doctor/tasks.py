@@ -267,7 +267,9 @@ def _file_repairs(project: Project, name: str) -> Iterator[_Repair]:
     if edits:
         adoption = TaskAdoption(project, name)
         for file in adoption.pending():
-            yield _Repair(f"{file} was edited by hand: adopt it, or set it aside", lambda: adoption.settle(every=True))
+            yield _Repair(
+                f"{file} was edited by hand: adopt it, or set it aside", lambda: adoption.adopt_all(every=True)
+            )
     for view in (todo_list.NAME, impl_plan.NAME):
         if project.store.get(f"{name}/{view}") is None:
             yield _Repair(f"{name}/{view} is missing: write it again", lambda: None)

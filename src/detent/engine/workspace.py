@@ -65,7 +65,7 @@ class Workspace:
             if inspect is not None:
                 inspect(project)
             if adopt:
-                self.notices += [adoption.describe() for adoption in project.settle(publish=False)]
+                self.notices += [adoption.describe() for adoption in project.reconcile(publish=False)]
             yield project
         finally:
             self._close(project)

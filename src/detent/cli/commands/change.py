@@ -68,7 +68,7 @@ def adopt_verb(request: Request) -> None:
     beside the document, with the reasons told.
     """
     with request.changing(settled=False) as project:
-        adoptions = project.settle(every=True)
+        adoptions = project.reconcile(every=True)
     said = "\n".join(adoption.describe() for adoption in adoptions) or "nothing was edited by hand"
     request.answer(lambda _: said, {"adoptions": adoptions})
 

@@ -119,7 +119,7 @@ def _edited(project: "Project", handle: "SessionHandle", task: str) -> "Adoption
     if handle.tasks.files.raw(task) == before:
         return None
     with project.store.lock(PROJECT):
-        adoptions = TaskAdoption(project, handle.id).settle()
+        adoptions = TaskAdoption(project, handle.id).adopt_all()
     project.touched(handle.id)
     return next((one for one in adoptions if one.document == name), None)
 

@@ -1,4 +1,4 @@
-"""Turning a document that was edited by hand into events, or setting the edit aside with every reason."""
+"""Adopts an edited document: turns the edit into events, or keeps it aside with every reason."""
 
 import msgspec
 
@@ -17,12 +17,12 @@ STATE_DOCUMENT = "state.json"
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one edit."""
+    """The result of one edit."""
 
     document: str
     adopted: bool
     reasons: tuple[str, ...] = ()
-    #: Where the edited text was kept, if it was not adopted.
+    #: The name under which a rejected edit is kept.
     kept: str | None = None
 
     def describe(self) -> str:
@@ -35,14 +35,14 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def adopt(store: Store, journal: SessionJournal, name: str, *, actor: Actor, facts: Facts) -> Adoption:
-    """The caller holds PROJECT and publishes afterwards, over the edit."""
+    """Adopt the edit of one document. The caller holds PROJECT and then publishes over the edit."""
     text = store.get(name) or b""
     reasons: list[str] = []
 
     def decide_edit(session: Session) -> tuple[Event, ...]:
-        events, found = _read_edit(session, name, text, facts)
-        reasons.extend(found)
-        if found or not events:
+        events, problems = _read_edit(session, name, text, facts)
+        reasons.extend(problems)
+        if problems or not events:
             raise Refused("the edit is not adopted")
         return (DocumentAdopted(document=name, digest=digest(text)), *events)
 
