@@ -55,7 +55,7 @@ _READER = Actor(name="", kind=ActorKind.AGENT, channel=Channel.LIBRARY)
 def read(doc: object) -> Session:
     """The session that the document describes, at the version that it states; `Invalid` with every reason."""
     command = imported(doc, source="the state document")
-    at = command.found.started_at or datetime.fromtimestamp(0, UTC)
+    at = command.imported.started_at or datetime.fromtimestamp(0, UTC)
     session = evolve(None, Commit(version=1, at=at, actor=_READER, events=decide_import(command), state=""))
     # The import is a commit of its own; the document itself stood one version earlier.
     return msgspec.structs.replace(session, base=command.start.base - session.version)
@@ -95,7 +95,7 @@ def imported(
             base=max(0, _whole(document.get("state_version")) or 0),
             options=Options(supervised=supervised(document)),
         ),
-        found=PhasesImported(
+        imported=PhasesImported(
             source=source,
             started_at=parse_stamp(flow.get("started_at")),
             phases=phases,

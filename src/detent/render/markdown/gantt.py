@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from detent.core.session.attempts import Tried
+from detent.core.session.attempts import AttemptRecord
 
 #: Mermaid draws no more than this in reasonable time and size.
 MOST_BARS = 300
@@ -13,7 +13,7 @@ _SHORT, _DAY = timedelta(minutes=10), timedelta(days=1)
 _TAGS = {"completed": "done, ", "": "active, "}
 
 
-def gantt(title: str, attempts: Sequence[Tried], until: datetime) -> str:
+def gantt(title: str, attempts: Sequence[AttemptRecord], until: datetime) -> str:
     """One section a phase, in the order in which they began; bars that are not done are marked.
 
     There is at least one attempt.
@@ -39,7 +39,7 @@ def _axis(spread: timedelta) -> str:
     return "%H:%M" if spread > _SHORT else "%H:%M:%S"
 
 
-def _bar(tried: Tried, until: datetime) -> str:
+def _bar(tried: AttemptRecord, until: datetime) -> str:
     tag = _TAGS.get(tried.how, "crit, ")
     end = max(tried.ended or until, tried.begun + _LEAST)
     how = "" if tried.how in ("completed", "") else f" {tried.how}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from detent.core.session.attempts import Tried, attempts
+from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import Commit
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
@@ -76,7 +76,7 @@ def _result(session: Session) -> str:
     return "not ended yet"
 
 
-def _timeline(session: Session, tried: Sequence[Tried], until: datetime) -> Iterator[str]:
+def _timeline(session: Session, tried: Sequence[AttemptRecord], until: datetime) -> Iterator[str]:
     if not tried:
         return
     if len(tried) > MOST_BARS:
@@ -87,7 +87,7 @@ def _timeline(session: Session, tried: Sequence[Tried], until: datetime) -> Iter
     yield "```"
 
 
-def _phases(session: Session, tried: Sequence[Tried], until: datetime) -> Iterator[str]:
+def _phases(session: Session, tried: Sequence[AttemptRecord], until: datetime) -> Iterator[str]:
     rows = []
     for key in session.workflow.order:
         state, own = session.phases[key], [one for one in tried if one.phase == key]

@@ -8,7 +8,7 @@ from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import NOTHING_KNOWN, Receipt
 from detent.core.gate.judge import evidence_of, judge_recorded
 from detent.core.gate.kind import Evidence
-from detent.core.session.attempts import Tried
+from detent.core.session.attempts import AttemptRecord
 from detent.core.session.events import (
     CheckpointTaken,
     Commit,
@@ -88,7 +88,7 @@ def _receipt_text(receipt: Receipt) -> str:
     return ", ".join(part for part in (receipt.command or "reported", code, covered, seen) if part)
 
 
-def failure_lines(tried: Sequence[Tried]) -> Iterator[str]:
+def failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:
     found = [one for one in tried if one.error or one.closed]
     for one in found[-_MOST_FAILURES:]:
         how = f" {escaped(one.how)}" if one.how not in ("completed", "") else ""
