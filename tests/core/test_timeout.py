@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.session.obstacle import obstacles
+from detent.core.session.obstacle import obstacles, overdue
 from detent.core.session.status import Status
-from detent.core.session.obstacle import overdue
 from detent.core.workflow.graph import Phase, Workflow
 from tests.factories import NOON, session_at
 

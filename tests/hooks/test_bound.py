@@ -204,7 +204,7 @@ def test_it_hears_what_its_phase_was_given_and_not_how_to_end_it(place, event):
     told = Agent(place, "two").told(event, agent_id="a-9", agent_type="bea")
 
     assert "In progress: two, attempt 1" in told
-    assert "Gate artifacts is FAIL: docs/two.md not there" in told
+    assert "Gate artifacts is FAIL: docs/two.md missing" in told
     assert "In progress: one" not in told
     assert "detent finish" not in told
 

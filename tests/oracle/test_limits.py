@@ -10,8 +10,8 @@ import pytest
 
 from detent.core.session.budget import TIERS, Usual, budget_status, usual
 from detent.core.session.events import Options
-from detent.core.session.status import Status
 from detent.core.session.obstacle import overdue
+from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
 from detent.documents.state.stamp import parse_stamp
 from detent.documents.state.supervised import supervised

@@ -107,7 +107,7 @@ class AttemptEnd:
                 phase=self._phase,
                 attempt=session.phases[self._phase].attempt,
                 status=status,
-                said=said,
+                text=said,
                 warnings=(*warnings, *more),
             )
         )

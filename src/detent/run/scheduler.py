@@ -98,9 +98,9 @@ class Runner:
             try:
                 end, said = self._go_on(lease)
             except DetentError as error:
-                self._tell(RunEnded(at=self._project.clock(), end=End.ERROR, said=error.message))
+                self._tell(RunEnded(at=self._project.clock(), end=End.ERROR, text=error.message))
                 raise
-        self._tell(RunEnded(at=self._project.clock(), end=end, said=said))
+        self._tell(RunEnded(at=self._project.clock(), end=end, text=said))
         return end
 
     def pause(self, why: str) -> None:
@@ -249,7 +249,7 @@ class Runner:
                     phase=job.phase,
                     attempt=job.claim.token.attempt,
                     status=state.status,
-                    said=said,
+                    text=said,
                 )
             )
         if job.had_turn and session.status is SessionStatus.ACTIVE and not self._is_done(job, state):

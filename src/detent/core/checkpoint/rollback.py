@@ -1,4 +1,4 @@
-"""What a rollback makes of the phases, and what it has to leave alone."""
+"""Computes the phases and tasks after a rollback, and the paths that it must keep."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from detent.core.task.row import TaskStatus
 
 
 def lineage(session: Session, phase: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What the phase builds on, and what builds on it."""
+    """The ancestors and the descendants of the phase."""
     descendants = frozenset(session.workflow.descendants(phase))
     ancestors: set[str] = set()
     waiting = [phase]
@@ -22,10 +22,10 @@ def lineage(session: Session, phase: str) -> tuple[frozenset[str], frozenset[str
 
 
 def rolled_back(now: Session, past: Session, phase: str, version: int) -> dict[str, PhaseState]:
-    """The phases that stand otherwise after a rollback to where `past` stood, of which `phase` was the one meant.
+    """The phases that change in a rollback of `phase` to the session `past`.
 
-    The phase and what it builds on stand as they did; what builds on it has to be done again; everything beside it
-    stays as it is. Nothing goes on that was in progress then: whoever did it is gone.
+    The phase and its ancestors return to their past state, its descendants become pending, all others stay. A phase
+    that was in progress becomes pending: its agent has ended.
     """
     ancestors, descendants = lineage(now, phase)
     changed: dict[str, PhaseState] = {}
@@ -44,35 +44,35 @@ def rolled_back(now: Session, past: Session, phase: str, version: int) -> dict[s
 
 
 def restored(now: Session, past: Session, version: int) -> dict[str, PhaseState]:
-    """The phases that stand otherwise when everything stands again as it did in `past`, work in progress too."""
-    found: dict[str, PhaseState] = {}
+    """The phases that change when all return to their state in `past`, including those in progress."""
+    changed: dict[str, PhaseState] = {}
     for key, present in now.phases.items():
         after = _continued(present, past.phases[key], version)
         if after != present:
-            found[key] = after
-    return found
+            changed[key] = after
+    return changed
 
 
 def tasks_rolled_back(now: Session, past: Session) -> dict[str, str]:
-    """Tasks whose work was undone with the files: they stand as they did. What is to be done in them stays as it is.
+    """The tasks that return to their past status, because a rollback undoes their work. Their documents stay.
 
-    Nobody goes on with a task that was in progress then; it is open again.
+    A task that was in progress becomes pending.
     """
     if now.tasks_sum == past.tasks_sum:
         return {}
-    found: dict[str, str] = {}
+    changed: dict[str, str] = {}
     for row in now.tasks:
         then = past.tasks.get(row.id)
         if then is None or then.status is row.status or TaskStatus.CONTAINER in (then.status, row.status):
             continue
         status = TaskStatus.PENDING if then.status is TaskStatus.ACTIVE else then.status
         if status is not row.status:
-            found[row.id] = status.value
-    return found
+            changed[row.id] = status.value
+    return changed
 
 
 def kept_paths(now: Session, past: Session, phase: str) -> frozenset[str]:
-    """What phases beside the one that is rolled back have declared since: it stays, as they do."""
+    """The artifacts that unrelated phases have completed since `past`; a rollback keeps them."""
     ancestors, descendants = lineage(now, phase)
     return frozenset(
         path
@@ -84,14 +84,14 @@ def kept_paths(now: Session, past: Session, phase: str) -> frozenset[str]:
 
 
 def live_beside(now: Session, phase: str) -> tuple[str, ...]:
-    """Phases in progress that a rollback of `phase` would leave in progress."""
+    """The phases in progress that are unrelated to `phase`: a rollback leaves them in progress."""
     ancestors, descendants = lineage(now, phase)
     live = now.with_status(Status.IN_PROGRESS)
     return tuple(key for key in live if key != phase and key not in ancestors and key not in descendants)
 
 
 def _continued(present: PhaseState, after: PhaseState, version: int) -> PhaseState:
-    """Counting never goes back: not the attempts, not what was spent, and no token of another attempt is good again."""
+    """The past state with the present counters: attempts, tokens and fences never go back."""
     same_attempt = after.attempt == present.attempt and after.status is not Status.PENDING
     return msgspec.structs.replace(
         after,

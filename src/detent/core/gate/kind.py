@@ -188,7 +188,7 @@ class Gate:
         return ()
 
     def check_voter(self, phase: str, who: str) -> None:
-        """Refuse a vote of somebody who is no approver."""
+        """Refuse the vote of a person who is no approver."""
 
     def exhausted(self, state: GateState) -> str | None:
         """Why another run would not help, so that a person has to decide."""

@@ -1,4 +1,4 @@
-"""How an event at a gate changes the state of the gate."""
+"""Applies an event at a gate to the state of the gate."""
 
 from datetime import datetime
 from typing import assert_never

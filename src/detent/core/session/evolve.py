@@ -329,9 +329,7 @@ def _resolved(session: Session, phase: str | None) -> Session:
 def _reviewed(session: Session, event: PhaseReviewed) -> Session:
     state = session.phases[event.phase]
     review = {"continue": "done", "review": "reviewing", "redo": None}[event.decision]
-    return with_state(
-        session, event.phase, review=review, review_redos=state.review_redos + (event.decision == "redo")
-    )
+    return with_state(session, event.phase, review=review, review_redos=state.review_redos + (event.decision == "redo"))
 
 
 def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: datetime, version: int) -> PhaseState:

@@ -43,7 +43,7 @@ def handover(session: Session, phase: str, *, now: datetime, exists: frozenset[s
     passed = tuple(_passed(session, source, exists) for source in _sources(session, phase))
     node = session.workflow.by_key[phase]
     discovery = session.discovery if node.discovery else None
-    warnings = [f"{item.phase} recorded {path}, which does not exist" for item in passed for path in item.missing]
+    warnings = [f"{item.phase} recorded {path}, which is not there" for item in passed for path in item.missing]
     if discovery and now - discovery.at > DISCOVERY_FRESH:
         hours = int((now - discovery.at).total_seconds() // 3600)
         warnings.append(f"the discovery context is {hours} hours old; check it against the code")

@@ -141,7 +141,7 @@ def _details(seen: Seen, key: str) -> Iterator[Line]:
     for job in jobs:
         whose = f"{job.task}  " if job.task else f"{_name(job)}  " if len(jobs) > 1 else ""
         yield Line(text=whose + _doing(seen, job), weight=Weight.DETAIL)
-        for newness, said in zip(reversed(range(len(job.said))), job.said, strict=True):
+        for newness, said in zip(reversed(range(len(job.lines))), job.lines, strict=True):
             yield Line(text=f'"{said}"', weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
     for gate, judged in seen.view.verdicts.get(key, {}).items():
         if judged.verdict is Verdict.PASS:
@@ -164,7 +164,7 @@ def _doing(seen: Seen, job: JobView) -> str:
         case Doing.TURN_OVER:
             return job.note or "the turn is over"
         case Doing.WORKING if job.tool is None:
-            return f"at work{quiet if job.said else f'  ({elapsed(job.since, seen.now)})'}"
+            return f"at work{quiet if job.lines else f'  ({elapsed(job.since, seen.now)})'}"
         case Doing.WORKING:
             assert job.tool is not None
             failed = "" if job.tool.succeeded else ", which failed"

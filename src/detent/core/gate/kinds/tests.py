@@ -97,7 +97,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     def _read(self, ran: Ran, command: str) -> Receipt:
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-        # Only a declared command is trusted to fail when its tests do; of any other the output has to tell.
+        # Only the exit code of a declared command is trusted; for any other the output decides.
         judged = verdict.judge(ran.output, ran.exit_code, trusted_exit=self.command is not None)
         receipt = receipt_of(ran, command, Result(judged.result))
         return msgspec.structs.replace(
@@ -128,7 +128,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return self.command is None and verdict is Verdict.PENDING and not sees_tests
 
     def person_task(self, phase: str) -> str | None:
-        return f"nothing says what runs the tests of {phase}: set tests under [run] in detent.toml"
+        return f"no command runs the tests of {phase}: set tests under [run] in detent.toml"
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
         receipt = state.receipt or Receipt(result=Result.UNCLEAR)
