@@ -13,8 +13,8 @@ from detent.core.session.events import Options
 from detent.core.session.obstacle import overdue
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
+from detent.documents.state.reading import supervised
 from detent.documents.state.stamp import parse_stamp
-from detent.documents.state.supervised import supervised
 from tests.factories import opened, session_at
 
 from .cases import NOW, Case, cases

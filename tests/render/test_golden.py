@@ -7,7 +7,7 @@ import pytest
 from detent.core.session.handover import handover
 from detent.core.session.obstacle import obstacles
 from detent.core.session.status import Status
-from detent.documents.state.entry import history_entry
+from detent.documents.state import history_entry
 from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.footer import idle_text
 from detent.render.terminal.graph import graph_text, mermaid, statuses

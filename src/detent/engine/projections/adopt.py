@@ -6,7 +6,7 @@ from detent.core.actor import Actor
 from detent.core.gate.evidence import Facts
 from detent.core.session.events import DocumentAdopted, Event
 from detent.core.session.session import Session, SessionStatus
-from detent.documents.state.edits import understand
+from detent.documents.state.edits import edit_events
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.projections.rejected_edits import keep_rejected
@@ -64,7 +64,7 @@ def _read_edit(session: Session, name: str, text: bytes, facts: Facts) -> tuple[
         return (), [f"session {session.id} is {session.status}"]
     try:
         edited = msgspec.json.decode(text)
-        events, violations = understand(session, edited, facts=facts)
+        events, violations = edit_events(session, edited, facts=facts)
     except UNREADABLE as error:
         return (), [f"it is not JSON that can be read: {error}"]
     return events, [f"{violation.rule} {violation.path}: {violation.message}" for violation in violations]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from detent.core.session.session import Session
-from detent.documents.state.entry import history_entry
+from detent.documents.state import history_entry
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Corrupt
 from detent.store.port import Store
