@@ -27,7 +27,7 @@ from detent.core.session.decide_checkpoint import current
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.session import Session
 from detent.core.session.status import Status
-from detent.documents.checkpoint import Position, agent_states, document, file_name, governance, summary, told_statuses
+from detent.documents.checkpoint import Position, agent_states, document, file_name, governance, phase_statuses, summary
 from detent.documents.state.writing import current_phase
 from detent.engine.projections.publish import UNREADABLE, encode
 from detent.errors import Conflict, Corrupt, NotFound, Refused
@@ -195,7 +195,7 @@ def _differences(given: _Given, session: Session, key: str) -> Iterator[str]:
     if state.current_phase != current_phase(session):
         yield f"current_phase is {current_phase(session)}, not {state.current_phase}"
     completed = session.with_status(Status.COMPLETED)
-    told = {phase for phase, status in told_statuses(session, key).items() if status is Status.COMPLETED}
+    told = {phase for phase, status in phase_statuses(session, key).items() if status is Status.COMPLETED}
     if set(state.completed_phases) not in (set(completed), told):
         yield f"completed_phases is [{', '.join(completed)}], not [{', '.join(state.completed_phases)}]"
     intake = {"task": session.task, "workflow": session.workflow.name, "folder": session.folder}
