@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.checkpoint.manifest import Manifest, changes
 from detent.core.path_text import to_text
@@ -57,7 +58,7 @@ class CheckpointDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_record(self) -> dict[str, Any]:
         """Plain values for JSON, with paths as text."""
-        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, added=(), removed=(), modified=()))
+        record: dict[str, Any] = msgspec.to_builtins(replace(self, added=(), removed=(), modified=()))
         paths = {"added": self.added, "removed": self.removed, "modified": self.modified}
         return record | {kind: [to_text(path) for path in changed] for kind, changed in paths.items()}
 
@@ -89,9 +90,5 @@ def compare(a: Side, b: Side) -> CheckpointDiff:
 def _agent_change(agent: str, before: tuple[str, int, int] | None, after: tuple[str, int, int] | None) -> AgentChange:
     old, new = before or (None, 0, 0), after or (None, 0, 0)
     return AgentChange(
-        agent=agent,
-        before=old[0],
-        after=new[0],
-        input_tokens=new[1] - old[1],
-        output_tokens=new[2] - old[2],
+        agent=agent, before=old[0], after=new[0], input_tokens=new[1] - old[1], output_tokens=new[2] - old[2]
     )

@@ -1,6 +1,6 @@
 """Computes the phases and tasks after a rollback, and the paths that it must keep."""
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session
@@ -93,7 +93,7 @@ def live_beside(now: Session, phase: str) -> tuple[str, ...]:
 def _continued(present: PhaseState, after: PhaseState, version: int) -> PhaseState:
     """The past state with the present counters: attempts, tokens and fences never go back."""
     same_attempt = after.attempt == present.attempt and after.status is not Status.PENDING
-    return msgspec.structs.replace(
+    return replace(
         after,
         attempt=present.attempt,
         fence=after.fence if same_attempt else version if after.status is Status.IN_PROGRESS else present.fence,

@@ -210,13 +210,7 @@ class Gate:
 
 
 class GateSettings(
-    msgspec.Struct,
-    Gate,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
+    msgspec.Struct, Gate, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="kind"
 ):
     """The settings that every kind has. A kind gives its own name as `tag`."""
 

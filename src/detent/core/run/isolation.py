@@ -6,7 +6,7 @@ The merge is a gate, so a phase is not finished before later phases have its wor
 import hashlib
 from typing import Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate import gate_name
 from detent.core.gate.kinds.command import merge_gate
@@ -29,7 +29,7 @@ def isolated(workflow: Workflow, mode: Mode, *, size: str | None = None) -> Work
         _with_merge(phase, phase.key if mode == "phase" else None) if mode == "phase" or phase.key in last else phase
         for phase in workflow.phases
     )
-    return msgspec.structs.replace(workflow, phases=phases)
+    return replace(workflow, phases=phases)
 
 
 def tree_name(session: str, phase: str | None = None, project: str | None = None) -> str:
@@ -48,7 +48,7 @@ def _with_merge(phase: Phase, key: str | None) -> Phase:
     merge = merge_gate(_OTHER_GATE if GATE in taken else GATE, arguments)
     if any(gate.runnable(None) == merge.command for gate in phase.gates):
         return phase
-    return msgspec.structs.replace(phase, gates=(*phase.gates, merge))
+    return replace(phase, gates=(*phase.gates, merge))
 
 
 def _plain(part: str) -> str:

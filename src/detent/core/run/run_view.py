@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Verdict
 from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
@@ -127,25 +128,25 @@ def fold(view: RunView, event: RunEvent) -> RunView:
         case GateJudged():
             judged = {**view.verdicts.get(event.phase, {}), event.gate: event}
             verdicts = {**view.verdicts, event.phase: judged}
-            known = msgspec.structs.replace(view, verdicts=verdicts)
+            known = replace(view, verdicts=verdicts)
             if event.verdict is Verdict.PASS:
                 known = _without_needs(known, event.phase, event.gate)
             return _changed(known, event, None, doing=Doing.TURN_OVER, note="") if _is_shown(known, event) else known
         case TaskEnded():
             return _without(view, event.phase, event.task)
         case PhaseEnded():
-            after = _without_needs(view, event.phase)
+            left = _without_needs(view, event.phase)
             for job in view.of_phase(event.phase):
-                after = _without(after, event.phase, job.task)
-            verdicts = {phase: judged for phase, judged in after.verdicts.items() if phase != event.phase}
-            return msgspec.structs.replace(after, verdicts=verdicts)
+                left = _without(left, event.phase, job.task)
+            verdicts = {phase: judged for phase, judged in left.verdicts.items() if phase != event.phase}
+            return replace(left, verdicts=verdicts)
         case PersonNeeded():
             others = [need for need in view.needs if need.key != event.key]
-            return msgspec.structs.replace(view, needs=(*others, event))
+            return replace(view, needs=(*others, event))
         case RunEnded():
             for job in view.jobs:
                 view = _without(view, job.phase, job.task)
-            return msgspec.structs.replace(view, ended=event)
+            return replace(view, ended=event)
 
 
 def _turn_started(view: RunView, event: TurnStarted) -> RunView:
@@ -194,7 +195,7 @@ def _is_shown(view: RunView, event: GateJudged) -> bool:
 def _changed(view: RunView, event: RunEvent, task: str | None, **changes: object) -> RunView:
     assert not isinstance(event, RunStarted | RunEnded)
     job = _job(view, event.phase, task, event.at)
-    return _put(view, msgspec.structs.replace(job, heard=event.at, **changes))
+    return _put(view, replace(job, heard=event.at, **changes))
 
 
 def _job(view: RunView, phase: str, task: str | None, at: datetime) -> JobView:
@@ -205,7 +206,7 @@ def _job(view: RunView, phase: str, task: str | None, at: datetime) -> JobView:
 def _put(view: RunView, job: JobView) -> RunView:
     key = (job.phase, job.task)
     jobs = {(other.phase, other.task): other for other in view.jobs} | {key: job}
-    return msgspec.structs.replace(view, jobs=tuple(jobs.values()))
+    return replace(view, jobs=tuple(jobs.values()))
 
 
 def _paid(view: RunView, phase: str, task: str | None) -> RunView:
@@ -213,18 +214,18 @@ def _paid(view: RunView, phase: str, task: str | None) -> RunView:
     for job in view.jobs:
         if (job.phase, job.task) == (phase, task) and job.tokens != NOTHING:
             spent = {**view.spent, phase: view.spent.get(phase, NOTHING) + job.tokens}
-            paid = msgspec.structs.replace(view, spent=spent)
-            return _put(paid, msgspec.structs.replace(job, tokens=NOTHING))
+            paid = replace(view, spent=spent)
+            return _put(paid, replace(job, tokens=NOTHING))
     return view
 
 
 def _without(view: RunView, phase: str, task: str | None) -> RunView:
     paid = _paid(view, phase, task)
     jobs = tuple(job for job in paid.jobs if (job.phase, job.task) != (phase, task))
-    return msgspec.structs.replace(paid, jobs=jobs)
+    return replace(paid, jobs=jobs)
 
 
 def _without_needs(view: RunView, phase: str, about: str | None = None) -> RunView:
     """The view without the requests of the phase; with `about`, only without that one."""
     needs = tuple(need for need in view.needs if need.phase != phase or about not in (None, need.about))
-    return msgspec.structs.replace(view, needs=needs)
+    return replace(view, needs=needs)

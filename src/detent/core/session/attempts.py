@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.session import events
@@ -90,7 +91,7 @@ class _Attempts:
 
     def _change(self, phase: str, **changes: object) -> None:
         index = self._live[phase]
-        self.attempts[index] = msgspec.structs.replace(self.attempts[index], **changes)
+        self.attempts[index] = replace(self.attempts[index], **changes)
 
     def _end(self, phase: str, at: datetime, **changes: object) -> None:
         if phase in self._live:

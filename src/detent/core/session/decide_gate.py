@@ -6,39 +6,11 @@ from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.evidence import Facts, GateState, Receipt, Result
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_NAME, MAX_REASON, check_text, cut
+from detent.core.session import commands, events
 from detent.core.session.budget import budget_escalation
-from detent.core.session.commands import (
-    Answer,
-    Approve,
-    Ask,
-    CheckGate,
-    Escalate,
-    GateCommand,
-    Override,
-    RecordAgentEnded,
-    RecordAgentStarted,
-    Redo,
-    Reply,
-    Resolve,
-    Review,
-)
+from detent.core.session.commands import GateCommand, Redo
 from detent.core.session.decide_phase import checked_report, decide_phase, known_phase, with_completion
-from detent.core.session.events import (
-    AgentEnded,
-    AgentLaunched,
-    EscalationRaised,
-    EscalationsResolved,
-    Event,
-    GateApproved,
-    GateChecked,
-    PhaseReviewed,
-    PhaseSkipped,
-    QuestionAnswered,
-    QuestionAsked,
-    QuestionReplied,
-    SessionCancelled,
-    VoteCast,
-)
+from detent.core.session.events import Event
 from detent.core.session.session import Question, Session
 from detent.core.session.status import Status
 from detent.errors import Invalid, NotFound, Refused
@@ -52,33 +24,33 @@ MAX_CHOICES = 20
 
 def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[Event, ...]:
     match command:
-        case CheckGate():
+        case commands.CheckGate():
             return _check(session, command, facts)
-        case Answer():
+        case commands.Answer():
             return (_answer(session, command),)
-        case Approve():
+        case commands.Approve():
             return (_approve(session, command),)
-        case Override():
+        case commands.Override():
             phase = _live(session, command.phase)
             find_gate(session, phase, command.gate)
             reason = check_text("a reason", command.reason, MAX_REASON)
-            return (GateApproved(phase=phase, gate=command.gate, reason=reason),)
-        case RecordAgentStarted():
+            return (events.GateApproved(phase=phase, gate=command.gate, reason=reason),)
+        case commands.RecordAgentStarted():
             phase = _live(session, command.phase)
-            return (AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
-        case RecordAgentEnded():
+            return (events.AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
+        case commands.RecordAgentEnded():
             return (_agent_ended(session, command),)
-        case Ask():
+        case commands.Ask():
             return (_ask(session, command),)
-        case Reply():
+        case commands.Reply():
             return _reply(session, command)
-        case Escalate():
+        case commands.Escalate():
             phase = known_phase(session, command.phase)
             detail = cut(command.detail, MAX_REASON)
-            return (EscalationRaised(kind=command.kind, phase=phase, gate=command.gate, detail=detail),)
-        case Resolve():
+            return (events.EscalationRaised(kind=command.kind, phase=phase, gate=command.gate, detail=detail),)
+        case commands.Resolve():
             return _resolve(session, command)
-        case Review():
+        case commands.Review():
             return _review(session, command, facts)
         case _:
             assert_never(command)
@@ -95,12 +67,12 @@ def _gate_names(session: Session, phase: str) -> str:
     return ", ".join(map(gate_name, session.workflow.by_key[phase].gates)) or "none"
 
 
-def _check(session: Session, command: CheckGate, facts: Facts) -> tuple[Event, ...]:
+def _check(session: Session, command: commands.CheckGate, facts: Facts) -> tuple[Event, ...]:
     phase = _live(session, command.phase)
     gate = find_gate(session, phase, command.gate)
     if gate.opened_by is not Opener.RUN:
         raise Refused(f"gate {command.gate} of {phase} is not decided by a run")
-    event = GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
+    event = events.GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
     before = session.phases[phase].gates.get(command.gate, GateState())
     after = gate_after(before, event, at=facts.now, by="")
     exhausted = gate.exhausted(after)
@@ -108,40 +80,40 @@ def _check(session: Session, command: CheckGate, facts: Facts) -> tuple[Event, .
     return (event, *raised, *budget_escalation(session, phase, facts.now))
 
 
-def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> EscalationRaised:
+def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> events.EscalationRaised:
     receipt = state.receipt or Receipt(result=Result.UNCLEAR)
     error = receipt.error or (
         f"coverage is {receipt.coverage:g} %" if receipt.coverage is not None else "no reason was given"
     )
     times = f"the same failure {state.repeats} times" if why == "circuit_breaker" else f"{state.iterations} runs"
-    return EscalationRaised(kind=why, phase=phase, gate=gate, detail=f"{gate}: {times} without success: {error}")
+    return events.EscalationRaised(kind=why, phase=phase, gate=gate, detail=f"{gate}: {times} without success: {error}")
 
 
-def _answer(session: Session, command: Answer) -> QuestionAnswered:
+def _answer(session: Session, command: commands.Answer) -> events.QuestionAnswered:
     phase = _live(session, command.phase)
     gate = find_gate(session, phase, command.gate) if command.gate is not None else _answer_gate(session, phase)
     if gate is None:
         raise NotFound(f"phase {phase} has no gate that an answer opens; it has {_gate_names(session, phase)}")
-    return QuestionAnswered(phase=phase, gate=gate_name(gate), choice=command.choice)
+    return events.QuestionAnswered(phase=phase, gate=gate_name(gate), choice=command.choice)
 
 
-def _approve(session: Session, command: Approve) -> Event:
+def _approve(session: Session, command: commands.Approve) -> Event:
     phase = _live(session, command.phase)
     gate = find_gate(session, phase, command.gate) if command.gate is not None else _voted_gate(session, phase)
     name = gate_name(gate)
     reason = check_text("a reason", command.reason, MAX_REASON)
     if gate.opened_by is Opener.VOTE:
         gate.check_voter(phase, command.who)
-        return VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
+        return events.VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
     if not command.approve:
         raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")
-    return GateApproved(phase=phase, gate=name, reason=reason)
+    return events.GateApproved(phase=phase, gate=name, reason=reason)
 
 
-def _agent_ended(session: Session, command: RecordAgentEnded) -> AgentEnded:
+def _agent_ended(session: Session, command: commands.RecordAgentEnded) -> events.AgentEnded:
     phase = _live(session, command.phase) if command.phase is not None else _phase_of_agent(session, command.agent_id)
     report = checked_report(command.report) if command.report is not None else None
-    return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
+    return events.AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
 
 
 def _phase_of_agent(session: Session, agent_id: str) -> str:
@@ -152,7 +124,7 @@ def _phase_of_agent(session: Session, agent_id: str) -> str:
     raise NotFound(f"no agent {agent_id or '(without an id)'} is running in {session.id}")
 
 
-def _ask(session: Session, command: Ask) -> QuestionAsked:
+def _ask(session: Session, command: commands.Ask) -> events.QuestionAsked:
     if command.phase not in session.with_status(Status.IN_PROGRESS):
         raise Refused(
             f"phase {command.phase} is not in progress, so no agent waits for an answer", way_out="detent status"
@@ -163,20 +135,20 @@ def _ask(session: Session, command: Ask) -> QuestionAsked:
         raise Refused(f"question {command.id} is open already")
     text = check_text("a question", command.text, MAX_REASON)
     choices = tuple(dict.fromkeys(check_text("a choice", choice, MAX_NAME) for choice in command.choices))
-    return QuestionAsked(id=command.id, phase=command.phase, text=text, choices=choices)
+    return events.QuestionAsked(id=command.id, phase=command.phase, text=text, choices=choices)
 
 
-def _reply(session: Session, command: Reply) -> tuple[Event, ...]:
+def _reply(session: Session, command: commands.Reply) -> tuple[Event, ...]:
     question = _open_question(session, command.id)
     answer = check_text("an answer", command.answer, MAX_REASON)
     if question.choices and answer not in question.choices:
         raise Invalid(f"{answer[:80]!r} is none of the choices: {', '.join(question.choices)}")
-    replied = QuestionReplied(id=question.id, phase=question.phase, answer=answer)
+    replied = events.QuestionReplied(id=question.id, phase=question.phase, answer=answer)
     gate = _answer_gate(session, question.phase)
     if gate is None or not session.gates_apply:
         return (replied,)
     choice = answer if answer in gate.choices else None
-    return replied, QuestionAnswered(phase=question.phase, gate=gate_name(gate), choice=choice)
+    return replied, events.QuestionAnswered(phase=question.phase, gate=gate_name(gate), choice=choice)
 
 
 def _open_question(session: Session, id_: str | None) -> Question:
@@ -190,28 +162,28 @@ def _open_question(session: Session, id_: str | None) -> Question:
     raise Refused(f"{len(matches)} questions are open: {ids}; say which one you answer")
 
 
-def _resolve(session: Session, command: Resolve) -> tuple[Event, ...]:
+def _resolve(session: Session, command: commands.Resolve) -> tuple[Event, ...]:
     if command.action not in ACTIONS:
         raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(ACTIONS)}")
     asked = [entry for entry in session.escalations if command.phase in (None, entry.phase)]
     if not asked:
         raise Refused("nothing waits for a decision", way_out="detent why")
-    resolved = EscalationsResolved(action=command.action, reason=command.reason, phase=command.phase)
+    resolved = events.EscalationsResolved(action=command.action, reason=command.reason, phase=command.phase)
     match command.action:
         case "skip":
             reason = command.reason or "; ".join(entry.detail for entry in asked)
             held = dict.fromkeys(entry.phase for entry in asked)
             unsettled = [key for key in held if not session.phases[key].status.is_settled]
-            skipped = tuple(PhaseSkipped(phase=key, reason=cut(reason, MAX_REASON)) for key in unsettled)
+            skipped = tuple(events.PhaseSkipped(phase=key, reason=cut(reason, MAX_REASON)) for key in unsettled)
             return (resolved, *with_completion(session, skipped)) if skipped else (resolved,)
         case "cancel":
             reason = command.reason or asked[0].detail
-            return (resolved, SessionCancelled(reason=cut(reason, MAX_REASON)))
+            return (resolved, events.SessionCancelled(reason=cut(reason, MAX_REASON)))
         case _:
             return (resolved,)
 
 
-def _review(session: Session, command: Review, facts: Facts) -> tuple[Event, ...]:
+def _review(session: Session, command: commands.Review, facts: Facts) -> tuple[Event, ...]:
     waiting = session.awaiting_review
     if command.decision not in DECISIONS:
         raise Invalid(f"{command.decision!r} is no answer to a review; say {', '.join(DECISIONS)}")
@@ -220,7 +192,7 @@ def _review(session: Session, command: Review, facts: Facts) -> tuple[Event, ...
     phase = waiting[0] if command.phase is None else known_phase(session, command.phase)
     if phase not in waiting:
         raise Refused(f"phase {phase} does not wait for a review; {', '.join(waiting)} does")
-    event = PhaseReviewed(phase=phase, decision=command.decision, note=cut(command.note, MAX_REASON))
+    event = events.PhaseReviewed(phase=phase, decision=command.decision, note=cut(command.note, MAX_REASON))
     limit = session.options.supervised.max_redos if session.options.supervised else 0
     if command.decision == "redo":
         if session.phases[phase].review_redos >= limit:

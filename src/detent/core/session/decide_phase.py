@@ -7,7 +7,7 @@ tokens, gates, limits. A refusal names the values and the way out.
 from collections.abc import Iterable
 from typing import assert_never
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Facts, Verdict
 from detent.core.gate.judge import judgements
@@ -398,7 +398,7 @@ def _ended(state: PhaseState, phase: str, agent_id: str | None, *, succeeded: bo
 
 def checked_report(report: Report) -> Report:
     """The report with its texts cut and its paths checked, as it is stored."""
-    return msgspec.structs.replace(
+    return replace(
         report,
         summary=cut(report.summary.strip(), MAX_SUMMARY),
         artifacts=check_artifacts(report.artifacts),

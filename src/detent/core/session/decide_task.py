@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_ERROR, MAX_REASON, check_optional, check_text, cut
@@ -157,7 +157,7 @@ def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
 
 def _with_known_row(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
     """The document with the known status and claim: an edit changes the content of a task, not its state."""
-    return document if known is None else put_row(document, msgspec.structs.replace(known, version=row.version))
+    return document if known is None else put_row(document, replace(known, version=row.version))
 
 
 def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
@@ -168,7 +168,7 @@ def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
     made = split(command.document, taken, command.parts, present=plan.children(own))
     next_status(own, plan[own].status, Action.SPLIT)
     events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in made.children]
-    grown = plan.with_row(msgspec.structs.replace(plan[own], status=TaskStatus.CONTAINER))
+    grown = plan.with_row(replace(plan[own], status=TaskStatus.CONTAINER))
     for child in made.children:
         grown = grown.with_row(row_of(child))
     problems = [problem for child in made.children for problem in _bond_problems(grown, row_of(child))]
@@ -227,9 +227,9 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
         check_text(_NEEDS_REASON[action], reason, None)
     claim = None
     if action is Action.KEEP:
-        claim = msgspec.structs.replace(session.claims[task], pid=None)
+        claim = replace(session.claims[task], pid=None)
     elif status is TaskStatus.ACTIVE and command.claim is not None:
-        claim = msgspec.structs.replace(command.claim, fence=session.version + 1)
+        claim = replace(command.claim, fence=session.version + 1)
     yield TaskMoved(task=task, action=action, status=status, reason=reason, summary=command.summary, claim=claim)
 
 

@@ -7,51 +7,17 @@ from operator import attrgetter
 from typing import Any, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
 from detent.core.gate.evidence import Delegated, GateState
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
+from detent.core.session import events
 from detent.core.session.budget import BUDGET_EXCEEDED
 from detent.core.session.describe import event_lines
 from detent.core.session.escalation import add_distinct
-from detent.core.session.events import (
-    AgentEnded,
-    AgentLaunched,
-    CheckpointTaken,
-    Commit,
-    ComplexitySet,
-    DocumentAdopted,
-    EscalationRaised,
-    EscalationsResolved,
-    Event,
-    GateEvent,
-    ImportedPhase,
-    PhaseBegun,
-    PhaseEvent,
-    PhaseFailed,
-    PhaseFinished,
-    PhaseRedone,
-    PhaseReset,
-    PhaseReviewed,
-    PhasesImported,
-    PhaseSkipped,
-    QuestionAsked,
-    QuestionReplied,
-    RolledBack,
-    SessionArchived,
-    SessionCancelled,
-    SessionCompleted,
-    SessionPaused,
-    SessionReopened,
-    SessionResumed,
-    SessionStarted,
-    TailDropped,
-    TaskEvent,
-    TaskMoved,
-    TaskRemoved,
-    TaskWritten,
-)
+from detent.core.session.events import Commit, Event, GateEvent, ImportedPhase, PhaseEvent, TaskEvent
 from detent.core.session.phase_state import PhaseState, Report
 from detent.core.session.phases import Phases
 from detent.core.session.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
@@ -82,12 +48,12 @@ def evolve(session: Session | None, commit: Commit) -> Session:
     if session is None or commit.version != session.version + 1:
         raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
     note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))
-    return msgspec.structs.replace(
+    return replace(
         session,
         version=commit.version,
         updated_at=commit.at,
         notes=(*session.notes[1 - MAX_NOTES :], note),
-        adopted={event.document: event.digest for event in commit.events if isinstance(event, DocumentAdopted)},
+        adopted={event.document: event.digest for event in commit.events if isinstance(event, events.DocumentAdopted)},
     )
 
 
@@ -107,7 +73,7 @@ _hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name
 
 def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:
     """The session after one event of commit `version`. `evolve` counts the commit itself."""
-    if isinstance(event, SessionStarted):
+    if isinstance(event, events.SessionStarted):
         return _started(event, at)
     if session is None:
         raise Corrupt(f"the journal opens with {type(event).__name__} instead of SessionStarted")
@@ -120,26 +86,26 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
     if isinstance(event, TaskEvent):
         return _with_task(session, event, version)
     match event:
-        case AgentLaunched():
+        case events.AgentLaunched():
             launched = Delegated(agent=event.agent, agent_id=event.agent_id, launched_at=at)
             known = session.phases[event.phase].delegations
             return with_state(session, event.phase, delegations=(*known, launched)[-MAX_DELEGATIONS:])
-        case AgentEnded():
+        case events.AgentEnded():
             report = _reported(session.phases[event.phase].report, event.report)
             return with_state(session, event.phase, delegations=_ended(session, event, at), report=report)
-        case QuestionAsked():
+        case events.QuestionAsked():
             asked = Question(id=event.id, phase=event.phase, text=event.text, choices=event.choices, at=at)
-            return msgspec.structs.replace(session, questions=(*session.questions, asked))
-        case QuestionReplied():
+            return replace(session, questions=(*session.questions, asked))
+        case events.QuestionReplied():
             return _without_questions(session, lambda question: question.id == event.id)
-        case EscalationRaised():
+        case events.EscalationRaised():
             return _escalated(session, event, at)
-        case EscalationsResolved():
+        case events.EscalationsResolved():
             return _resolved(session, event.phase)
-        case PhaseReviewed():
+        case events.PhaseReviewed():
             return _reviewed(session, event)
-        case SessionCompleted():
-            return msgspec.structs.replace(
+        case events.SessionCompleted():
+            return replace(
                 session,
                 status=SessionStatus.COMPLETED,
                 ended_at=at,
@@ -147,34 +113,34 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
                 forced=event.forced,
                 questions=(),
             )
-        case SessionCancelled():
-            return msgspec.structs.replace(
+        case events.SessionCancelled():
+            return replace(
                 session, status=SessionStatus.CANCELLED, ended_at=at, cancel_reason=event.reason, questions=()
             )
-        case PhasesImported():
+        case events.PhasesImported():
             return _imported(session, event, version)
-        case ComplexitySet():
-            return msgspec.structs.replace(session, complexity=raised(session.complexity, Complexity(event.level)))
-        case SessionPaused():
-            return msgspec.structs.replace(session, paused_at=at)
-        case SessionResumed():
-            return msgspec.structs.replace(session, paused_at=None)
-        case SessionReopened():
-            return msgspec.structs.replace(session, archived=False, **_REOPENED)
-        case SessionArchived():
-            return msgspec.structs.replace(session, archived=True)
-        case CheckpointTaken():
+        case events.ComplexitySet():
+            return replace(session, complexity=raised(session.complexity, Complexity(event.level)))
+        case events.SessionPaused():
+            return replace(session, paused_at=at)
+        case events.SessionResumed():
+            return replace(session, paused_at=None)
+        case events.SessionReopened():
+            return replace(session, archived=False, **_REOPENED)
+        case events.SessionArchived():
+            return replace(session, archived=True)
+        case events.CheckpointTaken():
             return _checkpoint_taken(session, event)
-        case RolledBack():
+        case events.RolledBack():
             return _rolled_back(session, event, version)
-        case DocumentAdopted() | TailDropped():
+        case events.DocumentAdopted() | events.TailDropped():
             return session
         case _:
             assert_never(event)
 
 
-def _checkpoint_taken(session: Session, event: CheckpointTaken) -> Session:
-    session = msgspec.structs.replace(session, checkpoint=event.id)
+def _checkpoint_taken(session: Session, event: events.CheckpointTaken) -> Session:
+    session = replace(session, checkpoint=event.id)
     if event.taken in (Taken.NOTE, Taken.SAFETY):
         return session
     state = session.phases[event.phase]
@@ -183,14 +149,14 @@ def _checkpoint_taken(session: Session, event: CheckpointTaken) -> Session:
     return with_state(session, event.phase, post=max(state.post, event.attempt))
 
 
-def _rolled_back(session: Session, event: RolledBack, version: int) -> Session:
+def _rolled_back(session: Session, event: events.RolledBack, version: int) -> Session:
     """The rollback also drops the escalations and questions of the phases that it changes."""
     unknown = [key for key in event.phases if key not in session.phases]
     if unknown:
         raise Corrupt(f"a rollback names {', '.join(unknown)}, which the workflow does not have")
     if event.tasks:
         session = _with_task_statuses(session, event.tasks, version)
-    return msgspec.structs.replace(
+    return replace(
         session,
         phases=session.phases.updated(event.phases),
         escalations=tuple(entry for entry in session.escalations if entry.phase not in event.phases),
@@ -210,7 +176,7 @@ _REOPENED: dict[str, Any] = {
 }
 
 
-def _started(event: SessionStarted, at: datetime) -> Session:
+def _started(event: events.SessionStarted, at: datetime) -> Session:
     return Session(
         id=event.session,
         task=event.task,
@@ -229,13 +195,13 @@ def _started(event: SessionStarted, at: datetime) -> Session:
     )
 
 
-def _imported(session: Session, event: PhasesImported, version: int) -> Session:
+def _imported(session: Session, event: events.PhasesImported, version: int) -> Session:
     phases = {
         key: _imported_phase(session.phases[key], imported, version)
         for key, imported in event.phases.items()
         if key in session.phases
     }
-    return msgspec.structs.replace(
+    return replace(
         session,
         phases=session.phases.updated(phases),
         started_at=event.started_at or session.started_at,
@@ -244,7 +210,7 @@ def _imported(session: Session, event: PhasesImported, version: int) -> Session:
 
 
 def _imported_phase(state: PhaseState, imported: ImportedPhase, version: int) -> PhaseState:
-    return msgspec.structs.replace(
+    return replace(
         state,
         status=Status(imported.status),
         attempt=imported.attempt,
@@ -266,16 +232,16 @@ def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int)
     if status is None:
         raise Corrupt(f"{type(event).__name__} cannot follow for phase {event.phase}, which is {before.status}")
     after = _phase_after(before, status, event, at, version)
-    if isinstance(event, PhaseFinished) and session.is_supervised(event.phase):
-        after = msgspec.structs.replace(after, review="pending")
+    if isinstance(event, events.PhaseFinished) and session.is_supervised(event.phase):
+        after = replace(after, review="pending")
     if session.questions:
         # The agent that asked ends with the attempt.
         session = _without_questions(session, lambda question: question.phase == event.phase)
-    return msgspec.structs.replace(session, phases=session.phases.replaced(event.phase, after))
+    return replace(session, phases=session.phases.replaced(event.phase, after))
 
 
 def _without_questions(session: Session, is_closed: Callable[[Question], bool]) -> Session:
-    return msgspec.structs.replace(session, questions=tuple(q for q in session.questions if not is_closed(q)))
+    return replace(session, questions=tuple(q for q in session.questions if not is_closed(q)))
 
 
 def _reported(known: Report | None, more: Report | None) -> Report | None:
@@ -286,27 +252,27 @@ def with_state(session: Session, phase: str, **changes: Any) -> Session:
     """The session with fields of one phase's state replaced."""
     if phase not in session.phases:
         raise Corrupt(f"an event names phase {phase}, which the workflow does not have")
-    state = msgspec.structs.replace(session.phases[phase], **changes)
-    return msgspec.structs.replace(session, phases=session.phases.replaced(phase, state))
+    state = replace(session.phases[phase], **changes)
+    return replace(session, phases=session.phases.replaced(phase, state))
 
 
-def _ended(session: Session, event: AgentEnded, at: datetime) -> tuple[Delegated, ...]:
+def _ended(session: Session, event: events.AgentEnded, at: datetime) -> tuple[Delegated, ...]:
     return tuple(
-        msgspec.structs.replace(entry, ended_at=at, succeeded=event.succeeded)
+        replace(entry, ended_at=at, succeeded=event.succeeded)
         if entry.agent_id == event.agent_id and entry.ended_at is None
         else entry
         for entry in session.phases[event.phase].delegations
     )
 
 
-def _escalated(session: Session, event: EscalationRaised, at: datetime) -> Session:
+def _escalated(session: Session, event: events.EscalationRaised, at: datetime) -> Session:
     entry = Escalation(kind=event.kind, phase=event.phase, gate=event.gate, detail=event.detail, at=at)
     entries = add_distinct(session.escalations, entry, kind=attrgetter("kind", "phase", "gate"), at=attrgetter("at"))
-    session = msgspec.structs.replace(session, escalations=tuple(entries))
+    session = replace(session, escalations=tuple(entries))
     if event.gate is None:
         return session
     gates = session.phases[event.phase].gates
-    state = msgspec.structs.replace(gates.get(event.gate, GateState()), escalated=event.kind)
+    state = replace(gates.get(event.gate, GateState()), escalated=event.kind)
     return with_state(session, event.phase, gates={**gates, event.gate: state})
 
 
@@ -316,17 +282,15 @@ def _resolved(session: Session, phase: str | None) -> Session:
     for entry in decided:
         if entry.gate is not None and entry.phase in session.phases:
             gates = session.phases[entry.phase].gates
-            cleared = msgspec.structs.replace(
-                gates.get(entry.gate, GateState()), iterations=0, repeats=0, escalated=None
-            )
+            cleared = replace(gates.get(entry.gate, GateState()), iterations=0, repeats=0, escalated=None)
             session = with_state(session, entry.phase, gates={**gates, entry.gate: cleared})
         if entry.kind == BUDGET_EXCEEDED and entry.phase in session.phases:
             session = with_state(session, entry.phase, budget_accepted=True)
     left = tuple(entry for entry in session.escalations if entry not in decided)
-    return msgspec.structs.replace(session, escalations=left)
+    return replace(session, escalations=left)
 
 
-def _reviewed(session: Session, event: PhaseReviewed) -> Session:
+def _reviewed(session: Session, event: events.PhaseReviewed) -> Session:
     state = session.phases[event.phase]
     review = {"continue": "done", "review": "reviewing", "redo": None}[event.decision]
     return with_state(session, event.phase, review=review, review_redos=state.review_redos + (event.decision == "redo"))
@@ -334,7 +298,7 @@ def _reviewed(session: Session, event: PhaseReviewed) -> Session:
 
 def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: datetime, version: int) -> PhaseState:
     match event:
-        case PhaseBegun() | PhaseRedone():
+        case events.PhaseBegun() | events.PhaseRedone():
             return PhaseState(
                 status=status,
                 attempt=event.attempt,
@@ -348,8 +312,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 pre=before.pre,
                 post=before.post,
             )
-        case PhaseFinished():
-            return msgspec.structs.replace(
+        case events.PhaseFinished():
+            return replace(
                 before,
                 status=status,
                 completed=at,
@@ -363,8 +327,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 tools_dropped=event.tools_dropped,
                 report=None,
             )
-        case PhaseFailed():
-            return msgspec.structs.replace(
+        case events.PhaseFailed():
+            return replace(
                 before,
                 status=status,
                 completed=at,
@@ -375,11 +339,9 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 tools_dropped=event.tools_dropped,
                 report=None,
             )
-        case PhaseSkipped():
-            return msgspec.structs.replace(
-                before, status=status, skip_reason=event.reason, tokens=before.all_tokens, report=None
-            )
-        case PhaseReset():
+        case events.PhaseSkipped():
+            return replace(before, status=status, skip_reason=event.reason, tokens=before.all_tokens, report=None)
+        case events.PhaseReset():
             return PhaseState(
                 status=status,
                 attempt=before.attempt,
@@ -400,30 +362,30 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
 def _with_task(session: Session, event: TaskEvent, version: int) -> Session:
     try:
         match event:
-            case TaskWritten():
+            case events.TaskWritten():
                 before = session.tasks.get(event.task)
                 body = _digest(event.document)
-                row = msgspec.structs.replace(row_of(event.document), body=body, changed=version, written=version)
+                row = replace(row_of(event.document), body=body, changed=version, written=version)
                 if canonical(event.task) != row.id:
                     raise Corrupt(f"an event about {event.task} holds the document of {row.id}")
                 return _with_row(session, before, row)
-            case TaskRemoved():
+            case events.TaskRemoved():
                 before = session.tasks[event.task]
                 claims = {task: claim for task, claim in session.claims.items() if task != event.task}
                 gone = _with_sum(session, before, None, session.tasks.without(event.task))
-                return msgspec.structs.replace(gone, claims=claims, retired=(*session.retired, event.task))
-            case TaskMoved():
+                return replace(gone, claims=claims, retired=(*session.retired, event.task))
+            case events.TaskMoved():
                 return _task_moved(session, event, version)
     except DetentError as error:
         raise Corrupt(f"the journal cannot be followed at {event.task}: {error.message}") from error
 
 
-def _task_moved(session: Session, event: TaskMoved, version: int) -> Session:
+def _task_moved(session: Session, event: events.TaskMoved, version: int) -> Session:
     before = session.tasks[event.task]
     status = TASK_TRANSITIONS.get((before.status, Action(event.action)))
     if status is None or status != event.status:
         raise Corrupt(f"{event.action} cannot follow for task {event.task}, which is {before.status}")
-    row = msgspec.structs.replace(
+    row = replace(
         before,
         status=status,
         reason=event.reason or None if status in (TaskStatus.BLOCKED, TaskStatus.FAILED) else None,
@@ -433,17 +395,17 @@ def _task_moved(session: Session, event: TaskMoved, version: int) -> Session:
     claims = {task: claim for task, claim in session.claims.items() if task != event.task}
     if event.claim is not None:
         claims[event.task] = event.claim
-    return msgspec.structs.replace(_with_row(session, before, row), claims=claims)
+    return replace(_with_row(session, before, row), claims=claims)
 
 
 def _with_task_statuses(session: Session, statuses: dict[str, str], version: int) -> Session:
     """The session with the task statuses of a rollback. The claims on these tasks end."""
     for task, status in statuses.items():
         before = session.tasks[task]
-        row = msgspec.structs.replace(before, status=TaskStatus(status), reason=None, changed=version)
+        row = replace(before, status=TaskStatus(status), reason=None, changed=version)
         session = _with_row(session, before, row)
     claims = {task: claim for task, claim in session.claims.items() if task not in statuses}
-    return msgspec.structs.replace(session, claims=claims)
+    return replace(session, claims=claims)
 
 
 def _with_row(session: Session, before: Row | None, row: Row) -> Session:
@@ -454,7 +416,7 @@ def _with_sum(session: Session, before: Row | None, after: Row | None, tasks: An
     """`tasks_sum` is the sum of the hashes of all rows, so that it does not depend on their order."""
     total = int(session.tasks_sum or "0", 16) - _hash(before) + _hash(after)
     counted = complexity(tasks.leaf_count, has_subtasks=tasks.has_subtasks)
-    return msgspec.structs.replace(
+    return replace(
         session,
         tasks=tasks,
         tasks_sum=f"{total % (1 << _SUM_BITS):032x}",

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.session.commands import Import, Start
@@ -50,7 +51,7 @@ def read(doc: object) -> Session:
     at = command.imported.started_at or datetime.fromtimestamp(0, UTC)
     session = evolve(None, Commit(version=1, at=at, actor=_READER, events=decide_import(command), state=""))
     # The import is a commit of its own, so the document is one version earlier.
-    return msgspec.structs.replace(session, base=command.start.base - session.version)
+    return replace(session, base=command.start.base - session.version)
 
 
 def plain_phase(key: str, needs: tuple[str, ...]) -> Phase:

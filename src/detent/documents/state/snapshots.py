@@ -72,10 +72,7 @@ def _snapshot(key: str, record: Document, history: list[Document]) -> Document:
         "duration_minutes": minutes_between(record.get("started"), record.get("completed")),
         "summary": _summary(key, record, history),
     }
-    optional = {
-        "artifacts": list(sequence(record.get("artifacts"))),
-        "test_iterations": _test_iterations(record),
-    }
+    optional = {"artifacts": list(sequence(record.get("artifacts"))), "test_iterations": _test_iterations(record)}
     return snapshot | {name: value for name, value in optional.items() if value}
 
 

@@ -19,11 +19,7 @@ from detent.documents.state.stamp import cut, format_stamp
 
 
 def write(
-    session: Session,
-    *,
-    workflow_history: Iterable[Document] = (),
-    journal: Document | None = None,
-    idle: bool = False,
+    session: Session, *, workflow_history: Iterable[Document] = (), journal: Document | None = None, idle: bool = False
 ) -> Document:
     """The document as it is on disk. A session that has ended or is `idle` has no active workflow in it.
 

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.checked import MAX_ERROR, TAIL_CHARS, Checked, own_command, receipt_of
 from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
@@ -75,7 +75,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if again is None:
             return receipt
         protected = Result.ERROR if again.problem else self._read(again, line).result
-        return msgspec.structs.replace(receipt, protected=protected)
+        return replace(receipt, protected=protected)
 
     def observe(self, command: str, output: str, exit_code: int | None) -> Receipt | None:
         if self.protected or self.command is not None:
@@ -100,11 +100,8 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         # Only the exit code of a declared command is trusted; for any other the output decides.
         judged = verdict.judge(ran.output, ran.exit_code, trusted_exit=self.command is not None)
         receipt = receipt_of(ran, command, Result(judged.result))
-        return msgspec.structs.replace(
-            receipt,
-            error=judged.error or receipt.error,
-            signature=judged.signature,
-            coverage=judged.coverage,
+        return replace(
+            receipt, error=judged.error or receipt.error, signature=judged.signature, coverage=judged.coverage
         )
 
     def _test_command(self, given: str | None) -> str:
