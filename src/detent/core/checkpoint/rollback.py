@@ -1,5 +1,7 @@
 """Computes the phases and tasks after a rollback, and the paths that it must keep."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from detent.core.session.phase_state import PhaseState
@@ -8,49 +10,25 @@ from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
 
-def lineage(session: Session, phase: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The ancestors and the descendants of the phase."""
-    descendants = frozenset(session.workflow.descendants(phase))
-    ancestors: set[str] = set()
-    waiting = [phase]
-    while waiting:
-        for need in session.workflow.by_key[waiting.pop()].needs:
-            if need not in ancestors:
-                ancestors.add(need)
-                waiting.append(need)
-    return frozenset(ancestors), descendants
-
-
 def rolled_back(now: Session, past: Session, phase: str, version: int) -> dict[str, PhaseState]:
     """The phases that change in a rollback of `phase` to the session `past`.
 
     The phase and its ancestors return to their past state, its descendants become pending, all others stay. A phase
     that was in progress becomes pending: its agent has ended.
     """
-    ancestors, descendants = lineage(now, phase)
-    changed: dict[str, PhaseState] = {}
-    for key, present in now.phases.items():
+    states: dict[str, PhaseState] = {}
+    for key in _with_ancestors(now, phase):
         then = past.phases[key]
-        if key in descendants:
-            after = then if then.status is Status.SKIPPED else PhaseState(agent=present.agent)
-        elif key == phase or key in ancestors:
-            after = PhaseState(agent=then.agent) if then.status is Status.IN_PROGRESS else then
-        else:
-            continue
-        after = _continued(present, after, version)
-        if after != present:
-            changed[key] = after
-    return changed
+        states[key] = PhaseState(agent=then.agent) if then.status is Status.IN_PROGRESS else then
+    for key in now.workflow.descendants(phase):
+        then = past.phases[key]
+        states[key] = then if then.status is Status.SKIPPED else PhaseState(agent=now.phases[key].agent)
+    return _changes(now, {key: states[key] for key in now.workflow.order if key in states}, version)
 
 
 def restored(now: Session, past: Session, version: int) -> dict[str, PhaseState]:
     """The phases that change when all return to their state in `past`, including those in progress."""
-    changed: dict[str, PhaseState] = {}
-    for key, present in now.phases.items():
-        after = _continued(present, past.phases[key], version)
-        if after != present:
-            changed[key] = after
-    return changed
+    return _changes(now, past.phases, version)
 
 
 def tasks_rolled_back(now: Session, past: Session) -> dict[str, str]:
@@ -73,21 +51,38 @@ def tasks_rolled_back(now: Session, past: Session) -> dict[str, str]:
 
 def kept_paths(now: Session, past: Session, phase: str) -> frozenset[str]:
     """The artifacts that unrelated phases have completed since `past`; a rollback keeps them."""
-    ancestors, descendants = lineage(now, phase)
+    related = _related(now, phase)
     return frozenset(
         path
-        for key, state in now.phases.items()
-        if key != phase and key not in ancestors and key not in descendants
-        if state.status is Status.COMPLETED and state != past.phases[key]
-        for path in state.artifacts
+        for key in now.with_status(Status.COMPLETED)
+        if key not in related and now.phases[key] != past.phases[key]
+        for path in now.phases[key].artifacts
     )
 
 
 def live_beside(now: Session, phase: str) -> tuple[str, ...]:
     """The phases in progress that are unrelated to `phase`: a rollback leaves them in progress."""
-    ancestors, descendants = lineage(now, phase)
-    live = now.with_status(Status.IN_PROGRESS)
-    return tuple(key for key in live if key != phase and key not in ancestors and key not in descendants)
+    related = _related(now, phase)
+    return tuple(key for key in now.with_status(Status.IN_PROGRESS) if key not in related)
+
+
+def _related(session: Session, phase: str) -> set[str]:
+    return _with_ancestors(session, phase).union(session.workflow.descendants(phase))
+
+
+def _with_ancestors(session: Session, phase: str) -> set[str]:
+    keys, waiting = {phase}, [phase]
+    while waiting:
+        new = set(session.workflow.by_key[waiting.pop()].needs) - keys
+        keys |= new
+        waiting += new
+    return keys
+
+
+def _changes(now: Session, states: Mapping[str, PhaseState], version: int) -> dict[str, PhaseState]:
+    """Those of `states` that differ from the present, with the present counters."""
+    after = {key: _continued(now.phases[key], state, version) for key, state in states.items()}
+    return {key: state for key, state in after.items() if state != now.phases[key]}
 
 
 def _continued(present: PhaseState, after: PhaseState, version: int) -> PhaseState:

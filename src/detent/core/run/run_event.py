@@ -21,7 +21,7 @@ class Need(StrEnum):
 
 
 class End(StrEnum):
-    """How a run ended. Only COMPLETED and CANCELLED end the session."""
+    """The end of a run. Only COMPLETED and CANCELLED end the session."""
 
     COMPLETED = "completed"
     CANCELLED = "cancelled"

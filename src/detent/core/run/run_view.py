@@ -1,4 +1,4 @@
-"""The view of a run: a fold over its events that keeps what is in progress."""
+"""The view of a run: a fold over its events that keeps the work in progress."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum

@@ -153,7 +153,7 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
 
 def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
-    summary = cut(check_text("a summary of what was done", command.summary, None), MAX_SUMMARY)
+    summary = cut(check_text("a summary of the work", command.summary, None), MAX_SUMMARY)
     report = _attempt_report(session.phases[phase], command)
     event = PhaseFinished(
         phase=phase,

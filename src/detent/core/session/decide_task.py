@@ -49,7 +49,7 @@ from detent.errors import GateClosed, Invalid, NotFound, Refused
 PLAN, IMPLEMENT, REVIEW = "PLAN", "IMPLEMENT", "REVIEW"
 #: Maximum number of tasks of a session.
 MAX_TASKS = 200_000
-_NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "what went wrong"}
+_NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "a reason of the failure"}
 
 
 def decide_task(session: Session, command: TaskCommand, facts: Facts) -> tuple[Event, ...]:

@@ -107,9 +107,9 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
         for key in self.order:
             needs = (bridged[need] if need in removed else (need,) for need in self.by_key[key].needs)
             bridged[key] = tuple(dict.fromkeys(joined.from_iterable(needs)))
-        kept = tuple(replace(phase, needs=bridged[phase.key]) for phase in self.phases if phase.key not in removed)
+        phases = tuple(replace(phase, needs=bridged[phase.key]) for phase in self.phases if phase.key not in removed)
         sizes = {size: tuple(key for key in left_out if key not in removed) for size, left_out in self.sizes.items()}
-        return replace(self, phases=kept, sizes=sizes)
+        return replace(self, phases=phases, sizes=sizes)
 
 
 def chain(name: str, phases: Iterable[tuple[str, str]], *, title: str = "") -> Workflow:

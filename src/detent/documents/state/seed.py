@@ -120,8 +120,8 @@ def clear_transient(doc: Document) -> Document:
 def _without_working_fields(record: object, now: datetime) -> object:
     if not isinstance(record, dict) or not (record.get("status") == "completed" or record.get("gate_passed")):
         return record
-    kept = {field: value for field, value in record.items() if field not in WORKING_FIELDS}
-    return kept | {"_pruned_at": format_stamp(now)}
+    lasting = {field: value for field, value in record.items() if field not in WORKING_FIELDS}
+    return lasting | {"_pruned_at": format_stamp(now)}
 
 
 # Repair

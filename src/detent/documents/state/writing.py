@@ -225,10 +225,10 @@ def keep_last(doc: Document, field: str, keep: int, smaller: Callable[[Document]
     entries = doc.get(field)
     if not isinstance(entries, list):
         return dict(doc)
-    kept = entries[max(0, len(entries) - keep) :]
+    last = entries[max(0, len(entries) - keep) :]
     if smaller:
-        kept = [smaller(entry) if isinstance(entry, dict) else entry for entry in kept]
-    return {**doc, field: kept}
+        last = [smaller(entry) if isinstance(entry, dict) else entry for entry in last]
+    return {**doc, field: last}
 
 
 def shortened(entry: Document, field: str, length: int) -> Document:

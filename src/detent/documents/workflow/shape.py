@@ -167,7 +167,7 @@ def _check_transition(phase_id: str, before: str, after: str, *, force: bool) ->
     forced = (before, after) in _FORCED
     raise Refused(
         f"phase {phase_id} is {before} and can become {' or '.join(allowed) or 'nothing else'}, not {after}",
-        way_out="force it, if that is meant" if forced else None,
+        way_out="use force" if forced else None,
     )
 
 

@@ -53,12 +53,12 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     def requirement(self, phase: str, folder: str, tests: str | None) -> str:
         enough = f", with {self.coverage} % coverage or more" if self.coverage is not None else ""
         patterns = ", ".join(self.protected)
-        kept = f"; {patterns} must also pass as they were when the phase began" if patterns else ""
+        protected = f"; {patterns} must also pass as they were when the phase began" if patterns else ""
         command = self.command or tests
         if command:
-            return f"`{command}` must pass{enough}{kept}. Detent runs it when your turn ends{self.tries()}."
+            return f"`{command}` must pass{enough}{protected}. Detent runs it when your turn ends{self.tries()}."
         run = f"detent gate run {gate_name(self)} --phase {phase} -- YOUR TEST COMMAND"
-        return f"the tests must pass{enough}{kept}. Run them after your last change with `{run}`."
+        return f"the tests must pass{enough}{protected}. Run them after your last change with `{run}`."
 
     def runnable(self, tests: str | None) -> str | None:
         return self.command or tests
