@@ -15,6 +15,7 @@ from detent.core.session.commands import (
     Redo,
     RemoveTask,
     Reopen,
+    RepairTask,
     Resume,
     Rollback,
     SetComplexity,
@@ -52,7 +53,7 @@ def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> 
     if isinstance(command, Begin | Finish | Fail | Redo | Skip | Complete | Cancel):
         events = decide_phase(session, command, facts)
         events = (*events, *_over_budget(session, command, events, facts))
-    elif isinstance(command, WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity):
+    elif isinstance(command, WriteTasks | SplitTask | RemoveTask | MoveTask | RepairTask | SetComplexity):
         from detent.core.session.decide_task import decide_task  # noqa: PLC0415 - many sessions have no tasks
         from detent.core.session.task_phases import with_phases  # noqa: PLC0415
 

@@ -163,8 +163,9 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
 
 def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
-    summary = cut(check_text("a summary of what was done", command.summary, None), MAX_SUMMARY)
     whole = whole_report(session.phases[phase], command)
+    summary = whole.summary if command.summary is None else command.summary
+    summary = cut(check_text("a summary of what was done", summary, None), MAX_SUMMARY)
     event = PhaseFinished(
         phase=phase,
         attempt=attempt,

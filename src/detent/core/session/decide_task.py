@@ -13,11 +13,19 @@ import msgspec
 from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_ERROR, MAX_REASON, check_optional, check_text, cut
 from detent.core.problem import Problem
-from detent.core.session.commands import MoveTask, RemoveTask, SetComplexity, SplitTask, TaskCommand, WriteTasks
+from detent.core.session.commands import (
+    MoveTask,
+    RemoveTask,
+    RepairTask,
+    SetComplexity,
+    SplitTask,
+    TaskCommand,
+    WriteTasks,
+)
 from detent.core.session.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
 from detent.core.session.session import Session
 from detent.core.task.complexity import Complexity, check_override
-from detent.core.task.document import document_problems
+from detent.core.task.document import document_problems, new_document
 from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, check_start, next_status
 from detent.core.task.plan import Plan
@@ -40,6 +48,8 @@ def decide_task(session: Session, command: TaskCommand, facts: Facts) -> tuple[E
             return tuple(_remove(session, command))
         case MoveTask():
             return tuple(_move(session, command, facts))
+        case RepairTask():
+            return tuple(_repair(session, command))
         case SetComplexity():
             levels = ", ".join(Complexity)
             if command.level not in list(Complexity):
@@ -172,6 +182,23 @@ def _remove(session: Session, command: RemoveTask) -> Iterator[Event]:
     parent = parent_of(task)
     if parent is not None and plan.children(parent) == (task,):
         yield TaskMoved(task=parent, action=Action.RESTORE, status=TaskStatus.PENDING)
+
+
+def _repair(session: Session, command: RepairTask) -> Iterator[Event]:
+    plan, task, document = session.tasks, canonical(command.task), command.document
+    row = plan.get(task)
+    if document is not None:
+        context = document["context"]
+        present = [other for other in context["depends_on"] if canonical(other) in plan]
+        changed = {**document, "context": {**context, "depends_on": present}}
+        yield TaskWritten(task=task, document=changed, reason=command.reason)
+    elif row is None and plan.children(task):
+        made = new_document(task, f"Parts of {task}") | {"status": TaskStatus.CONTAINER.value}
+        yield TaskWritten(task=task, document=made, reason="it has parts and was gone")
+    elif row is not None and plan.children(task):
+        yield TaskMoved(task=task, action=Action.SPLIT, status=next_status(task, row.status, Action.SPLIT))
+    elif row is not None:
+        yield TaskMoved(task=task, action=Action.RESTORE, status=next_status(task, row.status, Action.RESTORE))
 
 
 def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMoved]:

@@ -2,10 +2,18 @@
 
 import msgspec
 
-from detent.core.limits import MAX_REASON, MAX_SUMMARY, MAX_TOOLS, check_artifacts, check_deliverables, cut
+from detent.core.limits import (
+    MAX_REASON,
+    MAX_SUMMARY,
+    MAX_TOOL_INPUT,
+    MAX_TOOLS,
+    check_artifacts,
+    check_deliverables,
+    cut,
+)
 from detent.core.session.commands import Fail, Finish
 from detent.core.session.events import AgentEnded, AgentLaunched
-from detent.core.session.phase_state import PhaseState, Report
+from detent.core.session.phase_state import PhaseState, Report, ToolUse
 
 
 def launched(phase: str, agent: str, agent_id: str | None) -> tuple[AgentLaunched, ...]:
@@ -28,9 +36,15 @@ def checked_report(report: Report) -> Report:
         artifacts=check_artifacts(report.artifacts),
         deliverables=check_deliverables(report.deliverables),
         context=cut(report.context, MAX_REASON),
-        tools=report.tools[-MAX_TOOLS:],
+        tools=tuple(map(_short, report.tools[-MAX_TOOLS:])),
         tools_dropped=report.tools_dropped + max(0, len(report.tools) - MAX_TOOLS),
     )
+
+
+def _short(use: ToolUse) -> ToolUse:
+    if len(use.input) <= MAX_TOOL_INPUT and len(use.tool) <= MAX_TOOL_INPUT:
+        return use
+    return msgspec.structs.replace(use, tool=cut(use.tool, MAX_TOOL_INPUT), input=cut(use.input, MAX_TOOL_INPUT))
 
 
 def whole_report(state: PhaseState, command: Finish | Fail) -> Report:

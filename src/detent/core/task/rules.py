@@ -6,7 +6,9 @@ from detent.core.problem import Problem
 from detent.core.task.cycle import find_cycles
 from detent.core.task.document import kinship
 from detent.core.task.id import parent_of
+from detent.core.task.lifecycle import TRANSITIONS, Action
 from detent.core.task.order import turns
+from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 
 
@@ -50,6 +52,20 @@ def plan_problems(
             for circle in find_cycles(by_id, children, turns(by_id, children)[1])
         ),
     ]
+
+
+def damaged_bonds(plan: Plan) -> dict[str, str]:
+    """The tasks whose bond with their parts can be repaired, with a description of the repair."""
+    repairs: dict[str, str] = {}
+    for row in plan:
+        parent, has_parts = row.parent, bool(plan.children(row.id))
+        if parent is not None and parent not in plan:
+            repairs.setdefault(parent, f"make {parent} again, of which {row.id} is a part")
+        if has_parts and (row.status, Action.SPLIT) in TRANSITIONS:
+            repairs[row.id] = f"make {row.id} a container, which has parts"
+        if row.status is TaskStatus.CONTAINER and not has_parts:
+            repairs[row.id] = f"make {row.id} a task again, which has no parts"
+    return repairs
 
 
 def _kin_problems(row: Row, known: Collection[str], children: dict[str, set[str]]) -> Iterator[tuple[str, str, str]]:

@@ -18,9 +18,9 @@ from detent import process
 from detent.core.flow.expansion import MAX_VALUE_BYTES
 from detent.core.flow.progress import FlowRun, StepRun, StepState, output_text
 from detent.core.flow.step import Step
-from detent.core.redact import redact, redact_tree
 from detent.core.redact.name import is_count, is_nothing
 from detent.core.session.slug import slugify
+from detent.engine.redact_command import redact_text, redact_tree
 from detent.errors import Corrupt, Refused
 from detent.store import disk
 from detent.store.port import PROJECT
@@ -92,7 +92,7 @@ class Mask:
         self._pattern = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))) or r"(?!)")
 
     def text(self, text: str) -> str:
-        return redact(self._pattern.sub(_MASKED, text))
+        return redact_text(self._pattern.sub(_MASKED, text))
 
     def raw(self, data: bytes) -> bytes:
         return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

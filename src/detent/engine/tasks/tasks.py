@@ -22,6 +22,7 @@ from detent.core.task.split import ChildDraft, split_warnings
 from detent.documents.state.writing import current_phase
 from detent.documents.task import name_of
 from detent.engine.projections.task_files import TaskFiles
+from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
 from detent.errors import Invalid, NotFound, Refused
 from detent.store.port import PROJECT
@@ -208,9 +209,7 @@ class Tasks:
         own = canonical(task)
         if not summary.strip():
             return self._do(MoveTask(task=own, action=Action.DONE, fence=fence))
-        from detent.core.redact import redact  # noqa: PLC0415 - slow to load, and looking at tasks needs none of it
-
-        data = redact(summary.strip()).encode() + b"\n"
+        data = redact_text(summary.strip()).encode() + b"\n"
         if len(data) > MAX_SUMMARY_BYTES:
             raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
         name = f"{own}-summary.md"
