@@ -135,7 +135,7 @@ def _bond_problems(plan: Plan, row: Row) -> Iterator[str]:
 
 
 def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
-    circle = plan.circle_through(written)
+    circle = plan.cycle_through(written)
     if circle:
         yield f"tasks wait for each other in a circle: {' -> '.join(circle)}"
 
@@ -150,13 +150,13 @@ def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
     own = canonical(command.document["id"])
     taken = {*plan.ids, *session.retired} if len(plan) < 2_000 else {*_parts_ever(session, own), *plan.children(own)}
     taken |= {other for draft in command.parts for other in map(canonical, draft.depends_on) if other in plan} | {own}
-    made = split(command.document, taken, command.parts, present=plan.children(own))
+    children = split(command.document, taken, command.parts, present=plan.children(own))
     next_status(own, plan[own].status, Action.SPLIT)
-    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in made.children]
+    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in children]
     grown = plan.with_row(msgspec.structs.replace(plan[own], status=TaskStatus.CONTAINER))
-    for child in made.children:
+    for child in children:
         grown = grown.with_row(row_of(child))
-    problems = [problem for child in made.children for problem in _bond_problems(grown, row_of(child))]
+    problems = [problem for child in children for problem in _bond_problems(grown, row_of(child))]
     problems += _circle_problems(grown, [own])
     if problems:
         raise Invalid(f"{own} cannot be split like this", problems)

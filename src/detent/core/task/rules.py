@@ -1,13 +1,12 @@
-"""What must hold between the tasks of a session. Reports everything at once, whatever else is broken."""
+"""Checks the rules between the tasks of a session, and reports every violation at once."""
 
 from collections.abc import Collection, Iterator, Sequence
 
 from detent.core.problem import Problem
 from detent.core.task.cycle import find_cycles
 from detent.core.task.document import kinship
-from detent.core.task.id import parent_of
+from detent.core.task.id import children_of
 from detent.core.task.lifecycle import TRANSITIONS, Action
-from detent.core.task.order import turns
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 
@@ -15,9 +14,9 @@ from detent.core.task.row import Row, TaskStatus
 def plan_problems(
     rows: Sequence[Row], files: Sequence[str | None] = (), *, unreadable: Collection[str] = ()
 ) -> list[Problem]:
-    """`files` names the file of each row, in the same order; `unreadable` the ids whose files could not be read.
+    """`files` names the file of each row, in the same order; `unreadable` the ids whose files cannot be read.
 
-    A task that cannot be read does exist, so nobody is told that it is missing.
+    An unreadable task exists, so it is not reported as missing.
     """
     named = [*files, *([None] * (len(rows) - len(files)))]
     first: dict[str, tuple[Row, str | None]] = {}
@@ -29,10 +28,7 @@ def plan_problems(
             twins.append(Problem(rule="unique-id", path="id", message=message, file=file))
         else:
             first[row.id] = (row, file)
-    children: dict[str, set[str]] = {}
-    for id_ in first:
-        if parent := parent_of(id_):
-            children.setdefault(parent, set()).add(id_)
+    children = children_of(first)
     by_id = {id_: row for id_, (row, _) in first.items()}
     known = by_id.keys() | set(unreadable)
     return [
@@ -46,10 +42,10 @@ def plan_problems(
             Problem(
                 rule="cycle",
                 path="context.depends_on",
-                message=f"tasks wait for each other in a circle: {' -> '.join([*circle, circle[0]])}",
-                file=first[circle[0]][1],
+                message=f"tasks wait for each other in a circle: {' -> '.join([*cycle, cycle[0]])}",
+                file=first[cycle[0]][1],
             )
-            for circle in find_cycles(by_id, children, turns(by_id, children)[1])
+            for cycle in find_cycles(by_id, children)
         ),
     ]
 
