@@ -12,7 +12,8 @@ import pytest
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.doctor.invariants import check, fix
-from detent.doctor.tasks import check_tasks, fix_markers, fix_tasks
+from detent.doctor.markers import fix_markers
+from detent.doctor.tasks import check_tasks, fix_tasks
 from detent.engine.project import open_project
 from detent.errors import DetentError, Invalid, NotFound, Refused
 

@@ -11,6 +11,9 @@ MAX_ARTIFACTS = 1_000
 MAX_PATH = 4_096
 #: Maximum number of tool calls of an attempt. Of earlier ones only the number is kept.
 MAX_TOOLS = 200
+#: Text of a running agent is shown and recorded in short.
+MAX_TOOL_INPUT = 200
+MAX_SAID = 400
 
 
 def check_task(text: str) -> str:

@@ -328,7 +328,8 @@ class SessionHandle:
         moment: "Moment | None" = None,
     ) -> "Committed":
         authorize_command(self._actor, command)
-        command = redact_command(command)
+        if choose is None:
+            command = redact_command(command)
         # Facts are gathered before the lock: that may take a while. `decide` refuses if a receipt changed since.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
         # Gates and the checkpoint are about the same files: one look serves both.

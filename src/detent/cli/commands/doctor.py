@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 @verb("doctor", example="detent doctor --fix")
-@click.option("--fix", "mend", is_flag=True, help="Rebuild what can be rebuilt from the journals.")
+@click.option("--fix", "fixes", is_flag=True, help="Rebuild what can be rebuilt from the journals.")
 @click.option("--dry-run", is_flag=True, help="With --fix: only say what it would do to markers and tasks.")
 @click.pass_obj
-def doctor_verb(request: Request, *, mend: bool, dry_run: bool) -> int:
+def doctor_verb(request: Request, *, fixes: bool, dry_run: bool) -> int:
     """Check journals, documents and hooks; repair with --fix.
 
     The exit code is 1 if an error was found. Looking changes nothing; --fix takes nothing out of a journal.
     """
     from detent.doctor import invariants
 
-    changing = mend and not dry_run
+    changing = fixes and not dry_run
     with request.changing(settled=False) if changing else request.reading() as project:
         request.notices += (
-            [f"would {line}" for line in invariants.mend(project, dry_run=True)] if mend and dry_run else []
+            [f"would {line}" for line in invariants.repair(project, dry_run=True)] if fixes and dry_run else []
         )
         found = invariants.fix(project) if changing else invariants.check(project)
         found = [*found, *_installed(project.place.root)]

@@ -63,7 +63,8 @@ class Finish(_Command, frozen=True, kw_only=True):
 
     token: Token | None = None
     phase: str | None = None
-    summary: str
+    #: Without one, what the agents of the attempt reported counts.
+    summary: str | None
     artifacts: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
     context: str = ""
@@ -262,6 +263,15 @@ class MoveTask(_Command, frozen=True, kw_only=True):
     fence: int | None = None
 
 
+class RepairTask(_Command, frozen=True, kw_only=True):
+    """Restore the invariants between a task and its parts, and drop dependencies on tasks that do not exist."""
+
+    task: str
+    #: The task's document, where dependencies are dropped.
+    document: dict[str, Any] | None = None
+    reason: str = ""
+
+
 class SetComplexity(_Command, frozen=True, kw_only=True):
     level: str
 
@@ -297,6 +307,6 @@ GateCommand = (
     | Review
 )
 CheckpointCommand = TakeCheckpoint | Rollback
-TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity
+TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | RepairTask | SetComplexity
 SessionCommand = Pause | Resume | Reopen | Archive
 Command = PhaseCommand | GateCommand | CheckpointCommand | TaskCommand | SessionCommand

@@ -16,6 +16,7 @@ from detent.core.limits import (
     MAX_NAME,
     MAX_REASON,
     MAX_SUMMARY,
+    MAX_TOOL_INPUT,
     MAX_TOOLS,
     check_artifacts,
     check_deliverables,
@@ -44,7 +45,7 @@ from detent.core.session.events import (
     SessionStarted,
 )
 from detent.core.session.evolve import apply
-from detent.core.session.phase_state import PhaseState, Report
+from detent.core.session.phase_state import PhaseState, Report, ToolUse
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.transition import TRANSITIONS
@@ -153,8 +154,9 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
 
 def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
-    summary = cut(check_text("a summary of the work", command.summary, None), MAX_SUMMARY)
     report = _attempt_report(session.phases[phase], command)
+    summary = report.summary if command.summary is None else command.summary
+    summary = cut(check_text("a summary of the work", summary, None), MAX_SUMMARY)
     event = PhaseFinished(
         phase=phase,
         attempt=attempt,
@@ -404,9 +406,15 @@ def checked_report(report: Report) -> Report:
         artifacts=check_artifacts(report.artifacts),
         deliverables=check_deliverables(report.deliverables),
         context=cut(report.context, MAX_REASON),
-        tools=report.tools[-MAX_TOOLS:],
+        tools=tuple(map(_short, report.tools[-MAX_TOOLS:])),
         tools_dropped=report.tools_dropped + max(0, len(report.tools) - MAX_TOOLS),
     )
+
+
+def _short(use: ToolUse) -> ToolUse:
+    if len(use.input) <= MAX_TOOL_INPUT and len(use.tool) <= MAX_TOOL_INPUT:
+        return use
+    return replace(use, tool=cut(use.tool, MAX_TOOL_INPUT), input=cut(use.input, MAX_TOOL_INPUT))
 
 
 def _attempt_report(state: PhaseState, command: Finish | Fail) -> Report:

@@ -27,6 +27,7 @@ from detent.core.session.commands import (
     MoveTask,
     Redo,
     RemoveTask,
+    RepairTask,
     SetComplexity,
     SplitTask,
     TaskCommand,
@@ -38,7 +39,7 @@ from detent.core.session.evolve import apply
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.complexity import Complexity, check_override
-from detent.core.task.document import document_problems
+from detent.core.task.document import document_problems, new_document
 from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, check_start, next_status
 from detent.core.task.plan import Plan
@@ -66,6 +67,8 @@ def _task_events(session: Session, command: TaskCommand, facts: Facts) -> tuple[
             return tuple(_remove(session, command))
         case MoveTask():
             return tuple(_move(session, command, facts))
+        case RepairTask():
+            return tuple(_repair(session, command))
         case SetComplexity():
             if command.level not in list(Complexity):
                 raise Invalid(f"{command.level!r} is none of {', '.join(Complexity)}")
@@ -150,7 +153,7 @@ def _bond_problems(plan: Plan, row: Row) -> Iterator[str]:
 
 
 def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
-    circle = plan.circle_through(written)
+    circle = plan.cycle_through(written)
     if circle:
         yield f"tasks wait for each other in a circle: {' -> '.join(circle)}"
 
@@ -165,13 +168,13 @@ def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
     own = canonical(command.document["id"])
     taken = {*plan.ids, *session.retired} if len(plan) < 2_000 else {*_parts_ever(session, own), *plan.children(own)}
     taken |= {other for draft in command.parts for other in map(canonical, draft.depends_on) if other in plan} | {own}
-    made = split(command.document, taken, command.parts, present=plan.children(own))
+    children = split(command.document, taken, command.parts, present=plan.children(own))
     next_status(own, plan[own].status, Action.SPLIT)
-    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in made.children]
+    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in children]
     grown = plan.with_row(replace(plan[own], status=TaskStatus.CONTAINER))
-    for child in made.children:
+    for child in children:
         grown = grown.with_row(row_of(child))
-    problems = [problem for child in made.children for problem in _bond_problems(grown, row_of(child))]
+    problems = [problem for child in children for problem in _bond_problems(grown, row_of(child))]
     problems += _circle_problems(grown, [own])
     if problems:
         raise Invalid(f"{own} cannot be split like this", problems)
@@ -197,6 +200,23 @@ def _remove(session: Session, command: RemoveTask) -> Iterator[Event]:
     parent = parent_of(task)
     if parent is not None and plan.children(parent) == (task,):
         yield TaskMoved(task=parent, action=Action.RESTORE, status=TaskStatus.PENDING)
+
+
+def _repair(session: Session, command: RepairTask) -> Iterator[Event]:
+    plan, task, document = session.tasks, canonical(command.task), command.document
+    row = plan.get(task)
+    if document is not None:
+        context = document["context"]
+        present = [other for other in context["depends_on"] if canonical(other) in plan]
+        changed = {**document, "context": {**context, "depends_on": present}}
+        yield TaskWritten(task=task, document=changed, reason=command.reason)
+    elif row is None and plan.children(task):
+        made = new_document(task, f"Parts of {task}") | {"status": TaskStatus.CONTAINER.value}
+        yield TaskWritten(task=task, document=made, reason="it has parts and was gone")
+    elif row is not None and plan.children(task):
+        yield TaskMoved(task=task, action=Action.SPLIT, status=next_status(task, row.status, Action.SPLIT))
+    elif row is not None:
+        yield TaskMoved(task=task, action=Action.RESTORE, status=next_status(task, row.status, Action.RESTORE))
 
 
 def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMoved]:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from detent.core.gate.checked import MAX_ERROR, TAIL_CHARS, Checked, own_command, receipt_of
+from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
 from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, GateSettings, Ran, gate_name
 from detent.errors import Refused
@@ -111,12 +111,11 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if given is None:
             raise Refused(f"gate {name} has no command", way_out=f"detent gate run {name} -- YOUR TEST COMMAND")
         from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415
-        from detent.core.redact import redact  # noqa: PLC0415 - only a run needs it
         from detent.core.testrun.detect import runner  # noqa: PLC0415
 
         if not any(runner(words) for words in simple_commands(given)):
             raise Refused(
-                f"{redact(given)[:MAX_ERROR]} is no test runner that Detent knows",
+                f"the command given to gate {name} runs no test runner that Detent knows",
                 way_out=f"declare it as the command of gate {name} in detent.toml, for the next session",
             )
         return given
