@@ -28,17 +28,22 @@ _REASONS = {
 
 @contextmanager
 def failing_as(action: str, path: str, *, way_out: str = NOTHING_COMMITTED) -> Iterator[None]:
+    """Turn an `OSError` into a `StoreFailed` that names the action, the path and the reason."""
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise StoreFailed(f"could not {action} {path}: {reason}", way_out=way_out) from error
+        raise failure(action, path, error, way_out=way_out) from error
+
+
+def failure(action: str, path: str, error: OSError, *, way_out: str = NOTHING_COMMITTED) -> StoreFailed:
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    return StoreFailed(f"could not {action} {path}: {reason}", way_out=way_out)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, memoryview(data)[written:])
 
 
 def sync(fd: int) -> None:

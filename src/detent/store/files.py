@@ -21,9 +21,21 @@ from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail
 JOURNAL = "journal.jsonl"
 _LOCK_FILE = ".lock"
 _UNFINISHED = ".new-"
-_CHUNK = 1 << 20
+_FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 20
 #: File systems state times in steps: a file changed this long before a mark may carry the mark's time.
 _TICK_NS = 20_000_000
+
+
+#: How often this process and its ancestors were forked. Cheaper than asking for the process id at every call.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603 - one process, one number
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class _Open:
@@ -44,7 +56,7 @@ class FileStore:
         self._opening = threading.Lock()
         #: Journals in whose place another file was found, which has yet to be compared with what was read before.
         self._replaced: set[str] = set()
-        self._pid = os.getpid()
+        self._forks = _forks
 
     def sessions(self) -> list[str]:
         try:
@@ -90,14 +102,17 @@ class FileStore:
             if session in self._replaced:
                 self._reread(session, after)
         fd = self._journal(session).fd
-        commits: list[Commit] = []
         version, total, offset = after
-        # The end of the line before is read along: its sum shows that the cursor is a position of this journal.
+        # The end of the previous line is read too: its sum shows that the cursor is a position of this journal.
         overlap = SUM_TAIL if version else 0
-        chunk = os.pread(fd, _CHUNK, offset - overlap)
+        # In most cases nothing is new, and a large buffer costs more than the read.
+        chunk = os.pread(fd, _FIRST_CHUNK, offset - overlap)
         if version and sum_at_end(chunk[:overlap]) != total:
             raise displaced(session, after)
         chunk, pending = chunk[overlap:], b""
+        if not chunk:
+            return Tail([], after, 0, more=False)
+        commits: list[Commit] = []
         while len(commits) < limit:
             if not chunk:
                 return Tail(commits, Cursor(version, total, offset), len(pending), more=False)
@@ -116,17 +131,19 @@ class FileStore:
         journal = self._journal(session)
         fd = journal.fd
         line, total = encode_line(commit, after.sum)
-        with disk.failing_as("append to", journal.path):
+        try:
             if os.fstat(fd).st_size != after.hint:
                 self._cut_torn_tail(session, fd, after)
             try:
                 disk.write_all(fd, line)
                 disk.sync(fd)
             except OSError:
-                # What reached the disk is unknown; without the cut a retry would stand behind garbage.
+                # It is unknown what reached the disk. Cut it off, or a retry would follow garbage.
                 with suppress(OSError):
                     os.ftruncate(fd, after.hint)
                 raise
+        except OSError as error:
+            raise disk.failure("append to", journal.path, error) from error
         return Cursor(commit.version, total, after.hint + len(line))
 
     def lock(
@@ -218,6 +235,9 @@ class FileStore:
         return os.path.join(self.root, *parts)
 
     def _journal(self, session: str) -> _Open:
+        file = self._open.get(session)
+        if file is not None and self._forks == _forks:
+            return file
         try:
             return self._keep_open(session, (session, JOURNAL), os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
@@ -233,9 +253,9 @@ class FileStore:
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
 
     def _keep_open(self, name: str, path: tuple[str, ...], flags: int) -> _Open:
-        if self._pid != os.getpid():
+        if self._forks != _forks:
             # A forked child shares the parent's descriptors and with them its locks: open its own.
-            self._open, self._opening, self._pid = {}, threading.Lock(), os.getpid()
+            self._open, self._opening, self._forks = {}, threading.Lock(), _forks
         file = self._open.get(name)
         if file is None:
             with self._opening:
@@ -248,7 +268,7 @@ class FileStore:
     def _forget_if_removed(self, name: str) -> None:
         """A file that is gone may have been replaced by another: a lock on the old one would keep nobody out."""
         file = self._open.get(name)
-        if file is not None and self._pid == os.getpid() and os.fstat(file.fd).st_nlink == 0:
+        if file is not None and self._forks == _forks and os.fstat(file.fd).st_nlink == 0:
             with self._opening:
                 os.close(self._open.pop(name).fd)
             if name != PROJECT:

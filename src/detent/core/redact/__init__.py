@@ -18,6 +18,8 @@ _TOO_DEEP = "[redacted:depth]"
 #: Most texts have none of them: one quick look at all, in the order of the forms.
 _NEEDLES = tuple((needle.lower(), form) for form in FORMS for needle in form.needles)
 
+_NAME_NEEDLES = ("pass", "secret", "token", "cred", "key")
+
 
 def redact(text: str) -> str:
     """`text` without secrets. Redacting again changes nothing."""
@@ -38,6 +40,9 @@ def _pass(text: str) -> str:
     lowered = text.lower()
     for form in dict.fromkeys([form for needle, form in _NEEDLES if needle in lowered]):
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
+    # A name holds one of these words. Letters beyond ASCII may match one of them too: then look closely.
+    if text.isascii() and not any(word in lowered for word in _NAME_NEEDLES):
+        return text
     for find in (named_secrets, element_secrets):
         text = _replaced(text, [(found.kind, found.start, found.end) for found in find(text)])
     return text
