@@ -66,7 +66,7 @@ from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
 from detent.errors import Refused
-from detent.store.port import START
+from detent.store.port import all_commits
 
 if TYPE_CHECKING:
     from detent.engine.journal import Committed
@@ -291,10 +291,7 @@ class SessionHandle:
 
     def log(self) -> Iterator[Commit]:
         """Every commit, oldest first."""
-        cursor, more = START, True
-        while more:
-            commits, cursor, _, more = self._project.store.read(self.id, cursor)
-            yield from commits
+        return all_commits(self._project.store, self.id)
 
     # Commits
 

@@ -164,13 +164,12 @@ class FileStore:
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         path = self._path(name)
-        replace = disk.replace_durably if durable else disk.replace
         with disk.failing_as("write", path, way_out=disk.NOTHING_COMMITTED if durable else disk.REBUILDABLE):
             try:
-                replace(path, data)
+                disk.replace(path, data, durable=durable)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                replace(path, data)
+                disk.replace(path, data, durable=durable)
 
     def delete(self, name: str) -> None:
         path = self._path(name)

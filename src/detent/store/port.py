@@ -1,6 +1,6 @@
 """What a store must do. `tests/contract` holds every implementation to it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -152,6 +152,14 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of files; the store can still be used and opens them again."""
         ...
+
+
+def all_commits(store: Store, session: str) -> Iterator[Commit]:
+    """Every commit of a session, oldest first."""
+    cursor, more = START, True
+    while more:
+        commits, cursor, _, more = store.read(session, cursor)
+        yield from commits
 
 
 def displaced(session: str, after: Cursor) -> Corrupt:
