@@ -638,7 +638,11 @@ def test_a_checkpoint_that_would_write_through_a_link_is_refused(tmp_path, targe
 def test_a_checkpoint_of_other_things_than_files_is_refused(tmp_path, target):
     digest = hashlib.sha256(b"payload").hexdigest()
 
-    for entry, told in ((["d", digest, 7], "impossible entry"), (["f", digest, 8], "missing"), (["f", "x", 1], "missing")):
+    for entry, told in (
+        (["d", digest, 7], "impossible entry"),
+        (["f", digest, 8], "missing"),
+        (["f", "x", 1], "missing"),
+    ):
         with pytest.raises(Corrupt, match=told):
             import_session(target, forged(tmp_path, {"a": entry}))
     import_session(target, forged(tmp_path, {"a": ["f", digest, 7]}))

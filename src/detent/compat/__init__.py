@@ -1,1 +1,1 @@
-"""Interfaces that only the seed documents ask for, on top of the engine."""
+"""Interfaces that only the seed documents require, built on the engine."""

@@ -1,6 +1,6 @@
-"""The store on a file system: `.workflow/`, one directory a session.
+"""The store on a file system: `.workflow/`, one directory per session.
 
-Commit rule: append one line to `journal.jsonl` and sync it. Everything else in the directory can be rebuilt from it.
+Commit rule: append one line to `journal.jsonl` and sync it. All other files of the directory can be rebuilt from it.
 """
 
 import os
@@ -22,7 +22,7 @@ JOURNAL = "journal.jsonl"
 _LOCK_FILE = ".lock"
 _UNFINISHED = ".new-"
 _FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 20
-#: File systems state times in steps: a file changed this long before a mark may carry the mark's time.
+#: File systems store times in ticks: a file changed this long before a mark may carry the time of the mark.
 _TICK_NS = 20_000_000
 
 
@@ -39,7 +39,7 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 class _Open:
-    """A file that is kept open, with the lock among this process's threads."""
+    """An open file, with the lock that excludes the threads of this process."""
 
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class FileStore:
         self.root = root
         self._open: dict[str, _Open] = {}
         self._opening = threading.Lock()
-        #: Journals in whose place another file was found, which has yet to be compared with what was read before.
+        #: Journals that were replaced by another file, which is not yet compared with the commits read before.
         self._replaced: set[str] = set()
         self._forks = _forks
 
@@ -240,14 +240,14 @@ class FileStore:
         try:
             return self._keep_open(session, (session, JOURNAL), os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
-            raise NotFound(f"there is no session {session}", way_out="detent history lists what there was") from None
+            raise NotFound(f"there is no session {session}", way_out="detent history lists ended sessions") from None
 
     def _lock_file(self) -> _Open:
         with disk.failing_as("lock", self.root):
             try:
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
-                # A package of a monorepo has no directory until somebody works in it.
+                # A package of a monorepo has no directory until its first use.
                 os.makedirs(self.root, exist_ok=True)
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
 
@@ -265,7 +265,7 @@ class FileStore:
         return file
 
     def _forget_if_removed(self, name: str) -> None:
-        """A file that is gone may have been replaced by another: a lock on the old one would keep nobody out."""
+        """Close a removed file: another may have its name, and a lock on the old one excludes no process."""
         file = self._open.get(name)
         if file is not None and self._forks == _forks and os.fstat(file.fd).st_nlink == 0:
             with self._opening:
@@ -274,7 +274,7 @@ class FileStore:
                 self._replaced.add(name)
 
     def _reread(self, session: str, after: Cursor) -> None:
-        """Another file is in the place of a journal: what is known of it up to `after` has to be in it, too."""
+        """Check that the file that replaced a journal holds the same commits up to `after`."""
         self._replaced.discard(session)
         cursor = START
         while cursor.version < after.version:
@@ -320,7 +320,7 @@ def _write_file(path: str, data: bytes, *, executable: bool) -> None:
 
 
 def _changed_ns(entry: "os.DirEntry[str]") -> int:
-    """Not the time of the content, which may be set when a file is copied; 0 if the file was removed meanwhile."""
+    """The time of the inode, since copying may set that of the content; 0 if the file was removed meanwhile."""
     try:
         return entry.stat(follow_symlinks=False).st_ctime_ns
     except FileNotFoundError:
@@ -337,7 +337,7 @@ def _open(path: str, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        # A project that may only be read can still be looked at; a write then fails with its own reason.
+        # A read-only project can still be read; a write then fails with its own reason.
         if isinstance(error, FileNotFoundError) or flags & os.O_CREAT:
             raise
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
