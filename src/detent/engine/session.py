@@ -424,7 +424,7 @@ class SessionHandle:
 
     def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
         commit, session = self._commit(command, moment=moment)
-        begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
+        begun = next(event for event in commit.events if isinstance(event, _BEGUN))
         given = self._handover(session, begun.phase)
         return Begun(
             session=session,
@@ -450,6 +450,7 @@ _LOOKED_AT = (Finish, MoveTask)
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 
+_BEGUN = (PhaseBegun, PhaseRedone)
 _WORKED = (PhaseFinished, PhaseFailed, GateChecked)
 
 

@@ -32,13 +32,20 @@ from detent.errors import Refused
 
 __all__ = ["decide", "decide_import", "decide_start"]
 
+# Tuples: a union in the call would be built anew for every command.
+_CHECKPOINT = (TakeCheckpoint, Rollback)
+_SESSION = (Pause, Resume, Reopen, Archive)
+_PHASE = (Begin, Finish, Fail, Redo, Skip, Complete, Cancel)
+_TASK = (WriteTasks, SplitTask, RemoveTask, MoveTask, SetComplexity)
+_ENDING, _ENDED = (Finish, Fail), (PhaseFinished, PhaseFailed)
+
 
 def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> tuple[Event, ...]:
     """The events that `command` causes in `session`; `Refused` or `GateClosed`, and then nothing has happened."""
-    if isinstance(command, TakeCheckpoint | Rollback):
+    if isinstance(command, _CHECKPOINT):
         # Also of a session that ended: every position that it has held can be returned to.
         return decide_checkpoint(session, command, facts)
-    if isinstance(command, Pause | Resume | Reopen | Archive):
+    if isinstance(command, _SESSION):
         from detent.core.session.decide_session import decide_session  # noqa: PLC0415 - most commands are about phases
 
         events = decide_session(session, command)
@@ -49,10 +56,10 @@ def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> 
             f"session {session.id} was {session.status} at {ended}; nothing more can happen in it",
             way_out='detent start WORKFLOW "TASK", or detent reopen',
         )
-    if isinstance(command, Begin | Finish | Fail | Redo | Skip | Complete | Cancel):
+    if isinstance(command, _PHASE):
         events = decide_phase(session, command, facts)
         events = (*events, *_over_budget(session, command, events, facts))
-    elif isinstance(command, WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity):
+    elif isinstance(command, _TASK):
         from detent.core.session.decide_task import decide_task  # noqa: PLC0415 - many sessions have no tasks
         from detent.core.session.task_phases import with_phases  # noqa: PLC0415
 
@@ -66,7 +73,7 @@ def _over_budget(
     session: Session, command: Command, events: tuple[Event, ...], facts: Facts
 ) -> tuple[EscalationRaised, ...]:
     """The end of an attempt is where its tokens become known; of a session that is over nobody has to decide."""
-    if not isinstance(command, Finish | Fail) or any(isinstance(event, SessionCompleted) for event in events):
+    if not isinstance(command, _ENDING) or any(isinstance(event, SessionCompleted) for event in events):
         return ()
-    end = next(event for event in events if isinstance(event, PhaseFinished | PhaseFailed))
+    end = next(event for event in events if isinstance(event, _ENDED))
     return budget_escalation(session, end.phase, facts.now, end.tokens)

@@ -279,12 +279,15 @@ def _check_gates(session: Session, phase: str, facts: Facts) -> None:
         raise GateClosed("\n  - ".join([headline, *reasons]), way_out=closed[0].way_out)
 
 
+_SETTLED = (PhaseFinished, PhaseSkipped)
+
+
 def settle(session: Session, events: tuple[Event, ...], merged_commit: str | None = None) -> tuple[Event, ...]:
     """Adds the completion of the session when nothing is left to do or to look at after `events`.
 
     Tasks that are left hold it open: `complete` ends it, and records that they were.
     """
-    settled = {event.phase for event in events if isinstance(event, PhaseFinished | PhaseSkipped)}
+    settled = {event.phase for event in events if isinstance(event, _SETTLED)}
     finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
     seen = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
     to_see = {*session.awaiting_review, *filter(session.is_supervised, finished)} - seen - (settled - finished)
