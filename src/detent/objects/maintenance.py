@@ -119,7 +119,7 @@ def _plan(segments: Segments, keep: Container[str]) -> _Plan:
 
 
 def _gaps(records: list[Record], size: int, *, is_last: bool) -> Iterator[tuple[int, int]]:
-    """Where a record does not follow the one before: its end and the next offset, which is lower if they overlap.
+    """Gaps between records: the end of one and the offset of the next, which is lower if they overlap.
 
     The tail of the last segment may just be written, and is no gap.
     """

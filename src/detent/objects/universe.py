@@ -59,9 +59,9 @@ class Scope(NamedTuple):
 class Request(NamedTuple):
     """Which files a look is for, besides those that the rules let in."""
 
-    #: Artifacts of phases: kept as files of their own.
+    #: Artifacts of phases: stored as plain files.
     declared: frozenset[str] = frozenset()
-    #: Taken whatever their size.
+    #: Taken without a limit of size.
     also: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     #: Whether the look is for all files that the rules let in.

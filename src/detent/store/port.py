@@ -1,4 +1,4 @@
-"""What a store must do. `tests/contract` holds every implementation to it."""
+"""The store port: the contract of every store. `tests/contract` checks each implementation."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
