@@ -375,13 +375,13 @@ def test_an_unrecorded_file_where_a_directory_belongs_is_named_and_stays(place):
         project.session("WFS-try-it").checkpoints.rollback("POST_a_v1", phase_only=True)
     (place / "fresh").write_text("never in any checkpoint")
 
-    refused(place, Invalid, match="fresh stands where the directory of fresh/inner/x belongs", to="PRE_b_v1")
+    refused(place, Invalid, match="fresh is in the place of the directory of fresh/inner/x", to="PRE_b_v1")
 
 
 def test_an_unrecorded_file_inside_of_what_becomes_a_file_is_named_and_stays(place):
     (place / "swapped/mine").write_text("never in any checkpoint")
 
-    refused(place, Invalid, match="swapped/mine stands where swapped belongs")
+    refused(place, Invalid, match="swapped/mine is in the place of swapped")
 
 
 def test_a_link_in_place_of_a_directory_is_never_followed(place, quick_path):
@@ -409,7 +409,7 @@ def test_an_unrecorded_link_above_a_file_is_named_and_nothing_outside_changes(pa
     shutil.rmtree(place / path)
     (place / path).symlink_to(outside)
 
-    refused(place, Invalid, match=f"{path} stands where", to="POST_a_v1")
+    refused(place, Invalid, match=f"{path} is in the place of", to="POST_a_v1")
     assert set(tree_of(outside).values()) == {("file", b"not ours")}
 
 

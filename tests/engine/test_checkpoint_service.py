@@ -12,14 +12,15 @@ import msgspec
 import pytest
 
 import detent
-from detent.compat.checkpoint_record import GateResult, TokenUsage
 from detent.compat.checkpoint_service import (
     AgentState,
     ArtifactInfo,
     CheckpointService,
     CheckpointType,
+    GateResult,
     GovernanceResults,
     OrchestratorState,
+    TokenUsage,
 )
 from detent.core.session.phase_state import Tokens, ToolUse
 from detent.doctor.invariants import check
@@ -112,9 +113,9 @@ def test_a_created_checkpoint_is_one_of_the_present(service, session, root, proj
         ({"state": {"completed_phases": ("a",)}}, r"completed_phases is \[\], not \[a\]"),
         ({"state": {"intake_summary": {"task": "Other"}}}, "intake_summary.task is 'Try it', not 'Other'"),
         ({"governance": GovernanceResults(passed=False)}, "governance passed is True, not False"),
-        ({"agents": {"x@a": AgentState(status="running")}}, "no agent x@a was begun; there are a-agent@a"),
+        ({"agents": {"x@a": AgentState(status="running")}}, "no agent x@a was started; there are a-agent@a"),
         ({"agents": {"a-agent@a": AgentState(status="complete")}}, "agent a-agent@a is running, not complete"),
-        ({"artifacts": {"n": info("nowhere", b"")}}, "artifact n: nowhere is not among the files"),
+        ({"artifacts": {"n": info("nowhere", b"")}}, "artifact n: nowhere is not among the captured files"),
         ({"artifacts": {"n": info("a.txt", b"else")}}, "artifact n: a.txt has SHA-256 .*, not "),
         ({"artifacts": {"n": msgspec.structs.replace(info("a.txt", b"one\n"), size_bytes=9)}}, "has 4 bytes, not 9"),
     ],
@@ -186,7 +187,7 @@ def test_of_an_agent_that_ended_the_journal_knows_better(service, session):
 
 def test_a_post_is_the_one_that_the_end_of_the_phase_made(service, session, root):
     (root / "plan.md").write_text("plan")
-    with pytest.raises(Refused, match="a is in_progress, and a POST is of a phase that has ended"):
+    with pytest.raises(Refused, match="a is in_progress, and only a phase that has ended has a POST"):
         create(service, session, kind=POST)
     session.finish("done", artifacts=["plan.md"])
     count = len(session.checkpoints.all())
@@ -283,7 +284,7 @@ def test_comparing_tells_what_changed_and_whether_it_is_one_run(service, session
     (root / "b.txt").write_text("b")
     session.finish("done", tokens=Tokens(input=5))
     first, last = (session.checkpoints.all()[at].event.id for at in (0, -1))
-    other = project.start(row("x"), "Other").checkpoints()[0].event.id
+    other = project.start(row("x"), "Other").checkpoints.all()[0].event.id
 
     diff = asyncio.run(service.compare(first, last))
     across = asyncio.run(service.compare(last, other))

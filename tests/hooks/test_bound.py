@@ -9,7 +9,7 @@ import pytest
 
 from detent.core.session.events import SessionCancelled
 from detent.core.session.status import Status
-from detent.engine.binding import bound_phase
+from detent.engine.agents.binding import bound_phase
 from tests import factories
 from tests.conformance.hook import FAST, PASSES, Place
 from tests.hooks.client import check_answer

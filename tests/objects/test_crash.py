@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from detent.errors import StoreFailed
-from detent.objects import batch, segments
+from detent.objects import pack, segments
 from tests.crash.conftest import quick_path  # noqa: F401
 from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, failing, in_child, watching
 from tests.objects.place import Objects, closed  # noqa: F401
@@ -25,7 +25,7 @@ KEPT = [digest_of(data) for data in (NEW[0], OLD[3], OLD[4], OLD[9], NEW[2], nex
 
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch):
-    monkeypatch.setattr(batch, "BUFFER_BYTES", 1_500)
+    monkeypatch.setattr(pack, "BUFFER_BYTES", 1_500)
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 8_000)
 
 

@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
         return 0
     except OSError as error:
         named = f" {error.filename}" if error.filename else ""
-        failed = StoreFailed(f"could not use{named}: {error.strerror or error}", way_out="mend that and try again")
+        failed = StoreFailed(f"could not use{named}: {error.strerror or error}", way_out="fix the problem and retry")
         return _refuse(request, failed, as_json=request.json)
     except Exception:  # noqa: BLE001 - the boundary: whatever was not expected is a bug and is shown as one
         return _report_bug(request)

@@ -147,7 +147,7 @@ class SessionJournal:
             return Committed(commit, after)
 
     def _remember(self, before: Session | None, commit: Commit) -> None:
-        if any(isinstance(event, CheckpointTaken) for event in commit.events):
+        if CheckpointTaken in map(type, commit.events):
             self._last_taken = commit.version
             if not self._remembers:
                 return

@@ -30,7 +30,7 @@ from detent.core.workflow.graph import Workflow, problems
 from detent.documents import session as session_document
 from detent.documents import state as state_document
 from detent.engine.actor import identify
-from detent.engine.binding import AgentBinding
+from detent.engine.agents.binding import AgentBinding
 from detent.engine.gates.applicable import applicable
 from detent.engine.journal import SessionJournal
 from detent.engine.policy import Decision, authorize

@@ -66,7 +66,7 @@ from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
 from detent.errors import Refused
-from detent.store.port import START
+from detent.store.port import all_commits
 
 if TYPE_CHECKING:
     from detent.engine.journal import Committed
@@ -291,10 +291,7 @@ class SessionHandle:
 
     def log(self) -> Iterator[Commit]:
         """Every commit, oldest first."""
-        cursor, more = START, True
-        while more:
-            commits, cursor, _, more = self._project.store.read(self.id, cursor)
-            yield from commits
+        return all_commits(self._project.store, self.id)
 
     # Commits
 
@@ -428,7 +425,7 @@ class SessionHandle:
 
     def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
         commit, session = self._commit(command, moment=moment)
-        begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
+        begun = next(event for event in commit.events if isinstance(event, _BEGUN))
         given = self._handover(session, begun.phase)
         return Begun(
             session=session,
@@ -454,6 +451,7 @@ _LOOKED_AT = (Finish, MoveTask)
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 
+_BEGUN = (PhaseBegun, PhaseRedone)
 _WORKED = (PhaseFinished, PhaseFailed, GateChecked)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from detent.core.actor import Actor, Channel
 from detent.engine.actor import identify
-from detent.engine.binding import read_binding
+from detent.engine.agents.binding import read_binding
 from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.errors import DetentError, NotFound
 

@@ -148,7 +148,7 @@ def _go_back(request: Request, wanted: _Wanted, session: str | None, *, dry_run:
     with request.changing() as project:
         handle, now = session_of(project, session), local_now(project)
         if not wanted.phase_only:
-            project.rollbacks.check_nobody_writes(handle.id)
+            project.rollbacks.check_no_run(handle.id)
         plan = wanted.plan(project, handle, here)
         if not yes and not _agreed(request, plan, now):
             write_text("nothing was changed")

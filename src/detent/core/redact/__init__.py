@@ -22,6 +22,8 @@ _TOO_DEEP = "[redacted:depth]"
 #: Most texts contain none of them, so they are searched first, in the order of the forms.
 _NEEDLES = tuple((needle.lower(), form) for form in FORMS for needle in form.needles)
 
+_NAME_NEEDLES = ("pass", "secret", "token", "cred", "key")
+
 
 def redact(text: str) -> str:
     """`text` without secrets. Redacting again changes nothing."""
@@ -57,6 +59,9 @@ def _pass(text: str) -> str:
     lowered = text.lower()
     for form in dict.fromkeys([form for needle, form in _NEEDLES if needle in lowered]):
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
+    # A name holds one of these words. Letters beyond ASCII may match one of them too: then look closely.
+    if text.isascii() and not any(word in lowered for word in _NAME_NEEDLES):
+        return text
     for find in (named_secrets, element_secrets):
         text = _replaced(text, find(text))
     return text

@@ -47,10 +47,14 @@ from detent.errors import Refused
 
 __all__ = ["decide", "decide_import", "decide_start"]
 
+#: Unions as constants: a union in a call would be built anew for every command.
+_CHECKPOINT = TakeCheckpoint | Rollback
+_ENDING, _ENDED = Finish | Fail, PhaseFinished | PhaseFailed
+
 
 def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> tuple[Event, ...]:
     """The events that `command` causes in `session`. Raises `Refused` or `GateClosed` if it is not allowed."""
-    if isinstance(command, TakeCheckpoint | Rollback):
+    if isinstance(command, _CHECKPOINT):
         # Allowed after the end of the session, too: a rollback can return to every earlier position.
         return decide_checkpoint(session, command, facts)
     if isinstance(command, SessionCommand):
@@ -78,9 +82,9 @@ def _over_budget(
     session: Session, command: Command, events: tuple[Event, ...], facts: Facts
 ) -> tuple[EscalationRaised, ...]:
     """The escalation of an exceeded budget. The tokens of an attempt are known when it ends."""
-    if not isinstance(command, Finish | Fail) or any(isinstance(event, SessionCompleted) for event in events):
+    if not isinstance(command, _ENDING) or any(isinstance(event, SessionCompleted) for event in events):
         return ()
-    end = next(event for event in events if isinstance(event, PhaseFinished | PhaseFailed))
+    end = next(event for event in events if isinstance(event, _ENDED))
     return budget_escalation(session, end.phase, facts.now, end.tokens)
 
 

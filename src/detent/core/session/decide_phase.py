@@ -270,12 +270,15 @@ def _check_gates(session: Session, phase: str, facts: Facts) -> None:
         raise GateClosed("\n  - ".join([headline, *reasons]), way_out=closed[0].way_out)
 
 
+_CLOSING = PhaseFinished | PhaseSkipped
+
+
 def with_completion(session: Session, events: tuple[Event, ...], merged_commit: str | None = None) -> tuple[Event, ...]:
     """`events`, and the completion of the session if they leave nothing to do and nothing to review.
 
     Open tasks keep the session open; `complete` ends it and records them.
     """
-    closed = {event.phase for event in events if isinstance(event, PhaseFinished | PhaseSkipped)}
+    closed = {event.phase for event in events if isinstance(event, _CLOSING)}
     finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
     reviewed = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
     to_review = {*session.awaiting_review, *filter(session.is_supervised, finished)} - reviewed - (closed - finished)

@@ -62,13 +62,17 @@ def fingerprint(session: Session) -> str:
 
     Prose (`notes`) is not hashed, so a sentence can be improved without changing any journal's hash.
     """
-    head = _encode((session.workflow.digest, _hashed_fields(session)))
-    return hashlib.sha256(head + session.phases.digests).hexdigest()[:16]
+    total = _SHA256.copy()
+    total.update(_encode((session.workflow.digest, _hashed_fields(session))))
+    total.update(session.phases.digests)
+    return total.hexdigest()[:16]
 
 
 #: `tasks_sum` covers `tasks`; `adopted` is only needed until the documents are written.
 _NOT_HASHED = ("workflow", "phases", "notes", "adopted", "tasks")
 _hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name not in _NOT_HASHED))
+#: Copying a hash object is twice as fast as making one.
+_SHA256 = hashlib.sha256()
 
 
 def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:

@@ -9,6 +9,8 @@ from detent.core.gate.evidence import Delegated, GateState
 from detent.core.session.status import Status
 
 _encode = msgspec.json.Encoder().encode
+#: Copying a hash object is twice as fast as making one.
+_SHA256 = hashlib.sha256()
 #: Maximum number of artifacts and of deliverables of an attempt. The last ones are kept.
 MAX_PATHS = 1_000
 
@@ -96,7 +98,9 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     post: int = 0
 
     def digest(self) -> bytes:
-        return hashlib.sha256(_encode(self)).digest()
+        total = _SHA256.copy()
+        total.update(_encode(self))
+        return total.digest()
 
     @property
     def all_tokens(self) -> Tokens:

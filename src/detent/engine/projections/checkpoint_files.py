@@ -14,10 +14,10 @@ from detent.core.session.events import Commit
 from detent.core.session.evolve import evolve
 from detent.core.session.session import Session
 from detent.documents.checkpoint import INDEX, EncodedAgents, Position, document, file_name, summary
-from detent.engine.checkpoints.checkpoints import commits, positions_of, standing
+from detent.engine.checkpoints.checkpoints import positions_of, sessions_at
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, encode
-from detent.store.port import Store
+from detent.store.port import Store, all_commits
 
 #: Checkpoints of a session in the index; older ones have their files and the journal.
 MAX_INDEXED = 1_000
@@ -74,7 +74,7 @@ def publish_checkpoints(store: Store, journal: SessionJournal, files: Files) -> 
     agents = EncodedAgents()
     # One at a time: there may be thousands.
     for before, commit in steps:
-        for position, session in standing(before, commit):
+        for position, session in sessions_at(before, commit):
             data = encode(_document(session, position, files, agents))
             store.put(file_name(journal.id, position.event.name), data)
             version, count = position.version, count + 1
@@ -95,14 +95,14 @@ def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes
     """The expected document of each checkpoint of the session."""
     agents = EncodedAgents()
     for before, commit in _folded(store, name, 0):
-        for position, session in standing(before, commit):
+        for position, session in sessions_at(before, commit):
             yield file_name(name, position.event.name), encode(_document(session, position, files, agents))
 
 
 def is_indexed(store: Store, name: str) -> bool:
     """Whether the index is right about the session."""
     run = _read(store).of(name)
-    positions = [position for commit in commits(store, name) for position in positions_of(commit)]
+    positions = [position for commit in all_commits(store, name) for position in positions_of(commit)]
     lines = [summary(name, position) for position in positions]
     listed = len(run.checkpoints)
     if (run.version, run.count) != (positions[-1].version if positions else 0, len(lines)):
@@ -116,7 +116,7 @@ def _document(session: Session, position: Position, files: Files, agents: Encode
 
 def _folded(store: Store, name: str, after: int) -> Iterator[Step]:
     session: Session | None = None
-    for commit in commits(store, name):
+    for commit in all_commits(store, name):
         if commit.version > after:
             yield session, commit
         session = evolve(session, commit)
