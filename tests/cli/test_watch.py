@@ -38,7 +38,7 @@ class Running:
         )
 
     def end(self) -> None:
-        self.feed.tell(RunEnded(at=utc_now(), end=End.WAITING, text="a person is needed"))
+        self.feed.tell(RunEnded(at=utc_now(), end=End.WAITING, said="a person is needed"))
 
     def die(self) -> None:
         self._lease.give_back()

@@ -18,7 +18,7 @@ def work_of(shown: RunView, phase: str, task: str | None = None):
 
 
 def ended(seconds: float, phase: str) -> PhaseEnded:
-    return PhaseEnded(at=at(seconds), phase=phase, attempt=1, status="completed", text="")
+    return PhaseEnded(at=at(seconds), phase=phase, attempt=1, status="completed", said="")
 
 
 def used(seconds: float, phase: str, amount: int, task: str | None = None):

@@ -115,10 +115,10 @@ def task_run() -> list[RunEvent]:
         started(parallel=3),
         turn(1, "06-implementation", task="IMPL-1"),
         turn(1, "06-implementation", task="IMPL-2", agent="codex"),
-        StepRan(at=at(3), phase="06-implementation", task="IMPL-2", step="load", text="read 3 files"),
+        StepRan(at=at(3), phase="06-implementation", task="IMPL-2", step="load", said="read 3 files"),
         did(4, "06-implementation", ToolUsed(tool="Edit", input="src/a.py"), task="IMPL-1"),
         turn(5, "06-implementation", task="IMPL-3"),
-        TaskEnded(at=at(9), phase="06-implementation", task="IMPL-3", status="completed", text="done"),
+        TaskEnded(at=at(9), phase="06-implementation", task="IMPL-3", status="completed", said="done"),
     ]
 
 
@@ -132,10 +132,10 @@ def whole_run() -> list[RunEvent]:
         did(130, "data", Said(text="\x1b[2J把登录 page 🎉 " + "very long " * 40)),
         needed(131, "architecture", **HOSTILE_QUESTION),
         PhaseEnded(
-            at=at(140), phase="data", attempt=1, status="completed", text="Tables", warnings=("x is not there",)
+            at=at(140), phase="data", attempt=1, status="completed", said="Tables", warnings=("x is not there",)
         ),
-        PhaseEnded(at=at(141), phase="architecture", attempt=2, status="failed", text="refused\nfor good"),
-        RunEnded(at=at(150), end=End.WAITING, text="03-architecture: a person must decide"),
+        PhaseEnded(at=at(141), phase="architecture", attempt=2, status="failed", said="refused\nfor good"),
+        RunEnded(at=at(150), end=End.WAITING, said="03-architecture: a person must decide"),
     ]
 
 

@@ -50,7 +50,7 @@ SHOWN = {
     "live-tasks": lambda: shown(run_story.at_third_phase().session, run_story.task_run()),
     "live-ended": lambda: shown(
         run_story.at_third_phase().session,
-        [*run_story.chain_run(), RunEnded(at=at(130), end=End.PAUSED, text="interrupted")],
+        [*run_story.chain_run(), RunEnded(at=at(130), end=End.PAUSED, said="interrupted")],
     ),
 }
 

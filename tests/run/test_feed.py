@@ -169,7 +169,7 @@ def test_the_file_stays_below_its_limit_and_starts_with_its_run(path):
 
 def test_whoever_comes_after_it_started_anew_knows_who_works_and_who_is_needed(path):
     feed = told(path, started(), turn(1, "a"), turn(1, "b"), needed(2, "b"), turn(3, "c"), max_bytes=4_000)
-    feed.tell(PhaseEnded(at=at(4), phase="c", attempt=1, status="completed", text=""))
+    feed.tell(PhaseEnded(at=at(4), phase="c", attempt=1, status="completed", said=""))
     for number in range(100):
         feed.tell(did(number, "a", Said(text=f"line {number}")))
 

@@ -65,7 +65,7 @@ def test_a_session_that_is_cancelled_meanwhile_ends_the_run(scene):
         yield stopped_only(stopping)
 
     assert here.run(Cast(act)) is End.CANCELLED
-    assert here.told[-1].text == "no more"
+    assert here.told[-1].said == "no more"
 
 
 def test_what_failed_before_the_run_is_done_again(scene):
@@ -193,7 +193,7 @@ def test_a_paused_run_records_what_it_stopped_and_the_next_begins_a_new_attempt(
     runner = here.runner(Cast(act))
 
     assert runner.run() is End.PAUSED
-    assert here.told[-1].text == "enough for today"
+    assert here.told[-1].said == "enough for today"
     assert (here.statuses["a"], here.session.phases["a"].error) == ("failed", "enough for today")
     assert here.escalations == []
     assert here.run() is End.COMPLETED

@@ -255,7 +255,7 @@ def test_a_run_that_cannot_go_on_tells_so_before_it_fails(scene):
         bounded(here, Cast(act))
 
     assert isinstance(here.told[-1], RunEnded)
-    assert (here.told[-1].end, here.told[-1].text) == (End.ERROR, "somebody holds the lock")
+    assert (here.told[-1].end, here.told[-1].said) == (End.ERROR, "somebody holds the lock")
 
 
 def test_an_approval_that_comes_before_the_run_has_heard_that_it_waits_is_seen(scene, monkeypatch):

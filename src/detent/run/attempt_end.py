@@ -109,7 +109,7 @@ class AttemptEnd:
                 phase=self._phase,
                 attempt=session.phases[self._phase].attempt,
                 status=status,
-                text=said,
+                said=said,
                 warnings=(*warnings, *more),
             )
         )

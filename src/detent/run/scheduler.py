@@ -100,9 +100,9 @@ class Runner:
             try:
                 end, said = self._go_on(lease)
             except DetentError as error:
-                self._tell(RunEnded(at=self._project.clock(), end=End.ERROR, text=error.message))
+                self._tell(RunEnded(at=self._project.clock(), end=End.ERROR, said=error.message))
                 raise
-        self._tell(RunEnded(at=self._project.clock(), end=end, text=said))
+        self._tell(RunEnded(at=self._project.clock(), end=end, said=said))
         return end
 
     def pause(self, why: str) -> None:
@@ -251,7 +251,7 @@ class Runner:
                     phase=job.phase,
                     attempt=job.claim.token.attempt,
                     status=state.status,
-                    text=said,
+                    said=said,
                 )
             )
         if job.had_turn and session.status is SessionStatus.ACTIVE and not self._is_done(job, state):

@@ -141,7 +141,7 @@ class TaskRun:
     def _tell_ended(self, status: str, said: str) -> None:
         task = self._job.task or ""
         self._run_context.tell(
-            TaskEnded(at=self._run_context.clock(), phase=self._job.phase, task=task, status=status, text=said)
+            TaskEnded(at=self._run_context.clock(), phase=self._job.phase, task=task, status=status, said=said)
         )
 
 
@@ -167,4 +167,4 @@ class _Watching:
 
     def _tell(self, step: str, said: str) -> None:
         run_context = self._job.run_context
-        run_context.tell(StepRan(at=run_context.clock(), phase=self._job.phase, task=self._task, step=step, text=said))
+        run_context.tell(StepRan(at=run_context.clock(), phase=self._job.phase, task=self._task, step=step, said=said))

@@ -71,7 +71,7 @@ class StepRan(_RunEvent, frozen=True, kw_only=True, tag="step_ran"):
     phase: str
     task: str
     step: str
-    text: str = msgspec.field(name="said")
+    said: str
 
 
 class Retrying(_RunEvent, frozen=True, kw_only=True, tag="retrying"):
@@ -103,7 +103,7 @@ class PhaseEnded(_RunEvent, frozen=True, kw_only=True, tag="phase_ended"):
     attempt: int
     #: completed, failed or skipped
     status: str
-    text: str = msgspec.field(name="said")
+    said: str
     warnings: tuple[str, ...] = ()
 
 
@@ -111,7 +111,7 @@ class TaskEnded(_RunEvent, frozen=True, kw_only=True, tag="task_ended"):
     phase: str
     task: str
     status: str
-    text: str = msgspec.field(default="", name="said")
+    said: str = ""
 
 
 class PersonNeeded(_RunEvent, frozen=True, kw_only=True, tag="person_needed"):
@@ -132,7 +132,7 @@ class PersonNeeded(_RunEvent, frozen=True, kw_only=True, tag="person_needed"):
 
 class RunEnded(_RunEvent, frozen=True, kw_only=True, tag="run_ended"):
     end: End
-    text: str = msgspec.field(default="", name="said")
+    said: str = ""
 
 
 RunEvent = (

@@ -115,7 +115,7 @@ def fold(view: RunView, event: RunEvent) -> RunView:
         case AgentDid():
             return _agent_did(view, event, event.did)
         case StepRan():
-            note = f"{event.step}: {event.text}" if event.text else event.step
+            note = f"{event.step}: {event.said}" if event.said else event.step
             return _changed(view, event, event.task, doing=Doing.STEPS, note=note)
         case Retrying():
             until = event.at + timedelta(seconds=event.pause_s)

@@ -114,9 +114,9 @@ def _foot(seen: Seen) -> Iterator[Line]:
     for rank, need in enumerate(needs):
         yield from _need_lines(need, rank, seen.canvas)
     ended = seen.view.ended
-    if ended is not None and ended.text:
+    if ended is not None and ended.said:
         yield Line(text="", weight=Weight.BLANK)
-        yield from (Line(text=text, weight=Weight.DETAIL) for text in seen.canvas.wrap(ended.text)[:_MOST_TEXT])
+        yield from (Line(text=text, weight=Weight.DETAIL) for text in seen.canvas.wrap(ended.said)[:_MOST_TEXT])
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:

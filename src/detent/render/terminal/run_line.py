@@ -73,7 +73,7 @@ def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
         case AgentDid():
             yield from _agent_told(event.did)
         case StepRan():
-            yield f"step {event.step}: {_first_line(event.text)}", "dim"
+            yield f"step {event.step}: {_first_line(event.said)}", "dim"
         case Retrying():
             yield f"tries again in {event.pause_s:g} s ({event.again} of {event.of}): {event.reason}", "yellow"
         case GateStarted():
@@ -81,18 +81,18 @@ def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
         case GateJudged():
             yield f"gate {event.gate} {event.verdict}: {event.reason}", _VERDICT_COLOURS.get(event.verdict, "yellow")
         case PhaseEnded():
-            said = f": {_first_line(event.text)}" if event.text else ""
+            said = f": {_first_line(event.said)}" if event.said else ""
             yield f"{event.status}, attempt {event.attempt}{said}", _STATUS_COLOURS.get(event.status, "")
             yield from ((f"warning: {warning}", "yellow") for warning in event.warnings)
         case TaskEnded():
-            said = f": {_first_line(event.text)}" if event.text else ""
+            said = f": {_first_line(event.said)}" if event.said else ""
             yield f"{event.status}{said}", _STATUS_COLOURS.get(event.status, "")
         case PersonNeeded():
             yield f"needs a person ({event.need}): {event.text}", "yellow"
             if event.choices:
                 yield f"one of: {', '.join(event.choices)}", ""
         case RunEnded():
-            yield f"run {event.end}{f': {event.text}' if event.text else ''}", "bold"
+            yield f"run {event.end}{f': {event.said}' if event.said else ''}", "bold"
 
 
 def _agent_told(did: AgentEvent) -> Iterator[tuple[str, str]]:
