@@ -1,4 +1,4 @@
-"""The documents that Detent writes as plain JSON, typed for their schema. A test holds the real documents to them."""
+"""Types of the documents that Detent writes as plain JSON, for their schemas. A test compares real documents."""
 
 from typing import Annotated, Any, Literal
 
