@@ -466,7 +466,7 @@ def test_a_long_diff_is_cut_and_says_so(work):
 
 def test_verify_finds_all_whole(work):
     ran = unchanged(work, "checkpoint", "verify").ok()
-    assert re.fullmatch(r"\d+ objects, all whole\n", ran.out)
+    assert re.fullmatch(r"\d+ objects, all intact\n", ran.out)
     assert work("checkpoint", "verify", "--json").json()["damaged"] == []
 
 
@@ -537,7 +537,7 @@ def test_gc_tells_first_and_removes_with_yes(work):
         path.unlink() if path.is_file() else path.rmdir()
     other.rmdir()
     told = unchanged(work, "checkpoint", "gc").ok()
-    assert re.match(r"would remove \d+ objects, .* that nothing names", told.out)
+    assert re.match(r"would remove \d+ objects, .* that nothing references", told.out)
     assert next_command(told.out) == ["checkpoint", "gc", "--yes"]
     assert work("checkpoint", "gc", "--yes").ok().out.startswith("removed ")
     assert "nothing to remove" in work("checkpoint", "gc").ok().out
@@ -614,7 +614,7 @@ def test_without_a_session_and_without_checkpoints(project):
         code, message, way_out = unchanged(project, *arguments.split()).error()
         assert (code, message) == (1, "no session is active")
         assert way_out.startswith("detent start")
-    assert project("checkpoint", "verify").ok().out == "0 objects, all whole\n"
+    assert project("checkpoint", "verify").ok().out == "0 objects, all intact\n"
     assert "nothing to remove" in project("checkpoint", "gc").ok().out
 
 

@@ -123,6 +123,9 @@ def _declared(parameter: Parameter) -> Callable[[F], F]:
         return click.argument(
             parameter.name, required=parameter.required, metavar=parameter.metavar, shell_complete=complete
         )
+    default = 0 if parameter.is_number else parameter.default
+    # click takes an explicit None for a default, which a required option must not have.
+    settings: dict[str, Any] = {} if default is None else {"default": default}
     kind = TEXT if parameter.is_text else click.IntRange(min=0) if parameter.is_number else None
     return click.option(
         *parameter.flags,
@@ -133,9 +136,9 @@ def _declared(parameter: Parameter) -> Callable[[F], F]:
         is_flag=parameter.is_flag,
         type=kind,
         envvar=parameter.envvar,
-        default=0 if parameter.is_number else parameter.default,
         shell_complete=complete,
         help=parameter.help,
+        **settings,
     )
 
 

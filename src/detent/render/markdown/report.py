@@ -1,4 +1,4 @@
-"""`REPORT.md`: how a session went, for people who were not there. Everything in it follows from the journal."""
+"""`REPORT.md`: the report of a session, made from its journal."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ _MOST_SUMMARY = 200
 
 
 def report_text(session: Session, commits: Iterable[Commit]) -> str:
-    """Markdown. The same journal always gives the same bytes."""
+    """The report in Markdown. The same journal always gives the same bytes."""
     journal = list(commits)
     until = session.ended_at or (journal[-1].at if journal else session.started_at)
     tried = attempts(journal)
@@ -37,11 +37,11 @@ def report_text(session: Session, commits: Iterable[Commit]) -> str:
         ("Timeline", _timeline(session, tried, until)),
         ("Phases", _phases(session, tried, until)),
         ("Gates", gate_lines(session)),
-        ("What failed on the way", failure_lines(tried)),
+        ("Failures", failure_lines(tried)),
         ("Questions", question_lines(journal)),
         ("Decisions of people", decision_lines(journal)),
         ("Tasks", task_lines(session)),
-        ("Ways back", checkpoint_lines(session, journal)),
+        ("Checkpoints", checkpoint_lines(session, journal)),
     ]
     lines = [GENERATED, f"# {escaped(session.task)}"]
     for title, part in parts:
@@ -90,20 +90,20 @@ def _timeline(session: Session, tried: Sequence[AttemptRecord], until: datetime)
 def _phases(session: Session, tried: Sequence[AttemptRecord], until: datetime) -> Iterator[str]:
     rows = []
     for key in session.workflow.order:
-        state, own = session.phases[key], [one for one in tried if one.phase == key]
+        state, own = session.phases[key], [attempt for attempt in tried if attempt.phase == key]
         tokens = state.all_tokens
-        agents = dict.fromkeys(agent for one in own for agent in one.agents)
-        said = state.summary or state.error or state.skip_reason or ""
+        agents = dict.fromkeys(agent for attempt in own for agent in attempt.agents)
+        summary = state.summary or state.error or state.skip_reason or ""
         rows.append(
             (
                 escaped(key),
                 str(state.status).replace("_", " "),
                 str(len(own) or ""),
-                duration(60 * sum(one.minutes(until) for one in own)) if own else "",
+                duration(60 * sum(attempt.minutes(until) for attempt in own)) if own else "",
                 escaped(", ".join(agents)),
                 f"{count_text(tokens.input)} / {count_text(tokens.output)}" if tokens.input or tokens.output else "",
                 cost_text(tokens.cost) if tokens.cost else "",
-                escaped(said if len(said) <= _MOST_SUMMARY else said[:_MOST_SUMMARY].rstrip() + " …"),
+                escaped(summary if len(summary) <= _MOST_SUMMARY else summary[:_MOST_SUMMARY].rstrip() + " …"),
             )
         )
     return table(("Phase", "Status", "Attempts", "Time", "Agent", "Tokens in / out", "Cost", "Summary"), rows)

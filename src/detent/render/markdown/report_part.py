@@ -33,22 +33,22 @@ _TAIL_LINES, _TAIL_COLUMNS = 8, 160
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Cells are Markdown. Without its empty columns; nothing if there are no rows."""
-    found = list(rows)
-    kept = [at for at in range(len(head)) if any(row[at] for row in found)]
-    if not kept:
+    """A Markdown table without its empty columns; nothing if there are no rows."""
+    lines = list(rows)
+    used = [at for at in range(len(head)) if any(row[at] for row in lines)]
+    if not used:
         return
-    yield f"| {' | '.join(head[at] for at in kept)} |"
-    yield f"|{'---|' * len(kept)}"
-    yield from (f"| {' | '.join(row[at] for at in kept)} |" for row in found)
+    yield f"| {' | '.join(head[at] for at in used)} |"
+    yield f"|{'---|' * len(used)}"
+    yield from (f"| {' | '.join(row[at] for at in used)} |" for row in lines)
 
 
 def gate_lines(session: Session) -> Iterator[str]:
     if not session.gates_apply:
-        yield "Gates were off: nothing had to be proved."
+        yield "Gates were off: no evidence was required."
         return
     yield from table(
-        ("Phase", "Gate", "Verdict", "What proved it"),
+        ("Phase", "Gate", "Verdict", "Evidence"),
         (
             tuple(map(escaped, (key, gate_name(gate), *_proved(session, key, gate))))
             for key in session.workflow.order
@@ -83,29 +83,29 @@ def _proof(gate: Gate, evidence: Evidence) -> str:
 
 def _receipt_text(receipt: Receipt) -> str:
     code = "" if receipt.exit_code is None else f"exit code {receipt.exit_code}"
-    seen = "seen in the agent's shell" if receipt.observed else ""
+    seen = "observed in the agent's shell" if receipt.observed else ""
     covered = "" if receipt.coverage is None else f"coverage {receipt.coverage:g} %"
     return ", ".join(part for part in (receipt.command or "reported", code, covered, seen) if part)
 
 
-def failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:
-    found = [one for one in tried if one.error or one.closed]
-    for one in found[-_MOST_FAILURES:]:
-        how = f" {escaped(one.how)}" if one.how not in ("completed", "") else ""
-        said = f": {escaped(one.error)}" if one.error else ""
-        yield f"- **{escaped(one.phase)}**, attempt {one.attempt}{how}{said}"
-        for check in one.closed:
+def failure_lines(tried: Sequence[Tried]) -> Iterator[str]:
+    failed = [attempt for attempt in tried if attempt.error or attempt.closed]
+    for attempt in failed[-_MOST_FAILURES:]:
+        how = f" {escaped(attempt.how)}" if attempt.how not in ("completed", "") else ""
+        reason = f": {escaped(attempt.error)}" if attempt.error else ""
+        yield f"- **{escaped(attempt.phase)}**, attempt {attempt.attempt}{how}{reason}"
+        for check in attempt.closed:
             code = f", exit code {check.receipt.exit_code}" if check.receipt.exit_code is not None else ""
             error = f": {escaped(check.receipt.error)}" if check.receipt.error else ""
             yield f"  - {_clock(check.at)} gate {escaped(check.gate)} {check.receipt.result}{code}{error}"
-        if one.closed:
-            yield from _fenced(one.closed[-1].receipt.tail, "    ")
-    if len(found) > _MOST_FAILURES:
-        yield f"- and {len(found) - _MOST_FAILURES} earlier ones"
+        if attempt.closed:
+            yield from _fenced(attempt.closed[-1].receipt.tail, "    ")
+    if len(failed) > _MOST_FAILURES:
+        yield f"- and {len(failed) - _MOST_FAILURES} earlier ones"
 
 
 def _fenced(text: str, indent: str) -> Iterator[str]:
-    """The first lines, in a fence that nothing in them can close."""
+    """The first lines, in a fence that is longer than any in them."""
     lines = [line.rstrip()[:_TAIL_COLUMNS] for line in text.splitlines() if line.strip()][:_TAIL_LINES]
     if not lines:
         return
@@ -145,7 +145,7 @@ def question_lines(commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
-    """Escalations with what became of them, reviews, votes, and gates that were opened by hand."""
+    """Escalations with their decisions, reviews, votes, and gates that were opened by hand."""
     raised: list[str] = []
     for commit in commits:
         who = f"{escaped(commit.by)}, {_clock(commit.at)}"
@@ -164,9 +164,9 @@ def decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                     opened = f"{escaped(event.gate)} of {escaped(event.phase)} was opened by hand"
                     yield f"- {opened} ({who}): {escaped(event.reason)}"
                 case VoteCast():
-                    said = "approved" if event.approve else "rejected"
+                    vote = "approved" if event.approve else "rejected"
                     why = f": {escaped(event.reason)}" if event.reason else ""
-                    yield f"- {escaped(event.approver)} {said} {escaped(event.gate)} of {escaped(event.phase)}{why}"
+                    yield f"- {escaped(event.approver)} {vote} {escaped(event.gate)} of {escaped(event.phase)}{why}"
                 case PhaseReviewed():
                     why = f": {escaped(event.note)}" if event.note else ""
                     yield f"- {escaped(event.phase)} was reviewed: {escaped(event.decision)} ({who}){why}"
@@ -176,8 +176,8 @@ def decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def _resolved(raised: Iterable[str], how: str) -> Iterator[str]:
-    for one in raised:
-        yield f"- {one}"
+    for escalation in raised:
+        yield f"- {escalation}"
         yield f"  - {how}"
 
 
@@ -212,7 +212,7 @@ def checkpoint_lines(session: Session, commits: Sequence[Commit]) -> Iterator[st
     yield from table(("Checkpoint", "When", "Outcome", "Files", "Command"), rows)
     if taken:
         yield ""
-        yield f"Add `--session {session.id}` where it is not the active session, and `--dry-run` to look first."
+        yield f"Add `--session {session.id}` if it is not the active session, and `--dry-run` to see the plan first."
 
 
 def _clock(at: datetime) -> str:

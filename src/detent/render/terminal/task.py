@@ -108,7 +108,7 @@ def claimed_text(
     claim = session.claims[task]
     named_session = "" if active else f" --session {session.id}"
     rest = f"{task} --claim {claim.fence}{named_session}"
-    lease = f"{claim.fence}, held by {claim.owner}; the lease expires after {duration(claim.lease_s)}"
+    lease = f"{claim.fence}, held by {claim.owner}; lease {duration(claim.lease_s)}"
     return "\n".join(
         [
             *_changes(session, events, canvas),
