@@ -157,8 +157,8 @@ def test_a_workflow_that_is_not_known_is_refused(ready):
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
-        ("=other", 2, "'=other' is not an agent; say NAME, or PHASE=NAME"),
-        ("a=", 2, "'a=' is not an agent; say NAME, or PHASE=NAME"),
+        ("=other", 2, "'=other' is not an agent; give NAME, or PHASE=NAME"),
+        ("a=", 2, "'a=' is not an agent; give NAME, or PHASE=NAME"),
         ("z=other", 1, "w has no phase or role z"),
         ("a=nobody", 1, "no agent is called nobody"),
     ],

@@ -45,7 +45,7 @@ def answer_begun(request: Request, begun: "Begun") -> None:
 
 
 def end_attempt(request: Request, session: str | None, end: "Action") -> None:
-    """Finish or fail an attempt, and answer with where the session stands then."""
+    """Finish or fail an attempt, and answer with the state of the session."""
     from detent.core.session.events import PhaseFailed, PhaseFinished
     from detent.render.json.record import session_record
     from detent.render.terminal.outcome import ended_text
@@ -59,7 +59,7 @@ def end_attempt(request: Request, session: str | None, end: "Action") -> None:
 
 
 def change_session(request: Request, session: str | None, change: "Action") -> None:
-    """Change the session as a whole, and answer with what was done and where it stands then."""
+    """Change the session as a whole, and answer with the changes and its state."""
     from detent.render.json.record import session_record
     from detent.render.terminal.outcome import moved_text
 

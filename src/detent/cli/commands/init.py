@@ -54,7 +54,7 @@ def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> No
 
 
 def _folded(paths: list[str]) -> list[str]:
-    """The paths; a directory with more than three of them stands for its files."""
+    """The paths; a directory with more than three of them replaces its files."""
     count = Counter(os.path.dirname(path) for path in paths)
     return list(
         dict.fromkeys(

@@ -1,4 +1,4 @@
-"""`status`: shows where the session stands."""
+"""`status`: shows the state of the session."""
 
 from typing import TYPE_CHECKING
 

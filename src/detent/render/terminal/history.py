@@ -42,7 +42,7 @@ def _entry_lines(entry: Mapping[str, Any], slower: str, canvas: Canvas) -> list[
 
 
 def _slower(entry: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> str:
-    """How much longer the session took than earlier ones of the same workflow, if it took unusually long."""
+    """The extra time compared with earlier sessions of the same workflow, if it is unusual."""
     alike = [
         other for other in earlier if other.get("type") == entry.get("type") and other.get("status") == "completed"
     ]

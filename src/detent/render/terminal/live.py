@@ -57,7 +57,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     is_phase: bool = False
 
 
-class _Scene(msgspec.Struct, frozen=True, kw_only=True):
+class _Frame(msgspec.Struct, frozen=True, kw_only=True):
     """The values that the screen is drawn from."""
 
     session: Session
@@ -75,13 +75,13 @@ def live_lines(
     session: Session, view: RunView, *, now: datetime, canvas: Canvas, height: int, usual: Mapping[str, float]
 ) -> list[str]:
     """At most `height` lines, none wider than the canvas. `usual` has the usual minutes of phases."""
-    scene = _Scene(session=session, view=view, now=now, canvas=canvas, usual=usual)
-    head, foot = list(_head(scene)), list(_foot(scene))
-    body = list(_phase_lines(scene, lanes_of(session.workflow, canvas)))
+    frame = _Frame(session=session, view=view, now=now, canvas=canvas, usual=usual)
+    head, foot = list(_head(frame)), list(_foot(frame))
+    body = list(_phase_lines(frame, lanes_of(session.workflow, canvas)))
     if len(head) + len(body) + len(foot) > height:
         # Lanes with gaps would show another graph than the workflow's.
         body = list(
-            _phase_lines(scene, in_lanes(session.workflow, [LaneRow(phase=key) for key in session.workflow.order]))
+            _phase_lines(frame, in_lanes(session.workflow, [LaneRow(phase=key) for key in session.workflow.order]))
         )
     return _fit(head, body, foot, height=max(height, LEAST_HEIGHT), canvas=canvas)
 
@@ -107,59 +107,59 @@ def _is_open(session: Session, need: PersonNeeded) -> bool:
             return need.phase in session.with_status(Status.IN_PROGRESS)
 
 
-def _head(scene: _Scene) -> Iterator[Line]:
-    session, canvas = scene.session, scene.canvas
+def _head(frame: _Frame) -> Iterator[Line]:
+    session, canvas = frame.session, frame.canvas
     name = canvas.cut(session.id, canvas.width)
-    about = canvas.draw(" · ") + scene.joined(session.workflow.name, _run_state(scene))
+    about = canvas.draw(" · ") + frame.joined(session.workflow.name, _run_state(frame))
     yield Line(text=canvas.paint(name, "bold") + canvas.cut(about, canvas.width - columns_of(name)))
     yield Line(text=canvas.cut(session.task, canvas.width), weight=Weight.SPOKEN, rank=1)
-    yield Line(text=_bar(scene), weight=Weight.LIVE)
-    for taken in scene.view.taken_over:
+    yield Line(text=_bar(frame), weight=Weight.LIVE)
+    for taken in frame.view.taken_over:
         yield Line(text=canvas.paint(canvas.cut(taken, canvas.width), "dim"), weight=Weight.EARLIER)
     yield Line(text="", weight=Weight.BLANK)
 
 
-def _run_state(scene: _Scene) -> str:
-    ended, started = scene.view.ended, scene.view.started_at
+def _run_state(frame: _Frame) -> str:
+    ended, started = frame.view.ended, frame.view.started_at
     if ended is not None:
         return f"{ended.end} after {elapsed(started, ended.at)}" if started else str(ended.end)
-    return f"running for {_ticking(started, scene.now)}" if started else ""
+    return f"running for {_ticking(started, frame.now)}" if started else ""
 
 
-def _bar(scene: _Scene) -> str:
-    canvas, (done, total) = scene.canvas, progress(scene.session)
-    text = scene.joined(f"{done} of {total} phases", tokens_text(_used(scene)), _estimate(scene))
+def _bar(frame: _Frame) -> str:
+    canvas, (done, total) = frame.canvas, progress(frame.session)
+    text = frame.joined(f"{done} of {total} phases", tokens_text(_used(frame)), _estimate(frame))
     columns = min(_BAR, canvas.width - columns_of(text) - 2)
     if columns < _LEAST_BAR:
         return canvas.cut(text, canvas.width)
     return f"{canvas.bar(done, total, columns)}  {text}"
 
 
-def _used(scene: _Scene) -> Tokens:
+def _used(frame: _Frame) -> Tokens:
     """Tokens of the whole session: reported ones, and those of running agents."""
-    states = scene.session.phases.values()
+    states = frame.session.phases.values()
     reported = (state.tokens + (state.report.tokens if state.report else Tokens()) for state in states)
-    return sum(reported, scene.view.unreported)
+    return sum(reported, frame.view.unreported)
 
 
-def _estimate(scene: _Scene) -> str:
-    if scene.view.ended is not None:
+def _estimate(frame: _Frame) -> str:
+    if frame.view.ended is not None:
         return ""
-    left = minutes_left(scene.session, scene.usual, scene.now, scene.view.parallel)
+    left = minutes_left(frame.session, frame.usual, frame.now, frame.view.parallel)
     return f"~{math.ceil(left)} min left" if left is not None else ""
 
 
-def _foot(scene: _Scene) -> Iterator[Line]:
-    needs = open_needs(scene.session, scene.view)
+def _foot(frame: _Frame) -> Iterator[Line]:
+    needs = open_needs(frame.session, frame.view)
     if needs:
         yield Line(text="", weight=Weight.BLANK)
-        yield Line(text=scene.canvas.paint("you are needed", "yellow"), weight=Weight.LIVE)
+        yield Line(text=frame.canvas.paint("you are needed", "yellow"), weight=Weight.LIVE)
     for rank, need in enumerate(needs):
-        yield from _need_lines(need, rank, scene.canvas)
-    ended = scene.view.ended
+        yield from _need_lines(need, rank, frame.canvas)
+    ended = frame.view.ended
     if ended is not None and ended.said:
         yield Line(text="", weight=Weight.BLANK)
-        yield from (Line(text=text, weight=Weight.DETAIL) for text in scene.canvas.wrap(ended.said)[:_MOST_TEXT])
+        yield from (Line(text=text, weight=Weight.DETAIL) for text in frame.canvas.wrap(ended.said)[:_MOST_TEXT])
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:
@@ -175,15 +175,15 @@ def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]
         yield Line(text=shown, weight=Weight.LIVE if rank else Weight.ALWAYS, rank=rank)
 
 
-def _phase_lines(scene: _Scene, lanes: Lanes) -> Iterator[Line]:
-    canvas = scene.canvas
-    keys = min(max(map(len, scene.session.workflow.order)), canvas.width * 2 // 5)
+def _phase_lines(frame: _Frame, lanes: Lanes) -> Iterator[Line]:
+    canvas = frame.canvas
+    keys = min(max(map(len, frame.session.workflow.order)), canvas.width * 2 // 5)
     for at, row in enumerate(lanes.rows):
         if row.above:
             yield Line(text=f"  {canvas.draw(row.above)}".rstrip(), weight=Weight.RAIL)
-        yield _row(scene, lanes, row, at, keys)
+        yield _row(frame, lanes, row, at, keys)
         margin = f"  {canvas.draw(row.beside):<{lanes.width}}   "
-        for line in _details(scene, row.phase):
+        for line in _details(frame, row.phase):
             text = canvas.cut(line.text, canvas.width - len(margin))
             faint = line.weight in (Weight.SPOKEN, Weight.EARLIER)
             yield msgspec.structs.replace(line, text=margin + (canvas.paint(text, "dim") if faint else text))
@@ -197,52 +197,52 @@ def _ticking(since: datetime, now: datetime) -> str:
     return f"{whole // _MINUTE}m {whole % _MINUTE:02d}s" if _MINUTE <= whole < _HOUR else duration(whole)
 
 
-def _row(scene: _Scene, lanes: Lanes, row: LaneRow, at: int, keys: int) -> Line:
-    canvas, key = scene.canvas, row.phase
-    status = _status(scene, key)
-    head = f"{canvas.pad(key, keys)}  {_time(scene, key, status):>{_TIME}}  "
+def _row(frame: _Frame, lanes: Lanes, row: LaneRow, at: int, keys: int) -> Line:
+    canvas, key = frame.canvas, row.phase
+    status = _status(frame, key)
+    head = f"{canvas.pad(key, keys)}  {_time(frame, key, status):>{_TIME}}  "
     room = canvas.width - 2 - lanes.width - 1 - columns_of(head)
     if status is Status.IN_PROGRESS:
-        text = canvas.cut(_who(scene, key, room), room)
+        text = canvas.cut(_who(frame, key, room), room)
     else:
-        text = canvas.cut(_summary(scene, key, status, needs=lanes.is_listed), room)
+        text = canvas.cut(_summary(frame, key, status, needs=lanes.is_listed), room)
     faint = status in (Status.COMPLETED, Status.PENDING, Status.SKIPPED)
-    weight, rank = _weight(scene, key, status, at)
+    weight, rank = _weight(frame, key, status, at)
     line = f"  {lanes.rail(row, status, canvas)}{head}" + (canvas.paint(text, "dim") if faint else text)
     return Line(text=line.rstrip(), weight=weight, rank=rank, is_phase=True)
 
 
-def _status(scene: _Scene, key: str) -> Status:
+def _status(frame: _Frame, key: str) -> Status:
     """The status in the journal; the events of the run may be ahead of it."""
-    status = scene.session.phases[key].status
-    return Status.IN_PROGRESS if status is Status.PENDING and scene.view.of_phase(key) else status
+    status = frame.session.phases[key].status
+    return Status.IN_PROGRESS if status is Status.PENDING and frame.view.of_phase(key) else status
 
 
-def _weight(scene: _Scene, key: str, status: Status, at: int) -> tuple[Weight, int]:
+def _weight(frame: _Frame, key: str, status: Status, at: int) -> tuple[Weight, int]:
     """The nearest pending phases and the latest completed ones matter most."""
     match status:
         case Status.IN_PROGRESS | Status.FAILED:
             return Weight.LIVE, at
         case Status.PENDING:
-            return (Weight.NEAR if key in scene.session.ready else Weight.PENDING), at
+            return (Weight.NEAR if key in frame.session.ready else Weight.PENDING), at
         case Status.COMPLETED | Status.SKIPPED:
             return Weight.DONE, -at
 
 
-def _time(scene: _Scene, key: str, status: Status) -> str:
-    state = scene.session.phases[key]
+def _time(frame: _Frame, key: str, status: Status) -> str:
+    state = frame.session.phases[key]
     match status:
         case Status.IN_PROGRESS:
-            since = state.started or min((job.since for job in scene.view.of_phase(key)), default=None)
-            return _ticking(since, scene.now) if since else ""
+            since = state.started or min((job.since for job in frame.view.of_phase(key)), default=None)
+            return _ticking(since, frame.now) if since else ""
         case Status.COMPLETED | Status.FAILED:
             return elapsed(state.started, state.completed)
         case Status.PENDING | Status.SKIPPED:
             return ""
 
 
-def _summary(scene: _Scene, key: str, status: Status, *, needs: bool) -> str:
-    state, needed = scene.session.phases[key], scene.session.workflow.by_key[key].needs
+def _summary(frame: _Frame, key: str, status: Status, *, needs: bool) -> str:
+    state, needed = frame.session.phases[key], frame.session.workflow.by_key[key].needs
     match status:
         case Status.COMPLETED:
             return state.summary or ""
@@ -251,64 +251,64 @@ def _summary(scene: _Scene, key: str, status: Status, *, needs: bool) -> str:
         case Status.SKIPPED:
             return state.skip_reason or ""
         case Status.PENDING:
-            usually = f"usually {duration(scene.usual[key] * _MINUTE)}" if scene.usual.get(key) else ""
-            return scene.joined(usually, f"after {', '.join(needed)}" if needed and needs else "")
+            usually = f"usually {duration(frame.usual[key] * _MINUTE)}" if frame.usual.get(key) else ""
+            return frame.joined(usually, f"after {', '.join(needed)}" if needed and needs else "")
         case Status.IN_PROGRESS:
             return ""
 
 
-def _who(scene: _Scene, key: str, room: int) -> str:
-    state, jobs = scene.session.phases[key], scene.view.of_phase(key)
+def _who(frame: _Frame, key: str, room: int) -> str:
+    state, jobs = frame.session.phases[key], frame.view.of_phase(key)
     attempt = f"attempt {state.attempt}" if state.attempt > 1 else ""
-    tokens = tokens_text(scene.view.tokens_of(key))
+    tokens = tokens_text(frame.view.tokens_of(key))
     if len(jobs) != 1:
-        return scene.joined(f"{len(jobs)} agents" if jobs else state.agent, attempt, tokens)
+        return frame.joined(f"{len(jobs)} agents" if jobs else state.agent, attempt, tokens)
     (job,) = jobs
     turn = f"turn {job.turn}" if job.turn > 1 else ""
-    text = scene.joined(_name(job) or state.agent, attempt, turn, tokens)
+    text = frame.joined(_name(job) or state.agent, attempt, turn, tokens)
     # Where both do not fit, the tokens matter more than the role.
-    return text if columns_of(text) <= room else scene.joined(job.agent or state.agent, attempt, turn, tokens)
+    return text if columns_of(text) <= room else frame.joined(job.agent or state.agent, attempt, turn, tokens)
 
 
 def _name(job: JobView) -> str:
     return f"{job.agent} ({job.role})" if job.role and job.role != job.agent else job.agent
 
 
-def _details(scene: _Scene, key: str) -> Iterator[Line]:
-    if _status(scene, key) is not Status.IN_PROGRESS:
+def _details(frame: _Frame, key: str) -> Iterator[Line]:
+    if _status(frame, key) is not Status.IN_PROGRESS:
         return
-    jobs = scene.view.of_phase(key)
+    jobs = frame.view.of_phase(key)
     for job in jobs:
         whose = f"{job.task}  " if job.task else f"{_name(job)}  " if len(jobs) > 1 else ""
-        yield Line(text=whose + _doing(scene, job), weight=Weight.DETAIL)
+        yield Line(text=whose + _doing(frame, job), weight=Weight.DETAIL)
         for newness, text in zip(reversed(range(len(job.said))), job.said, strict=True):
             yield Line(text=f'"{text}"', weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
-    for gate, judged in scene.view.verdicts.get(key, {}).items():
+    for gate, judged in frame.view.verdicts.get(key, {}).items():
         if judged.verdict is Verdict.PASS:
             yield Line(text=f"gate {gate}: {judged.verdict}", weight=Weight.EARLIER)
         else:
             yield Line(text=f"gate {gate}: {judged.verdict}, {judged.reason}", weight=Weight.DETAIL)
 
 
-def _doing(scene: _Scene, job: JobView) -> str:
-    quiet = f"  ({elapsed(job.heard, scene.now)} ago)"
+def _doing(frame: _Frame, job: JobView) -> str:
+    quiet = f"  ({elapsed(job.heard, frame.now)} ago)"
     match job.doing:
         case Doing.GATE:
-            return f"checks gate {job.note}  ({elapsed(job.heard, scene.now)})"
+            return f"checks gate {job.note}  ({elapsed(job.heard, frame.now)})"
         case Doing.RETRYING:
-            return f"retries in {elapsed(scene.now, job.until)}, {job.note}"
+            return f"retries in {elapsed(frame.now, job.until)}, {job.note}"
         case Doing.STEPS:
             return f"step {job.note}{quiet}"
-        case Doing.TURN_OVER if any(need.phase == job.phase for need in scene.view.needs):
+        case Doing.TURN_OVER if any(need.phase == job.phase for need in frame.view.needs):
             return "waits for a person"
         case Doing.TURN_OVER:
             return job.note or "the turn is over"
         case Doing.WORKING if job.tool is None:
-            return f"at work{quiet if job.said else f'  ({elapsed(job.since, scene.now)})'}"
+            return f"at work{quiet if job.said else f'  ({elapsed(job.since, frame.now)})'}"
         case Doing.WORKING:
             assert job.tool is not None
             failed = "" if job.tool.succeeded else ", which failed"
-            return f"{job.tool.tool}  {scene.canvas.cut(job.tool.input, scene.canvas.width // 2)}{failed}{quiet}"
+            return f"{job.tool.tool}  {frame.canvas.cut(job.tool.input, frame.canvas.width // 2)}{failed}{quiet}"
 
 
 def _fit(head: Sequence[Line], body: Sequence[Line], foot: Sequence[Line], *, height: int, canvas: Canvas) -> list[str]:
