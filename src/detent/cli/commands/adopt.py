@@ -12,6 +12,6 @@ def adopt_verb(request: Request) -> None:
     the answer gives the reasons.
     """
     with request.changing(adopt=False) as project:
-        adoptions = project.settle(every=True)
+        adoptions = project.reconcile(every=True)
     text = "\n".join(adoption.describe() for adoption in adoptions) or "nothing was edited by hand"
     request.answer(lambda _: text, {"adoptions": adoptions})

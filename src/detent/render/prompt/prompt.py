@@ -110,7 +110,7 @@ def _phase_head(session: Session, handover: Handover, turn: int) -> str:
         f"# {phase.title or phase.key}\n\n"
         f"You work on phase {phase.key} of a larger task{f', as its {role}' if role else ''} "
         f"(attempt {token.attempt}{again}). Other agents work on the other phases.\n"
-        f"Write documents about the work of this phase to {handover.artifact_path}/"
+        f"Documents about the work of this phase go to {handover.artifact_path}/"
     )
 
 
