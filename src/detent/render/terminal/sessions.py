@@ -1,10 +1,9 @@
 """The list of sessions, and a session that became active."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Protocol
 
-from detent.core.session.events import Claim
+from detent.core.session.listed import Listed
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import elapsed
@@ -15,35 +14,6 @@ from detent.render.terminal.tasks import counts_line, task_commands
 
 _MOST_ID, _MOST_CLAIMS = 40, 5
 _GLYPHS = {"active": Status.IN_PROGRESS, "paused": Status.PENDING, "completed": Status.COMPLETED}
-
-
-class Listed(Protocol):
-    """The fields of a session that the list shows."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def workflow(self) -> str: ...
-    @property
-    def phase(self) -> str | None: ...
-    @property
-    def last_activity(self) -> datetime | None: ...
-    @property
-    def last_by(self) -> str: ...
-    @property
-    def tasks_done(self) -> int: ...
-    @property
-    def tasks(self) -> int: ...
-    @property
-    def archived(self) -> bool: ...
-    @property
-    def claims(self) -> Mapping[str, Claim]: ...
-    @property
-    def problem(self) -> str | None: ...
 
 
 def sessions_text(listed: Sequence[tuple[int, Listed]], *, hidden: int, now: datetime, canvas: Canvas) -> str:
