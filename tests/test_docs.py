@@ -12,7 +12,6 @@ import pytest
 
 from detent.cli.commands import run as run_verb
 from detent.cli.commands.ask import TIMEOUT_S
-from detent.clients.adapter import driven
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits

@@ -77,8 +77,8 @@ def _asked(handle: "SessionHandle", text: str, choices: tuple[str, ...], phase: 
 
 def _own_phase(session: "Session") -> str | None:
     """The phase of the agent that runs this shell; refused if its attempt is over."""
+    from detent.engine.agents.binding import bound_phase
     from detent.engine.agents.environment import PHASE, SESSION, TOKEN
-    from detent.engine.binding import bound_phase
 
     phase, token = os.environ.get(PHASE), os.environ.get(TOKEN)
     if not phase or os.environ.get(SESSION) not in (None, "", session.id):

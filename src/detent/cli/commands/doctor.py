@@ -28,7 +28,7 @@ def doctor_verb(request: Request, *, fix: bool, dry_run: bool) -> int:
     changing = fix and not dry_run
     with request.changing(adopt=False) if changing else request.reading() as project:
         if fix and dry_run:
-            request.notices += [f"would {line}" for line in invariants.mend(project, dry_run=True)]
+            request.notices += [f"would {line}" for line in invariants.repair(project, dry_run=True)]
         findings = invariants.fix(project) if changing else invariants.check(project)
         findings = [*findings, *_installed(project.place.root)]
     request.answer(lambda canvas: _text(findings, canvas), {"findings": findings})

@@ -95,7 +95,7 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
     with request.changing() as project:
         handle, now = session_of(project, session), local_now(project)
         if not target.phase_only:
-            project.rollbacks.check_nobody_writes(handle.id)
+            project.rollbacks.check_no_run(handle.id)
         plan = target.plan(project, handle, here)
         if not yes and not _agreed(request, plan, now):
             write_text("nothing was changed")

@@ -13,7 +13,7 @@ _SHORT, _DAY = timedelta(minutes=10), timedelta(days=1)
 _TAGS = {"completed": "done, ", "": "active, "}
 
 
-def gantt(title: str, attempts: Sequence[Tried], until: datetime) -> str:
+def gantt(title: str, attempts: Sequence[AttemptRecord], until: datetime) -> str:
     """One section per phase, in the order of their first attempts; needs at least one attempt."""
     shown = attempts[-MOST_BARS:]
     phases = dict.fromkeys(tried.phase for tried in shown)

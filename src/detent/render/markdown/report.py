@@ -8,7 +8,7 @@ from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import NOTHING_KNOWN, Receipt
 from detent.core.gate.judge import evidence_of, judge_recorded
 from detent.core.gate.kind import Evidence
-from detent.core.session.attempts import Tried, attempts
+from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import (
     CheckpointTaken,
     Commit,
@@ -177,7 +177,7 @@ def _receipt_text(receipt: Receipt) -> str:
     return ", ".join(part for part in (receipt.command or "reported", code, covered, seen) if part)
 
 
-def _failure_lines(tried: Sequence[Tried]) -> Iterator[str]:
+def _failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:
     failed = [attempt for attempt in tried if attempt.error or attempt.closed]
     for attempt in failed[-_MOST_FAILURES:]:
         how = f" {escaped(attempt.how)}" if attempt.how not in ("completed", "") else ""

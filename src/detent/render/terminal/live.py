@@ -157,9 +157,9 @@ def _foot(frame: _Frame) -> Iterator[Line]:
     for rank, need in enumerate(needs):
         yield from _need_lines(need, rank, frame.canvas)
     ended = frame.view.ended
-    if ended is not None and ended.said:
+    if ended is not None and ended.text:
         yield Line(text="", weight=Weight.BLANK)
-        yield from (Line(text=text, weight=Weight.DETAIL) for text in frame.canvas.wrap(ended.said)[:_MOST_TEXT])
+        yield from (Line(text=text, weight=Weight.DETAIL) for text in frame.canvas.wrap(ended.text)[:_MOST_TEXT])
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:
@@ -281,7 +281,7 @@ def _details(frame: _Frame, key: str) -> Iterator[Line]:
     for job in jobs:
         whose = f"{job.task}  " if job.task else f"{_name(job)}  " if len(jobs) > 1 else ""
         yield Line(text=whose + _doing(frame, job), weight=Weight.DETAIL)
-        for newness, text in zip(reversed(range(len(job.said))), job.said, strict=True):
+        for newness, text in zip(reversed(range(len(job.lines))), job.lines, strict=True):
             yield Line(text=f'"{text}"', weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
     for gate, judged in frame.view.verdicts.get(key, {}).items():
         if judged.verdict is Verdict.PASS:
@@ -304,7 +304,7 @@ def _doing(frame: _Frame, job: JobView) -> str:
         case Doing.TURN_OVER:
             return job.note or "the turn is over"
         case Doing.WORKING if job.tool is None:
-            return f"at work{quiet if job.said else f'  ({elapsed(job.since, frame.now)})'}"
+            return f"at work{quiet if job.lines else f'  ({elapsed(job.since, frame.now)})'}"
         case Doing.WORKING:
             assert job.tool is not None
             failed = "" if job.tool.succeeded else ", which failed"

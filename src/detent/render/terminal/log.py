@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from detent.core.session.describe import told as described
+from detent.core.session.describe import event_lines
 from detent.core.session.events import Commit
 from detent.render.terminal.canvas import Canvas, columns_of
 
@@ -20,7 +20,7 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas:
         at = f"{commit.at.astimezone(now.tzinfo):%Y-%m-%d %H:%M:%S}"
         head = f"{commit.version:>{number}}  {at}  {canvas.pad(commit.by, who)}  "
         margin = " " * (number + 2 + len(at) + 2 + who + 2)
-        for index, line in enumerate(described(commit.events)):
+        for index, line in enumerate(event_lines(commit.events)):
             lines.append((margin if index else head) + canvas.cut(line, canvas.width - len(margin)))
     return "\n".join(lines)
 

@@ -73,7 +73,7 @@ def _texts(event: RunEvent) -> Iterator[tuple[str, str]]:
         case AgentDid():
             yield from _agent_texts(event.did)
         case StepRan():
-            yield f"step {event.step}{_after_colon(event.said)}", "dim"
+            yield f"step {event.step}{_after_colon(event.text)}", "dim"
         case Retrying():
             yield f"retries in {event.pause_s:g} s ({event.again} of {event.of}): {event.reason}", "yellow"
         case GateStarted():
@@ -82,12 +82,12 @@ def _texts(event: RunEvent) -> Iterator[tuple[str, str]]:
             yield f"gate {event.gate} {event.verdict}: {event.reason}", _VERDICT_COLOURS.get(event.verdict, "yellow")
         case PhaseEnded():
             yield (
-                f"{event.status}, attempt {event.attempt}{_after_colon(event.said)}",
+                f"{event.status}, attempt {event.attempt}{_after_colon(event.text)}",
                 _STATUS_COLOURS.get(event.status, ""),
             )
             yield from ((f"warning: {warning}", "yellow") for warning in event.warnings)
         case TaskEnded():
-            yield f"{event.status}{_after_colon(event.said)}", _STATUS_COLOURS.get(event.status, "")
+            yield f"{event.status}{_after_colon(event.text)}", _STATUS_COLOURS.get(event.status, "")
         case PersonNeeded():
             yield f"needs a person ({event.need}): {event.text}", "yellow"
             if event.choices:

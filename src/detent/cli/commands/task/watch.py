@@ -78,7 +78,7 @@ def _follow(request: Request, project: "Project", handle: "SessionHandle") -> No
 
 
 def _print_commit(request: Request, commit: "Commit") -> None:
-    from detent.core.session.describe import told as described
+    from detent.core.session.describe import event_lines
 
     if request.json:
         import msgspec
@@ -88,7 +88,7 @@ def _print_commit(request: Request, commit: "Commit") -> None:
         _print_line(msgspec.json.encode(commit_record(commit)).decode())
         return
     sheet = canvas()
-    for line in described(commit.events):
+    for line in event_lines(commit.events):
         _print_line(sheet.cut(f"{commit.at.astimezone():%H:%M:%S}  {commit.by}  {line}", sheet.width))
 
 
