@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from detent.cli.commands import run as run_verb
-from detent.cli.commands.question import TIMEOUT_S
+from detent.cli.commands.ask import TIMEOUT_S
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits

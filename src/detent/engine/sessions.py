@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from detent.core.gate.evidence import Facts
 from detent.core.session.commands import Archive, Pause, Reopen, Resume
 from detent.core.session.decide import decide
-from detent.core.session.events import Claim
+from detent.core.session.listed import Listed
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import check_session_id
 from detent.documents.state.writing import current_phase
@@ -20,26 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from detent.engine.project import Project
-
-
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in a list. `problem` says why the rest is empty."""
-
-    id: str
-    status: str
-    task: str = ""
-    workflow: str = ""
-    phase: str | None = None
-    started_at: "datetime | None" = None
-    last_activity: "datetime | None" = None
-    last_by: str = ""
-    paused_at: "datetime | None" = None
-    tasks_done: int = 0
-    tasks: int = 0
-    archived: bool = False
-    #: Who works on which task.
-    claims: dict[str, Claim] = {}
-    problem: str | None = None
 
 
 class Sessions:

@@ -1,4 +1,4 @@
-"""The journal as people read it: who did what, when."""
+"""The commits of a journal, for people and as JSON."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ _MOST_WHO = 20
 
 
 def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas: Canvas) -> str:
-    """Oldest first. `left_out` commits precede those that are shown."""
+    """Oldest first; `left_out` is the number of earlier commits."""
     lines = [f"{left_out} earlier left out; detent log -n 0 shows all"] if left_out else []
     number = len(str(commits[-1].version)) if commits else 1
     who = min(max((columns_of(canvas.clean(commit.by)) for commit in commits), default=0), _MOST_WHO)
@@ -26,7 +26,7 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas:
 
 
 def commit_record(commit: Commit) -> dict[str, Any]:
-    """The commit for programs."""
+    """The commit as JSON."""
     return {
         "version": commit.version,
         "at": commit.at,
