@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from detent.cli.commands import run as run_verb
-from detent.cli.commands.question import TIMEOUT_S
+from detent.cli.commands.ask import TIMEOUT_S
 from detent.cli.person import WAITING
-from detent.clients.adapter import driven
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
@@ -176,7 +175,7 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
         ("a line of an agent's output", [MAX_LINE_BYTES // 1024**2]),
         (
             "of what an agent says, passed on to whoever looks on",
-            [run_turn.SAID_BURST, run_turn.SAID_PER_S, driven.MAX_SAID],
+            [run_turn.SAID_BURST, run_turn.SAID_PER_S, limits.MAX_SAID],
         ),
         ("the longest pause before a retry", [int(policy.pause_before(100, 2.0))]),
         ("how long an ended process has before it is killed", [int(GRACE_S)]),

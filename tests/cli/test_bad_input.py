@@ -145,7 +145,7 @@ def test_a_full_disk(tmp_path):
             code, message, way_out = tried.error()
             assert (code, tool.digest()) == (1, before)
             assert "the disk is full" in message
-            assert "mend that and try again" in way_out
+            assert "fix the problem and retry" in way_out
             assert "Exception" not in tried.err
         (disk / "filler").unlink()
         tool("adopt").ok()

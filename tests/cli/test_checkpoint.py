@@ -465,7 +465,7 @@ def test_a_long_diff_is_cut_and_says_so(work):
 
 def test_verify_finds_all_whole(work):
     ran = unchanged(work, "checkpoint", "verify").ok()
-    assert re.fullmatch(r"\d+ objects, all whole\n", ran.out)
+    assert re.fullmatch(r"\d+ objects, all intact\n", ran.out)
     assert work("checkpoint", "verify", "--json").json()["damaged"] == []
 
 
@@ -536,7 +536,7 @@ def test_gc_tells_first_and_removes_with_yes(work):
         path.unlink() if path.is_file() else path.rmdir()
     other.rmdir()
     told = unchanged(work, "checkpoint", "gc").ok()
-    assert re.match(r"would remove \d+ objects, .* that nothing names", told.out)
+    assert re.match(r"would remove \d+ objects, .* that nothing references", told.out)
     assert next_command(told.out) == ["checkpoint", "gc", "--yes"]
     assert work("checkpoint", "gc", "--yes").ok().out.startswith("removed ")
     assert "nothing to remove" in work("checkpoint", "gc").ok().out
@@ -573,13 +573,13 @@ def test_a_session_travels_with_its_checkpoints(work, tmp_path_factory):
         ("checkpoint show nonsense", 1, "has no checkpoint 'nonsense'", "detent checkpoint list"),
         ("diff nonsense", 1, "has no checkpoint 'nonsense'", "detent checkpoint list"),
         ("undo --yes", 1, "no rollback was made", "detent rollback CHECKPOINT"),
-        (f"rollback {FIRST} --yes --paths ../x", 1, "outside the project", "name something in"),
-        (f"rollback {FIRST} --yes --paths /etc/passwd", 1, "outside the project", "name something in"),
+        (f"rollback {FIRST} --yes --paths ../x", 1, "outside the project", "name a path in"),
+        (f"rollback {FIRST} --yes --paths /etc/passwd", 1, "outside the project", "name a path in"),
         (f"rollback {FIRST} --yes --paths nowhere.txt", 1, "none of nowhere.txt", "detent checkpoint show"),
         (f"rollback {FIRST} --yes --paths x --phase-only", 2, "leave one of them out", "detent rollback --help"),
         (f"rollback {FIRST} --yes --session nowhere", 1, "there is no session", "detent history"),
         ("rollback --yes", 2, "missing argument 'CHECKPOINT'", "detent rollback --help"),
-        ("checkpoint nonsense", 2, "no such command 'nonsense'", "detent checkpoint --help"),
+        ("checkpoint nonsense", 2, "there is no verb checkpoint nonsense", "detent checkpoint --help"),
         ("checkpoint import nowhere", 1, "nowhere", ""),
         ("checkpoint export nowhere/x", 1, "nowhere/x", ""),
     ],
@@ -613,14 +613,14 @@ def test_without_a_session_and_without_checkpoints(project):
         code, message, way_out = unchanged(project, *arguments.split()).error()
         assert (code, message) == (1, "no session is active")
         assert way_out.startswith("detent start")
-    assert project("checkpoint", "verify").ok().out == "0 objects, all whole\n"
+    assert project("checkpoint", "verify").ok().out == "0 objects, all intact\n"
     assert "nothing to remove" in project("checkpoint", "gc").ok().out
 
 
 def test_where_checkpoints_are_switched_off(project):
     (project.directory / "detent.toml").write_text('gates = "off"\n[checkpoint]\ncapture = "off"\n')
     project("start", "fix", "It").ok()
-    assert "they are switched off" in " ".join(project("checkpoint", "list").ok().out.split())
+    assert "switches them off" in " ".join(project("checkpoint", "list").ok().out.split())
     assert project("checkpoint", "list", "--json").json() == []
     code, message, way_out = unchanged(project, "checkpoint", "create").error()
     assert (code, "switched off" in message, "[checkpoint]" in way_out) == (1, True, True)
@@ -712,7 +712,7 @@ def slow(tool: Tool, *arguments: str, terminal: bool) -> tuple[str, str]:
     script = (
         "import sys, detent.cli.progress as progress, detent.objects.universe as universe\n"
         "progress._QUIET_S = progress._REDRAW_S = progress._REPEAT_S = 0\n"
-        "universe._TELL_EVERY = 10\n"
+        "universe._PROGRESS_EVERY = 10\n"
         "from detent.cli.main import run\n"
         f"sys.exit(run({list(arguments)!r}))\n"
     )

@@ -131,7 +131,7 @@ def test_a_signal_leaves_nothing_running(planned, kind):
 
     assert runner.returncode == 130
     assert not is_running(pid)
-    assert b"go on with detent flow resume IMPL-1" in told
+    assert b"detent flow resume IMPL-1 continues the steps of IMPL-1" in told
     assert "begun: interrupted" in tool("flow", "show", "IMPL-1").ok().out
     document = next(tool.state.glob("WFS-*/.task/IMPL-1.json")).read_bytes()
     assert msgspec.json.decode(document)["status"] == "pending"

@@ -117,7 +117,7 @@ def test_an_interrupted_wait_leaves_the_question_open_and_says_so(session, askin
     out, err = agent.communicate(timeout=20)
 
     assert (agent.returncode, out) == (130, "")
-    assert f"{question['id']} is still open; the same question asked again waits for it" in err
+    assert f"{question['id']} is still open; asking the same question again waits for it" in err
     assert questions(session) == [question]
 
 
@@ -210,7 +210,7 @@ def test_an_id_alone_is_no_answer(session):
 
     code, message, way_out = session("reply", name).error()
 
-    assert (code, message, way_out) == (2, f"what is the answer to {name}?", f'detent reply {name} "ANSWER"')
+    assert (code, message, way_out) == (2, f"the answer to {name} is missing", f'detent reply {name} "ANSWER"')
     assert len(questions(session)) == 1
 
 
@@ -226,7 +226,7 @@ def test_an_agent_cannot_answer_itself_but_may_look(session, shell):
 
 
 def test_open_questions_are_listed_with_what_to_type(session):
-    assert session("reply").ok().out == "no agent has asked anything\n"
+    assert session("reply").ok().out == "no question is open\n"
     name = session("ask", "Which database?", *CHOICES, "--no-wait").ok().out.strip()
 
     listed = session("reply").ok().out
@@ -260,7 +260,7 @@ def test_an_agent_whose_attempt_is_over_cannot_ask(session):
 
     code, message, _ = session("ask", "Which database?", **agent).error()
 
-    assert (code, message) == (1, f"the attempt {agent['DETENT_TOKEN']} is over, so nobody works on an answer")
+    assert (code, message) == (1, f"the attempt {agent['DETENT_TOKEN']} is over, so its question would not be used")
     assert questions(session) == []
 
 

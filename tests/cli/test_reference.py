@@ -68,7 +68,7 @@ def test_the_options_of_all_verbs_are_documented():
 
 
 def test_one_line_says_the_same_in_the_list_and_in_the_help():
-    for verb, (_, told) in VERBS.items():
+    for verb, told in VERBS.items():
         assert (command_of(verb).help or "").split("\n")[0] == told
 
 

@@ -16,7 +16,7 @@ def test_it_is_printed_as_markdown(session):
 def test_it_is_written_where_it_is_wanted(session):
     ran = session("report", "--out", "how-it-went.md").ok()
 
-    assert ran.out == "wrote ./how-it-went.md\n"
+    assert ran.out == "wrote how-it-went.md\n"
     assert (session.directory / "how-it-went.md").read_text() == session("report").ok().out
 
 
@@ -45,7 +45,7 @@ def test_a_file_that_cannot_be_written_is_refused(session):
     code, message, _ = session("report", "--out", "nowhere/report.md").error()
 
     assert code == 1
-    assert "could not write ./nowhere/report.md" in message
+    assert "could not write nowhere/report.md" in message
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["--out", "-"]])

@@ -157,8 +157,8 @@ def test_a_workflow_that_is_not_known_is_refused(ready):
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
-        ("=other", 2, "'=other' is not an agent; say NAME, or PHASE=NAME"),
-        ("a=", 2, "'a=' is not an agent; say NAME, or PHASE=NAME"),
+        ("=other", 2, "'=other' is not an agent; give NAME, or PHASE=NAME"),
+        ("a=", 2, "'a=' is not an agent; give NAME, or PHASE=NAME"),
         ("z=other", 1, "w has no phase or role z"),
         ("a=nobody", 1, "no agent is called nobody"),
     ],
@@ -174,7 +174,7 @@ def test_another_task_does_not_push_an_unfinished_session_aside(ready):
 
     code, message, way_out = refused(ready, "Something else")
 
-    assert (code, message) == (1, "WFS-do-it is not finished, and it is about something else: Do it")
+    assert (code, message) == (1, "WFS-do-it is active with another task: Do it")
     assert "detent pause" in way_out
 
 
@@ -183,7 +183,7 @@ def test_an_agent_does_not_start_a_run(ready):
 
     code, message, _ = refused(ready, DETENT_PHASE="a")
 
-    assert (code, message) == (1, "an agent of a run does not start another run")
+    assert (code, message) == (1, "an agent of a run cannot start another run")
 
 
 def test_a_session_that_is_not_the_active_one_is_not_run(ready):

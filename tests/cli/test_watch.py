@@ -66,7 +66,7 @@ def watching(tool, *arguments: str, columns: int = 80, lines: int = 24, **enviro
 
 def test_without_a_run_it_says_so_and_shows_where_the_session_stands(session):
     ran = session("watch").ok()
-    assert ran.out.startswith("nobody runs WFS-add-login-with-passkeys now")
+    assert ran.out.startswith("no run of WFS-add-login-with-passkeys is active")
     assert "▸ 02-impact-analysis" in ran.out
 
     answer = session("watch", "--json").json()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from detent.clients.adapter.driven import MAX_INPUT, MAX_REASON, MAX_SAID
 from detent.config.settings import AgentSettings
+from detent.core.limits import MAX_ERROR, MAX_SAID, MAX_TOOL_INPUT
 from detent.core.run.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
 from detent.core.session.phase_state import Report, Tokens
 from detent.errors import Invalid
@@ -325,29 +325,16 @@ def test_a_huge_prompt_is_read_whole_while_there_is_output(tmp_path):
 # How much
 
 
-def test_what_it_says_is_told_in_short(tmp_path):
+def test_what_it_says_is_bounded(tmp_path):
     long = "x" * 20_000
     result = json.dumps({"status": "failed", "error": long, "tools": [{"tool": "T", "input": long}]})
 
     first, tool, last = work(command(f"echo {long}; echo '{result}'", result="json"), turn(tmp_path))
 
-    assert len(first.text) == MAX_SAID
-    assert (len(tool.input), tool.input[-1]) == (MAX_INPUT, "…")
-    assert len(last.reason) == MAX_REASON
-
-
-def test_secrets_are_not_told(tmp_path):
-    secret = "sk-ant-" + "a1" * 20
-    result = json.dumps(
-        {"status": "failed", "error": f"bad key {secret}", "tools": [{"tool": "Bash", "input": f"curl -H {secret}"}]}
-    )
-
-    events = work(command(f"echo '{'x' * (MAX_SAID - 10)} {secret}'; echo '{result}'", result="json"), turn(tmp_path))
-
-    assert len(events) == 3
-    assert not any("a1a1" in str(event) for event in events)
-    assert "redacted" in events[1].input
-    assert "redacted" in events[2].reason
+    # Longer than it is shown, so that a secret is redacted before it is cut.
+    assert MAX_SAID < len(first.text) < 10 * MAX_SAID
+    assert MAX_TOOL_INPUT < len(tool.input) < 10 * MAX_TOOL_INPUT
+    assert MAX_ERROR < len(last.reason) < 10 * MAX_ERROR
 
 
 def test_bytes_that_are_no_text_are_told_as_far_as_they_are(tmp_path):

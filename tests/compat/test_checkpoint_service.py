@@ -10,14 +10,15 @@ import msgspec
 import pytest
 
 import detent
-from detent.compat.checkpoint_record import GateResult, TokenUsage
 from detent.compat.checkpoint_service import (
     AgentState,
     ArtifactInfo,
     CheckpointService,
     CheckpointType,
+    GateResult,
     GovernanceResults,
     OrchestratorState,
+    TokenUsage,
 )
 from detent.core.session.phase_state import Tokens, ToolUse
 from detent.doctor.invariants import check
@@ -109,9 +110,9 @@ def test_a_created_checkpoint_is_one_of_the_present(service, session, root, proj
         ({"state": {"completed_phases": ("a",)}}, r"completed_phases is \[\], not \[a\]"),
         ({"state": {"intake_summary": {"task": "Other"}}}, "intake_summary.task is 'Try it', not 'Other'"),
         ({"governance": GovernanceResults(passed=False)}, "governance passed is True, not False"),
-        ({"agents": {"x@a": AgentState(status="running")}}, "no agent x@a was begun; there are a-agent@a"),
+        ({"agents": {"x@a": AgentState(status="running")}}, "no agent x@a was started; there are a-agent@a"),
         ({"agents": {"a-agent@a": AgentState(status="complete")}}, "agent a-agent@a is running, not complete"),
-        ({"artifacts": {"n": info("nowhere", b"")}}, "artifact n: nowhere is not among the files"),
+        ({"artifacts": {"n": info("nowhere", b"")}}, "artifact n: nowhere is not among the captured files"),
         ({"artifacts": {"n": info("a.txt", b"else")}}, "artifact n: a.txt has SHA-256 .*, not "),
         ({"artifacts": {"n": msgspec.structs.replace(info("a.txt", b"one\n"), size_bytes=9)}}, "has 4 bytes, not 9"),
     ],
@@ -183,7 +184,7 @@ def test_of_an_agent_that_ended_the_journal_knows_better(service, session):
 
 def test_a_post_is_the_one_that_the_end_of_the_phase_made(service, session, root):
     (root / "plan.md").write_text("plan")
-    with pytest.raises(Refused, match="a is in_progress, and a POST is of a phase that has ended"):
+    with pytest.raises(Refused, match="a is in_progress, and only a phase that has ended has a POST"):
         create(service, session, kind=POST)
     session.finish("done", artifacts=["plan.md"])
     count = len(session.checkpoints.all())

@@ -28,7 +28,7 @@ def directory(tmp_path):
     build_project(tmp_path)
     yield str(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
-        project.settle()
+        project.reconcile()
         assert check(project) == []
 
 
@@ -207,7 +207,7 @@ def test_edits_by_hand_while_others_work_are_adopted_and_nothing_is_lost(directo
     run(context, *jobs, reports=reports)
 
     with open_project(directory, actor="tester") as project:
-        project.settle()
+        project.reconcile()
         rows = {row.id: row for row in project.session().tasks.rows()}
         assert len(rows) == 100
         for task in edited:

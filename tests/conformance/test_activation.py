@@ -106,7 +106,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     )
 
     with open_project(root) as project:
-        project.settle()
+        project.reconcile()
     state = disk.state()
     assert died.returncode == -9
     assert died.stdout.strip() == f"{SECOND}:1:3"

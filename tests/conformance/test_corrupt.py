@@ -18,7 +18,7 @@ def test_a_corrupt_state_document_is_refused_and_rebuilt(project: Project, disk:
     before = disk.state_path.read_bytes()
     disk.state_path.write_text(text)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     assert not adoption.adopted
     assert adoption.reasons

@@ -140,7 +140,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert not (disk.directory / "history.jsonl").exists()
 
     with open_project(root) as project:
-        project.settle()
+        project.reconcile()
 
     [entry] = disk.history()
     assert (len(entry["phase_snapshots"]), entry["metrics"]["phases_completed"]) == (4, 4)
@@ -159,7 +159,7 @@ def test_a_history_line_that_lacks_something_is_made_whole(
     (disk.directory / "history.jsonl").write_text(json.dumps(partial, separators=(",", ":")) + "\n")
     (disk.directory / f".active-{ended.id}").touch()
 
-    project.settle()
+    project.reconcile()
 
     assert disk.history() == [whole]
     assert disk.markers() == []
@@ -226,7 +226,7 @@ def test_a_feature_is_archived_whole_and_needs_no_repair(
 ) -> None:
     files = {path: path.read_bytes() for path in (disk.state_path, disk.directory / "history.jsonl")}
 
-    adoptions = project.settle()
+    adoptions = project.reconcile()
 
     [entry] = disk.history()
     assert len(entry["phase_snapshots"]) == len(entry["phases"]) == 8

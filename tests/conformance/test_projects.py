@@ -72,7 +72,7 @@ def test_the_work_of_one_project_does_not_bind_the_other(monorepo: Path, api: Pr
     handle.begin()
     handle.cancel("not wanted after all")
     web.flush()
-    api.settle()
+    api.reconcile()
 
     assert (directory / "api-service" / "state.json").read_bytes() == before
     assert api.session().state.phases[THIRD].status == "in_progress"

@@ -31,7 +31,7 @@ def test_an_index_that_goes_back_is_refused(project: Project, handle: SessionHan
     document["active_workflow"]["current_phase_index"] = 1
     written = disk.edit(document)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     [reason] = adoption.reasons
     assert not adoption.adopted
@@ -49,7 +49,7 @@ def test_a_status_that_goes_back_is_refused(project: Project, handle: SessionHan
     document["active_workflow"]["phase_status"][FIRST] = "pending"
     written = disk.edit(document)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     [reason] = adoption.reasons
     assert not adoption.adopted
@@ -66,7 +66,7 @@ def test_a_record_that_goes_back_is_refused(project: Project, handle: SessionHan
     document["phases"][SECOND]["status"] = "in_progress"
     disk.edit(document)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     assert [reason.partition(":")[0] for reason in adoption.reasons] == [f"V8 phases.{SECOND}.status"]
     assert disk.state()["phases"][SECOND]["status"] == "completed"
@@ -79,7 +79,7 @@ def test_every_edit_that_is_refused_is_kept(project: Project, handle: SessionHan
         document = disk.state()
         document["phases"][FIRST]["status"] = status
         texts.append(disk.edit(document))
-        project.settle()
+        project.reconcile()
 
     kept = [(disk.directory / f"state.json.rejected-{number}").read_bytes() for number in (1, 2)]
     assert kept == texts
@@ -99,7 +99,7 @@ def test_a_command_may_go_back_where_a_document_may_not(project: Project, handle
     assert earlier["active_workflow"]["current_phase_index"] == 0
     assert earlier["state_version"] == later["state_version"] + 1
     assert paths >= {"active_workflow.current_phase_index", f"active_workflow.phase_status.{FIRST}"}
-    assert project.settle() == []
+    assert project.reconcile() == []
 
 
 @pytest.mark.req("AC-012d")

@@ -12,7 +12,8 @@ import pytest
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.doctor.invariants import check, fix
-from detent.doctor.tasks import check_tasks, fix_markers, fix_tasks
+from detent.doctor.markers import fix_markers
+from detent.doctor.tasks import check_tasks, fix_tasks
 from detent.engine.project import open_project
 from detent.errors import DetentError, Invalid, NotFound, Refused
 
@@ -203,7 +204,7 @@ def test_the_switch_of_the_seed_switches(project, disk):
     project.flush()
 
     shell(disk, f'find .workflow -name ".active-*" -delete && touch .workflow/.active-{first.id}')
-    project.settle()
+    project.reconcile()
 
     assert project.active() == first.id
     assert [disk.session(name)["status"] for name in (first.id, second.id)] == ["active", "paused"]
@@ -439,7 +440,7 @@ def test_of_several_markers_the_newest_stays(project, disk):
         (disk.directory / f".active-{name}").touch()
         os.utime(disk.directory / f".active-{name}", (at + later, at + later))
 
-    project.settle()
+    project.reconcile()
     fix_markers(project)
 
     assert disk.markers() == [f".active-{first.id}"]
@@ -486,7 +487,7 @@ def test_a_corrupt_task_file_is_restored(project, disk):
     path.write_bytes(b"\0\0\0")
 
     handle.tasks.start("IMPL-2")
-    project.settle()
+    project.reconcile()
 
     assert json.loads(path.read_text())["title"] == "One"
     assert b"\0\0\0" in [kept.read_bytes() for kept in path.parent.iterdir()]

@@ -60,7 +60,7 @@ def by_hand(project, folder, made, stem=None):
     """Write the task as a file, and see what becomes of it."""
     project.flush()
     (folder / f"{stem or made.get('id', 'IMPL-1')}.json").write_text(json.dumps(made))
-    (adoption,) = project.settle()
+    (adoption,) = project.reconcile()
     return adoption
 
 
@@ -290,7 +290,7 @@ def test_all_problems_of_all_files_are_told_at_once(project, handle, folder):
     (folder / "IMPL-2.json").write_text("{")
     (folder / "IMPL-3.json").write_text(json.dumps(document("IMPL-3", "All right")))
 
-    adoptions = {adoption.document.rpartition("/")[2]: adoption for adoption in project.settle()}
+    adoptions = {adoption.document.rpartition("/")[2]: adoption for adoption in project.reconcile()}
 
     reasons = adoptions["IMPL-1.json"].reasons
     for place in ("title", "status", "context.focus_paths[0]", "context.depends_on[0]"):
@@ -395,7 +395,7 @@ def test_an_edit_to_the_same_status_is_no_change(project, handle, folder):
 
     text = json.dumps(json.loads((folder / "IMPL-1.json").read_text()) | {"status": "pending"}, indent=7)
     (folder / "IMPL-1.json").write_text(text)
-    project.settle()
+    project.reconcile()
 
     assert handle.state.version == version
 
@@ -707,7 +707,7 @@ def test_generating_again_writes_nothing(project, handle, folder):
     files = [folder.parent / name for name in ("TODO_LIST.md", "IMPL_PLAN.md", ".task/IMPL-1.json")]
     before = [(path.read_bytes(), path.stat().st_ino) for path in files]
 
-    project.settle()
+    project.reconcile()
     project.rebuild()
 
     assert [(path.read_bytes(), path.stat().st_ino) for path in files] == before
@@ -722,7 +722,7 @@ def test_a_view_that_was_edited_is_kept_and_written_over(project, handle, folder
     generated = path.read_text()
     path.write_text("- [x] **IMPL-1**: a person ticked this\n")
 
-    project.settle()
+    project.reconcile()
     handle.tasks.add("Another task")
     project.flush()
 
@@ -791,7 +791,7 @@ def test_a_status_is_changed_by_moving_a_file_there(project, handle, folder, roo
     (root / "temp").write_text(json.dumps(changed, indent=2))
     (root / "temp").rename(folder / "IMPL-1.json")
 
-    (adoption,) = project.settle()
+    (adoption,) = project.reconcile()
 
     assert adoption.adopted
     assert handle.tasks.row("IMPL-1").status is TaskStatus.ACTIVE
@@ -808,7 +808,7 @@ def test_documents_are_generated_again_from_the_tasks(project, handle, folder, v
     text = path.read_bytes()
     path.unlink()
 
-    project.settle()
+    project.reconcile()
 
     assert path.read_bytes() == text
 

@@ -65,7 +65,7 @@ def test_an_adopted_edit_is_one_version(project: Project, disk: Disk) -> None:
     document["phases"]["01-requirements"]["status"] = "completed"
     disk.edit(document)
 
-    project.settle()
+    project.reconcile()
 
     assert disk.state()["state_version"] == 2
 
@@ -82,7 +82,7 @@ def test_versions_never_count_down_when_the_document_was(project: Project, disk:
         disk.state_path.write_text("{")
 
     project.start("feature", "add search again")
-    project.settle()
+    project.reconcile()
 
     assert disk.state()["state_version"] == 3
 
@@ -139,7 +139,7 @@ def test_a_write_with_a_stale_version_is_refused_and_kept_aside(project: Project
     assert (stale["state_version"], disk.state()["state_version"]) == (3, 5)
     written = disk.edit(stale)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     [version, *_] = adoption.reasons
     assert not adoption.adopted
@@ -169,7 +169,7 @@ def test_a_write_that_is_new_enough_is_adopted(project: Project, disk: Disk, ahe
     document["phases"]["01-requirements"] |= {"status": "completed", "summary": "written by hand"}
     disk.edit(document)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     record = disk.state()["phases"]["01-requirements"]
     assert (adoption.adopted, adoption.reasons) == (True, ())
@@ -205,7 +205,7 @@ def test_an_unversioned_document_does_not_replace_one_of_detent(project: Project
     del document["state_version"]
     disk.edit(document)
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     assert not adoption.adopted
     assert "V7 state_version: the document carries no state_version" in adoption.reasons[0]

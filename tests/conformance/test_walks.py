@@ -81,7 +81,7 @@ def test_a_stale_top_level_phase_is_not_adopted(project: Project, third: Session
     before = disk.state_path.read_bytes()
     disk.edit({**disk.state(), "current_phase": "01-requirements"})
 
-    [adoption] = project.settle()
+    [adoption] = project.reconcile()
 
     assert [reason.partition(":")[0] for reason in adoption.reasons] == ["EDIT current_phase"]
     assert disk.state_path.read_bytes() == before
@@ -94,7 +94,7 @@ def test_commands_go_by_the_session_whatever_the_document_says(
     disk.edit({**disk.state(), "current_phase": "01-requirements"})
 
     third.finish("architecture drawn")
-    project.settle()
+    project.reconcile()
 
     state = disk.state()
     assert (state["current_phase"], state["phases"][THIRD]["summary"]) == (THIRD, "architecture drawn")

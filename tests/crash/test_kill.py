@@ -89,7 +89,7 @@ def test_what_a_person_wrote_survives_a_kill_at_every_call(scenario, quick_path)
         place = copy_of(template, quick_path / "struck")
         status, _ = in_child(lambda said, place=place: carry_out(scenario, place, said), Counter(die, number))
         with reopen(place, late=True) as project:
-            adoptions = project.settle()
+            adoptions = project.reconcile()
             state = project.session().state
 
         kept = [path for path in place.glob(".workflow/state.json*") if path.read_bytes() == edited]

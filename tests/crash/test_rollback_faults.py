@@ -61,7 +61,7 @@ def refused(directory: Path, error: type[DetentError], *, match: str, to: str = 
     assert world(directory) == before
     assert [name for name in LEFTOVERS if (directory / ".workflow/checkpoints" / name).exists()] == []
     with reopen(directory, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
     assert world(directory) == before
     return raised.value
@@ -156,7 +156,7 @@ def test_an_object_that_is_lost_after_a_kill_makes_the_rollback_go_back(place):
     flip(place / ARTIFACTS / "objects-000001.pack", b"gone in the second tree")
 
     with reopen(place, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
         assert any("was undone" in notice and digest in notice for notice in project.notices)
     assert world(place) == before
@@ -184,7 +184,7 @@ def test_a_disk_that_fails_at_any_call_leaves_everything_or_the_rollback_was_mad
             raised = strike(project, scenario, counter)
             where = f"call {number} ({counter.calls[-1]}), {raised}"
             project.flush()
-            project.settle()
+            project.reconcile()
             project.flush()
             found = world(place)
             assert found in (before, after), where
@@ -375,13 +375,13 @@ def test_an_unrecorded_file_where_a_directory_belongs_is_named_and_stays(place):
         project.session("WFS-try-it").checkpoints.rollback("POST_a_v1", phase_only=True)
     (place / "fresh").write_text("never in any checkpoint")
 
-    refused(place, Invalid, match="fresh stands where the directory of fresh/inner/x belongs", to="PRE_b_v1")
+    refused(place, Invalid, match="fresh is in the place of the directory of fresh/inner/x", to="PRE_b_v1")
 
 
 def test_an_unrecorded_file_inside_of_what_becomes_a_file_is_named_and_stays(place):
     (place / "swapped/mine").write_text("never in any checkpoint")
 
-    refused(place, Invalid, match="swapped/mine stands where swapped belongs")
+    refused(place, Invalid, match="swapped/mine is in the place of swapped")
 
 
 def test_a_link_in_place_of_a_directory_is_never_followed(place, quick_path):
@@ -409,7 +409,7 @@ def test_an_unrecorded_link_above_a_file_is_named_and_nothing_outside_changes(pa
     shutil.rmtree(place / path)
     (place / path).symlink_to(outside)
 
-    refused(place, Invalid, match=f"{path} stands where", to="POST_a_v1")
+    refused(place, Invalid, match=f"{path} is in the place of", to="POST_a_v1")
     assert set(tree_of(outside).values()) == {("file", b"not ours")}
 
 
@@ -448,7 +448,7 @@ def test_a_file_that_may_not_be_read_is_named_and_nothing_changes(path, mode, pl
     assert path in ran.stdout
     assert world(place) == before
     with reopen(place, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
         assert check(project) == []
     assert world(place) == before

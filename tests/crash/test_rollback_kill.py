@@ -84,7 +84,7 @@ def calls_of(scenario, directory):
 def settled(place, before, after, written, number, *, acknowledged):
     """True if the command has happened once the next one has looked after it."""
     with reopen(place, late=True) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
         found = world(place)
         findings = [one for one in check(project) if "unfinished write" not in one.message]
@@ -173,7 +173,7 @@ def test_what_a_person_writes_after_a_kill_survives_the_next_command(edit, quick
         mine = {path for path, (_, content) in tree_of(place).items() if content == PERSON}
         edited += bool(mine)
         with reopen(place, late=True) as project:
-            project.settle()
+            project.reconcile()
             project.flush()
             found = world(place)
             for path in mine:

@@ -97,11 +97,11 @@ SCENARIOS = [
     Scenario(name="resume", prepare=three, act=lambda p: p.sessions.resume(), least=10),
     Scenario(name="switch", prepare=two, act=lambda p: p.sessions.switch("try-it"), least=15),
     Scenario(name="start a session", prepare=in_progress, act=lambda p: planned(p, "another", 0), least=25),
-    Scenario(name="adopt a text", prepare=planned, edit=edited(), act=lambda p: p.settle(), least=8),
-    Scenario(name="adopt a start", prepare=planned, edit=edited(status="active"), act=lambda p: p.settle(), least=8),
-    Scenario(name="adopt a new file", prepare=planned, edit=new_file, act=lambda p: p.settle(), least=8),
-    Scenario(name="refuse an edit", prepare=planned, edit=broken, act=lambda p: p.settle(), least=4),
-    Scenario(name="write a lost file", prepare=planned, edit=deleted, act=lambda p: p.settle(), least=2),
+    Scenario(name="adopt a text", prepare=planned, edit=edited(), act=lambda p: p.reconcile(), least=8),
+    Scenario(name="adopt a start", prepare=planned, edit=edited(status="active"), act=lambda p: p.reconcile(), least=8),
+    Scenario(name="adopt a new file", prepare=planned, edit=new_file, act=lambda p: p.reconcile(), least=8),
+    Scenario(name="refuse an edit", prepare=planned, edit=broken, act=lambda p: p.reconcile(), least=4),
+    Scenario(name="write a lost file", prepare=planned, edit=deleted, act=lambda p: p.reconcile(), least=2),
 ]
 
 
@@ -113,7 +113,7 @@ def later(directory):
 def standing(directory):
     """Where everything stands once the next command has finished what was left."""
     with later(directory) as project:
-        project.settle()
+        project.reconcile()
         project.flush()
         torn = [finding for finding in check(project) if "unfinished write" in finding.message]
         assert [finding for finding in check(project) if finding not in torn] == []

@@ -11,7 +11,8 @@ from detent.core.session.events import TaskMoved, TaskRemoved, TaskWritten
 from detent.core.task.document import new_document
 from detent.core.task.lifecycle import Action
 from detent.core.task.row import TaskStatus
-from detent.doctor.tasks import check_tasks, fix_markers, fix_tasks
+from detent.doctor.markers import fix_markers
+from detent.doctor.tasks import check_tasks, fix_tasks
 from tests.support.values import actor
 
 FLOW = "plan-implement-review"

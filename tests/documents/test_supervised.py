@@ -3,7 +3,7 @@
 import pytest
 
 from detent.core.session.events import Supervised
-from detent.documents.state.supervised import supervised
+from detent.documents.state.reading import supervised
 from detent.engine.project import open_project
 from tests.support.project import build_project
 

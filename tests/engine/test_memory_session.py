@@ -156,19 +156,19 @@ def test_edits_of_tasks_and_of_the_state_document_are_adopted(project: Project, 
     project.flush()
 
     edit(project, f"{handle.id}/.task/IMPL-1.json", title="Another")
-    assert [adoption.adopted for adoption in project.settle()] == [True]
+    assert [adoption.adopted for adoption in project.reconcile()] == [True]
     assert handle.tasks.row("IMPL-1").title == "Another"
 
     edit(project, f"{handle.id}/.task/IMPL-2.json", status="no such status")
-    [refused] = project.settle()
+    [refused] = project.reconcile()
     assert (refused.adopted, project.store.get(refused.kept or "") is not None) == (False, True)
 
     document = json.loads(project.store.get(STATE_DOCUMENT) or b"")
     document["phases"]["b"] |= {"status": "completed", "summary": "by hand"}
     edit(project, STATE_DOCUMENT, phases=document["phases"])
-    assert [adoption.adopted for adoption in project.settle()] == [True]
+    assert [adoption.adopted for adoption in project.reconcile()] == [True]
     assert handle.state.phases["b"].summary == "by hand"
-    assert project.settle() == []
+    assert project.reconcile() == []
 
 
 def test_steps_of_a_task_hand_their_outputs_on_as_files(project: Project) -> None:

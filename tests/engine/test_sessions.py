@@ -210,7 +210,7 @@ def test_a_marker_made_by_hand_for_a_paused_session_makes_it_go_on(project, firs
     with open(f"{project.place.state}/.active-{first.id}", "w", encoding="utf-8"):
         pass
 
-    project.settle()
+    project.reconcile()
     project.flush()
 
     assert project.active() == first.id

@@ -9,7 +9,7 @@ import pytest
 
 from detent.core.session.events import SessionCancelled
 from detent.core.session.status import Status
-from detent.engine.binding import bound_phase
+from detent.engine.agents.binding import bound_phase
 from tests.support import values as factories
 from tests.support.hook_answers import check_answer
 from tests.support.hook_calls import BASH, READ, SLOW, WRITE
@@ -204,7 +204,7 @@ def test_it_hears_what_its_phase_was_given_and_not_how_to_end_it(place, event):
     told = Agent(place, "two").told(event, agent_id="a-9", agent_type="bea")
 
     assert "In progress: two, attempt 1" in told
-    assert "Gate artifacts is FAIL: docs/two.md not there" in told
+    assert "Gate artifacts is FAIL: docs/two.md missing" in told
     assert "In progress: one" not in told
     assert "detent finish" not in told
 

@@ -54,7 +54,7 @@ def test_the_reason_says_what_would_open_the_gate(tmp_path):
     reason = stop(place).blocked
 
     assert "detent gate run tests" in reason
-    assert "artifacts of 06-implementation is FAIL: docs/a.md not there" in reason
+    assert "artifacts of 06-implementation is FAIL: docs/a.md missing" in reason
 
 
 def test_each_client_session_is_counted_by_itself(tmp_path):

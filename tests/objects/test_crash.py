@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from detent.errors import StoreFailed
-from detent.objects import batch, segments
+from detent.objects import pack, segments
 from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, failing, in_child, watching
 from tests.support.objects import OWNER, Objects, digest_of, plain_files, stored
 
@@ -23,7 +23,7 @@ KEPT = [digest_of(data) for data in (NEW[0], OLD[3], OLD[4], OLD[9], NEW[2], nex
 
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch):
-    monkeypatch.setattr(batch, "BUFFER_BYTES", 1_500)
+    monkeypatch.setattr(pack, "BUFFER_BYTES", 1_500)
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 8_000)
 
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from detent.objects import batch, segments
+from detent.objects import pack, segments
 from detent.objects.pack import Objects
 
 OWNER = "owner"
@@ -29,7 +29,7 @@ class Store(RuleBasedStateMachine):
     @initialize(compress=st.booleans())
     def create(self, compress):
         self.directory = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-        self.limits = mock.patch.multiple(batch, BUFFER_BYTES=1_500, LARGE_BYTES=2_000)
+        self.limits = mock.patch.multiple(pack, BUFFER_BYTES=1_500, LARGE_BYTES=2_000)
         self.segment_limit = mock.patch.object(segments, "SEGMENT_BYTES", 5_000)
         self.limits.start()
         self.segment_limit.start()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from detent.errors import Corrupt, Invalid, StoreFailed
-from detent.objects import batch, content, plain, segments
+from detent.objects import pack, plain, record, segments
 from tests.support.faults import Counter, watching
 from tests.support.objects import ABSENT, LARGE, OWNER, Objects, digest_of, packs, plain_files, stored
 
@@ -117,7 +117,7 @@ def test_a_batch_of_known_content_touches_nothing(objects):
 
 
 def test_many_objects_are_synced_once_and_held_in_memory_only_so_far(objects, monkeypatch):
-    monkeypatch.setattr(batch, "BUFFER_BYTES", 50_000)
+    monkeypatch.setattr(pack, "BUFFER_BYTES", 50_000)
     contents = [b"%d" % number * 500 for number in range(200)]
 
     with watching(Counter()) as counter:
@@ -188,7 +188,7 @@ def test_content_that_is_like_nothing_useful_stands_alone(objects, like):
 
 def test_edits_stand_upon_each_other_up_to_the_limit(objects, root):
     versions = [os.urandom(4_000)]
-    for number in range(content.MAX_DEPTH + 3):
+    for number in range(record.MAX_DEPTH + 3):
         versions.append(versions[-1] + b"line %d\n" % number)
 
     digest = None
@@ -203,7 +203,7 @@ def test_edits_stand_upon_each_other_up_to_the_limit(objects, root):
         data = file.read()
     assert data.count(b'"form":"raw"') == 2
     assert data.count(b'"form":"edit"') == len(versions) - 2
-    assert data.count(b'"depth":%d' % content.MAX_DEPTH) == 1
+    assert data.count(b'"depth":%d' % record.MAX_DEPTH) == 1
     assert [Objects(root).read(digest_of(data)) for data in versions] == versions
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from detent.core.session.budget import TIERS, Usual, budget_status, usual
 from detent.core.session.events import Options
+from detent.core.session.obstacle import overdue
 from detent.core.session.status import Status
-from detent.core.session.timeout import overdue
 from detent.core.workflow.graph import Phase, Workflow
+from detent.documents.state.reading import supervised
 from detent.documents.state.stamp import parse_stamp
-from detent.documents.state.supervised import supervised
 from tests.support.oracle.cases import NOW, Case, cases
 from tests.support.oracle.differences_guard import DIFFERENCES
 from tests.support.oracle.phase_session import document, session

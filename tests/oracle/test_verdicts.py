@@ -270,5 +270,5 @@ def test_an_artifact_of_a_package_is_looked_for_in_the_package(tmp_path: Path, m
     held = hook(tmp_path, "PreToolUse", tool_name="Task", tool_input=ADVANCE)
     (tmp_path / "packages/app/docs/plan.md").write_text("x")
 
-    assert "docs/plan.md not there" in held
+    assert "docs/plan.md missing" in held
     assert hook(tmp_path, "PreToolUse", tool_name="Task", tool_input=ADVANCE) == ""

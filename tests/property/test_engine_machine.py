@@ -287,7 +287,7 @@ class EngineMachine(RuleBasedStateMachine):
         before, changed = self.handle.state, status != self.model.status[key]
         self.state_file.write_text(json.dumps(document, indent=1))
 
-        (adoption,) = self.project.settle()
+        (adoption,) = self.project.reconcile()
 
         trial = Model(self.model.needs)
         trial.status, trial.attempt = dict(self.model.status), dict(self.model.attempt)
@@ -313,7 +313,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.state_file.write_text(text)
         self.written.append(self.state_file.read_bytes())
 
-        (adoption,) = self.project.settle()
+        (adoption,) = self.project.reconcile()
 
         assert not adoption.adopted
         assert adoption.reasons

@@ -292,7 +292,7 @@ class TaskMachine(RuleBasedStateMachine):
         for path in self.directory.glob(".workflow/WFS-*/*.md"):
             path.unlink()
         self.project.rebuild()
-        self.project.settle()
+        self.project.reconcile()
 
     @some
     @rule(at=at, status=st.sampled_from(STATUSES), title=st.sampled_from(("A task", "By hand")))
@@ -308,7 +308,7 @@ class TaskMachine(RuleBasedStateMachine):
         self.file(task).write_text(text)
         before = self.handle.state
 
-        (adoption,) = self.project.settle()
+        (adoption,) = self.project.reconcile()
 
         action = next((a for (s, a), to in MOVES.items() if (s, to) == (own["status"], status)), None)
         allowed = status == own["status"] or (action is not None and self.model.can_move(task, action))
@@ -333,7 +333,7 @@ class TaskMachine(RuleBasedStateMachine):
         text = json.dumps(new_document(task, "By hand", depends_on=wanted))
         self.file(task).write_text(text)
 
-        (adoption,) = self.project.settle()
+        (adoption,) = self.project.reconcile()
 
         assert adoption.adopted == (task not in self.model.gone and self.model.add(task, "By hand", wanted))
         if not adoption.adopted:
@@ -346,7 +346,7 @@ class TaskMachine(RuleBasedStateMachine):
         before = self.handle.state
         self.file(self.pick(at)).write_bytes(text)
 
-        (adoption,) = self.project.settle()
+        (adoption,) = self.project.reconcile()
 
         assert not adoption.adopted
         assert self.handle.state == before
@@ -357,14 +357,14 @@ class TaskMachine(RuleBasedStateMachine):
     def delete_by_hand(self, at):
         self.project.flush()
         self.file(self.pick(at)).unlink()
-        self.project.settle()
+        self.project.reconcile()
 
     @some
     @rule(at=at, other=at)
     def copy_over_by_hand(self, at, other):
         self.project.flush()
         self.file(self.pick(at)).write_bytes(self.file(self.pick(other)).read_bytes())
-        self.project.settle()
+        self.project.reconcile()
 
     @invariant()
     def the_tasks_are_what_the_model_says(self):

@@ -7,14 +7,13 @@ import pytest
 from detent.core.session.handover import handover
 from detent.core.session.obstacle import obstacles
 from detent.core.session.status import Status
-from detent.documents.state.entry import history_entry
+from detent.documents.state import history_entry
 from detent.render.terminal.canvas import Canvas
-from detent.render.terminal.footer import idle_text
 from detent.render.terminal.graph import graph_text, mermaid, statuses
 from detent.render.terminal.history import history_text
 from detent.render.terminal.log import log_text
 from detent.render.terminal.outcome import begun_text, ended_text, moved_text
-from detent.render.terminal.status import status_text
+from detent.render.terminal.status import idle_text, status_text
 from detent.render.terminal.why import why_text
 from detent.render.terminal.workflows import workflows_text
 from tests.support import story

@@ -122,9 +122,9 @@ def test_without_colour_nothing_is_painted():
 
 
 def test_a_pause_counts_down():
-    (line,) = [line for line in branches() if "again in" in line]
+    (line,) = [line for line in branches() if "retries in" in line]
 
-    assert line.endswith("again in 9s, try 2 of 3: 429 too many requests")
+    assert line.endswith("retries in 9s, try 2 of 3: 429 too many requests")
 
 
 def test_a_failing_gate_says_why_and_a_passed_one_need_not():

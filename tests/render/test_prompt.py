@@ -23,9 +23,8 @@ from detent.core.session.events import Discovery, Options
 from detent.core.session.handover import Handover, Passed, handover
 from detent.core.task.document import new_document
 from detent.core.workflow.graph import Phase, Workflow
-from detent.render.prompt.acceptance import gate_lines
-from detent.render.prompt.briefing import assignment
-from detent.render.prompt.prompt import MAX_BYTES, MAX_CLOSED, MAX_TAIL_LINES, REPORT, phase_prompt, task_prompt
+from detent.render.prompt.briefing import REPORT, assignment
+from detent.render.prompt.prompt import MAX_BYTES, MAX_CLOSED, MAX_TAIL_LINES, gate_lines, phase_prompt, task_prompt
 from tests.support import story
 from tests.support.golden_file import check_golden
 from tests.support.values import NOON, opened
@@ -238,7 +237,7 @@ def test_what_failed_stands_before_all_else():
     text = closed(judged(), receipt=FAILING)
 
     assert text.index("## What failed") < text.index("## The whole task")
-    assert "lint is FAIL: exit code 1\n`pytest -q` exited with 1, and said at the end:\n```\n" in text
+    assert "lint is FAIL: exit code 1\n`pytest -q` exited with 1. The end of its output:\n```\n" in text
 
 
 def test_nothing_failed_before_the_first_turn():
@@ -309,12 +308,12 @@ def test_a_prompt_has_its_limit_whatever_goes_into_it():
     text = everything(LONG, LONG, LONG, LONG, LONG, LONG, LONG)
 
     assert size(text) <= MAX_BYTES
-    for title in ("What failed", "The whole task", "Done when", "What earlier phases left", "Rules", "How to report"):
+    for title in ("What failed", "The whole task", "Done when", "Results of earlier phases", "Rules", "How to report"):
         assert f"## {title}\n" in text
-    assert text.rstrip().endswith("cannot see from the files.")
+    assert text.rstrip().endswith("cannot see in the files.")
     for title, least in (
-        ("What discovery found", 1_000),
-        ("What earlier phases left", 4_000),
+        ("Discovery findings", 1_000),
+        ("Results of earlier phases", 4_000),
         ("The whole task", 8_000),
     ):
         assert size(text.partition(f"## {title}\n")[2].partition("\n## ")[0]) >= least
@@ -337,8 +336,8 @@ def test_what_hurts_least_is_cut_first_and_it_is_said():
     text = everything(discovery="d " * 40_000, context="c " * 6_000)
 
     assert MAX_BYTES - 200 < size(text) <= MAX_BYTES
-    assert text.count("bytes were too many here; the rest is left out]") == 1
-    assert "[79999 bytes were too many here; the rest is left out]" in text
+    assert text.count("[shortened: ") == 1
+    assert "[shortened: this section has 79999 bytes]" in text
     assert "c " * 5_999 in text
 
 
@@ -346,7 +345,7 @@ def test_what_fits_is_not_cut():
     text = phase_prompt(of_gates(), given(discovery="d" * 30_000, passed=(Passed(phase="z", summary="s"),)), ())
 
     assert "d" * 30_000 in text
-    assert "too many" not in text
+    assert "shortened" not in text
 
 
 def test_a_block_that_is_cut_is_ended_before_what_follows():
@@ -365,5 +364,5 @@ def test_a_task_without_anything_but_a_title_can_be_told():
 
     text = task_prompt(story.half_way().session, {"task": bare, "dependency_summaries": {}})
 
-    assert text.startswith("# Do it\n\nYou do task IMPL-1 of a larger work. ")
+    assert text.startswith("# Do it\n\nYou work on task IMPL-1 of a larger task. ")
     assert "## Requirements" not in text

@@ -241,7 +241,7 @@ def test_a_table_has_as_many_cells_in_every_row():
 def test_what_proved_a_gate_and_who_opened_it_is_told():
     text = whole().report()
 
-    assert "| plan | artifacts | PASS | there were docs/plan.md |" in text
+    assert "| plan | artifacts | PASS | existed: docs/plan.md |" in text
     assert "| plan | owner | opened by hand | ada: read it |" in text
     assert "| code | tests | PASS | uv run pytest, exit code 0, coverage 91 %, run 1 |" not in text
     assert "| code | tests | PASS | uv run pytest, exit code 0, coverage 91 % |" in text

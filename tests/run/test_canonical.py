@@ -130,7 +130,7 @@ def test_a_rejection_fails_the_consensus_and_holds_until_the_vote_is_another(tmp
     held = detent("run")
     assert held.code == NEEDS_A_PERSON
     told = " ".join(held.out.split())
-    assert "is FAIL: architect, security-engineer said no: no threat model" in told
+    assert "is FAIL: architect, security-engineer rejected it: no threat model" in told
     assert status_of(detent, "development") == "pending"
     assert "turn 2" not in told, "an agent cannot change what people think"
 

@@ -11,7 +11,7 @@ import pytest
 from detent.core.run.agent_event import Said, ToolUsed
 from detent.core.run.run_event import AgentDid, End, PersonNeeded, PhaseEnded, RunEnded, RunEvent, TurnStarted
 from detent.core.run.run_view import RunView, fold
-from detent.run.feed import Feed, feed_path, follow
+from detent.run.feed import Feed, feed_path, follow, redact_event
 from detent.store.files import FileStore
 from tests.support.run_story import at, did, needed, started, turn, view, whole_run
 
@@ -210,7 +210,7 @@ def test_the_picture_is_the_same_after_the_file_started_anew(path):
 
 def test_secrets_are_not_written(path):
     used = ToolUsed(tool="Bash", input="export GITHUB_TOKEN=ghp_abcdefghijklmnopqrstuvwxyz0123456789 && ls")
-    told(path, started(), did(1, "a", used)).close()
+    told(path, started(), redact_event(did(1, "a", used))).close()
 
     assert b"ghp_" not in Path(path).read_bytes()
     assert isinstance(read(path)[1], AgentDid)

@@ -351,7 +351,7 @@ def test_an_agent_that_fails_its_phase_itself_is_tried_again_until_a_person_deci
     assert (scene.directory.parent / "tries").read_text() == "\n\n"
 
 
-OWN_RUN = "an agent of a run does not start another run"
+OWN_RUN = "an agent of a run cannot start another run"
 
 
 @pytest.mark.parametrize(

@@ -624,7 +624,7 @@ def test_a_line_that_only_a_later_version_understands_is_not_called_damaged(file
     with journal_file(files).open("ab") as file:
         file.write(body + b',"sum":"' + total.encode() + b'"}\n')
 
-    with pytest.raises(Corrupt, match=r"line 3 of the journal of \S+ is whole but not understood") as refusal:
+    with pytest.raises(Corrupt, match=r"line 3 of the journal of \S+ is undamaged but cannot be decoded") as refusal:
         files.read(SESSION, START)
 
     assert "upgrade" in refusal.value.way_out

@@ -50,7 +50,7 @@ def test_every_commit_gives_the_hash_that_it_recorded(commits, kept):
 
 
 def test_no_sentence_that_describes_an_event_counts_for_the_hash(commits, monkeypatch):
-    monkeypatch.setattr(evolve_module, "told", lambda events: [f"another sentence for {len(events)} events"])
+    monkeypatch.setattr(evolve_module, "event_lines", lambda events: [f"another sentence for {len(events)} events"])
 
     session = None
     for commit in commits:

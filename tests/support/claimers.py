@@ -98,5 +98,5 @@ def edit_files(
             with open(f"{path}.mine", "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(f"{path}.mine", path)
-            adopted += [adoption.document.rpartition("/")[2] for adoption in project.settle() if adoption.adopted]
+            adopted += [adoption.document.rpartition("/")[2] for adoption in project.reconcile() if adoption.adopted]
     reports.put((name, adopted))

@@ -96,7 +96,7 @@ def edit(project: Project, directory: Path) -> None:
     document["state_version"] += 1
     document["phases"][key] |= {"status": "failed", "error": "by hand"}
     path.write_text(json.dumps(document))
-    assert [adoption.adopted for adoption in project.settle()] == [True]
+    assert [adoption.adopted for adoption in project.reconcile()] == [True]
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Scenario:
     #: What a person does to the files between the preparation and the act.
     edit: Callable[[Path], None] = field(default=lambda _: None)
     #: How it is set right afterwards.
-    repair: Callable[[Project], object] = Project.settle
+    repair: Callable[[Project], object] = Project.reconcile
 
     def __str__(self) -> str:
         return self.name
@@ -188,6 +188,6 @@ SCENARIOS = [
     Scenario(name="start after an end", prepare=_ended, act=lambda p: p.start(row("x"), "more"), least=20),
     Scenario(name="import", prepare=lambda _: None, act=_import, least=20),
     Scenario(name="begin over a torn tail", prepare=_between, edit=_tear, act=lambda p: p.session().begin(), least=10),
-    Scenario(name="adopt an edit", prepare=_started, edit=_mark_completed, act=lambda p: p.settle(), least=8),
-    Scenario(name="refuse an edit", prepare=_started, edit=_write_nonsense, act=lambda p: p.settle(), least=8),
+    Scenario(name="adopt an edit", prepare=_started, edit=_mark_completed, act=lambda p: p.reconcile(), least=8),
+    Scenario(name="refuse an edit", prepare=_started, edit=_write_nonsense, act=lambda p: p.reconcile(), least=8),
 ]

@@ -1,86 +1,88 @@
 """The verbs by group. The module of a verb is imported only when the verb is called."""
 
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
 from detent import __version__
-from detent.cli.request import Request, write_text
-from detent.cli.verb import Usage, common_options
+from detent.cli.plain import PLAIN_VERBS
+from detent.cli.request import Request, Usage, write_text
+from detent.cli.verb import check_known, common_options, plain_verb, print_help
 
-#: Verbs by group, in the order of `detent --help`: the verb, the module that has it, and its one-line help.
-GROUPS: dict[str, list[tuple[str, str, str]]] = {
+#: Verbs by group, in the order of `detent --help`: the verb and its one-line help. The module has the verb's name.
+GROUPS: dict[str, list[tuple[str, str]]] = {
     "Common": [
-        ("start", "start", "Start a session: choose a workflow and describe the task."),
-        ("run", "run", "Run the session with agents until it ends or needs a person."),
-        ("status", "look", "Show where the session stands and the next command."),
-        ("why", "look", "Explain what blocks the session, or one phase."),
-        ("approve", "people", "Vote at a gate, or open one by hand."),
-        ("rollback", "rollback", "Restore files and phases from a checkpoint."),
+        ("start", "Start a session: choose a workflow and describe the task."),
+        ("run", "Run the session with agents until it ends or needs a person."),
+        ("status", "Show where the session stands and the next command."),
+        ("why", "Explain what blocks the session, or one phase."),
+        ("approve", "Vote at a gate, or open one by hand."),
+        ("rollback", "Restore files and phases from a checkpoint."),
     ],
     "Start and run": [
-        ("watch", "watch", "Follow a run from another terminal."),
-        ("ask", "question", "Ask a person a question, as an agent, and wait for the answer."),
-        ("reply", "question", "Answer an agent's question."),
-        ("report", "report", "Write a report of the session in Markdown."),
-        ("merge", "merge", "Merge the work of a phase's worktree into the project."),
+        ("watch", "Follow a run from another terminal."),
+        ("ask", "Ask a person a question, as an agent, and wait for the answer."),
+        ("reply", "Answer an agent's question."),
+        ("report", "Write a report of the session in Markdown."),
+        ("merge", "Merge the work of a phase's worktree into the project."),
     ],
     "Look": [
-        ("log", "look", "Show the commits of the session: who did what, when."),
-        ("history", "look", "List the sessions that have ended."),
-        ("graph", "graph", "Draw the phase graph of the session or of a workflow."),
-        ("diff", "rollback", "Compare two checkpoints, or a checkpoint with the present."),
-        ("workflows", "project", "List the workflows that can be started."),
+        ("log", "Show the commits of the session: who did what, when."),
+        ("history", "List the sessions that have ended."),
+        ("graph", "Draw the phase graph of the session or of a workflow."),
+        ("diff", "Compare two checkpoints, or a checkpoint with the present."),
+        ("workflows", "List the workflows that can be started."),
     ],
     "Gates and decisions": [
-        ("gates", "gate", "Show the verdict of every gate."),
-        ("gate", "gate", "Run a gate's check, or record evidence for it."),
-        ("review", "people", "Decide about a finished phase under review."),
-        ("escalations", "people", "List the escalations that wait for a person."),
-        ("resolve", "people", "Resolve the open escalations: retry, skip or cancel."),
-        ("release", "people", "Open every closed gate of a phase by hand."),
+        ("gates", "Show the verdict of every gate."),
+        ("gate", "Run a gate's check, or record evidence for it."),
+        ("review", "Decide about a finished phase under review."),
+        ("escalations", "List the escalations that wait for a person."),
+        ("resolve", "Resolve the open escalations: retry, skip or cancel."),
+        ("release", "Open every closed gate of a phase by hand."),
     ],
     "Phases by hand": [
-        ("begin", "attempt", "Begin a phase, before its work is delegated."),
-        ("finish", "attempt", "Finish an attempt with a summary of the work."),
-        ("fail", "attempt", "End an attempt that did not succeed."),
-        ("redo", "attempt", "Begin another attempt of a phase."),
-        ("skip", "change", "Skip phases, with a reason."),
+        ("begin", "Begin a phase, before its work is delegated."),
+        ("finish", "Finish an attempt with a summary of the work."),
+        ("fail", "End an attempt that did not succeed."),
+        ("redo", "Begin another attempt of a phase."),
+        ("skip", "Skip phases, with a reason."),
     ],
     "Tasks": [
-        ("task", "task", "Plan, start, finish and show the tasks of the session."),
-        ("tasks", "task_look", "List the tasks of the session, live with --watch."),
-        ("flow", "flow", "Run the flow-control steps of a task."),
+        ("task", "Plan, start, finish and show the tasks of the session."),
+        ("tasks", "List the tasks of the session, live with --watch."),
+        ("flow", "Run the flow-control steps of a task."),
     ],
     "Checkpoints": [
-        ("checkpoint", "checkpoint", "Take, list, verify, clean up, export or import checkpoints."),
-        ("undo", "rollback", "Undo the last rollback."),
+        ("checkpoint", "Take, list, verify, clean up, export or import checkpoints."),
+        ("undo", "Undo the last rollback."),
     ],
     "Sessions": [
-        ("sessions", "sessions", "List the sessions: the active one first, then by last activity."),
-        ("switch", "sessions", "Make another session the active one."),
-        ("pause", "sessions", "Pause the active session."),
-        ("resume", "sessions", "Resume a paused session."),
-        ("complete", "change", "Complete the session."),
-        ("cancel", "change", "Cancel the session, with a reason."),
-        ("reopen", "sessions", "Reopen a session that has ended."),
-        ("archive", "sessions", "Archive a session that has ended."),
-        ("export", "export", "Write a document of the session to a file."),
-        ("import", "start", "Create a session from a state document."),
+        ("sessions", "List the sessions: the active one first, then by last activity."),
+        ("switch", "Make another session the active one."),
+        ("pause", "Pause the active session."),
+        ("resume", "Resume a paused session."),
+        ("complete", "Complete the session."),
+        ("cancel", "Cancel the session, with a reason."),
+        ("reopen", "Reopen a session that has ended."),
+        ("archive", "Archive a session that has ended."),
+        ("export", "Write a document of the session to a file."),
+        ("import", "Create a session from a state document."),
     ],
     "Setup": [
-        ("init", "project", "Make a directory a project, and install hooks in agents."),
-        ("doctor", "doctor", "Check journals, documents and hooks; repair with --fix."),
-        ("uninstall", "hook", "Remove hooks and instructions from the agents."),
+        ("init", "Make a directory a project, and install hooks in agents."),
+        ("doctor", "Check journals, documents and hooks; repair with --fix."),
+        ("uninstall", "Remove hooks and instructions from the agents."),
     ],
     "Plumbing": [
-        ("adopt", "change", "Adopt edits made by hand, now."),
-        ("hook", "hook", "Answer a hook event of an agent, or explain the answer."),
-        ("schema", "schema", "Print the JSON Schema of a document."),
-        ("completion", "completion", "Print the completion script of a shell."),
+        ("adopt", "Adopt edits made by hand, now."),
+        ("hook", "Answer a hook event of an agent, or explain the answer."),
+        ("schema", "Print the JSON Schema of a document."),
+        ("completion", "Print the completion script of a shell."),
     ],
 }
-VERBS = {verb: (module, text) for verbs in GROUPS.values() for verb, module, text in verbs}
+VERBS = {verb: text for verbs in GROUPS.values() for verb, text in verbs}
 
 
 class Verbs(click.Group):
@@ -90,26 +92,26 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:
             return None
-        command = getattr(import_module(f"detent.cli.commands.{VERBS[cmd_name][0]}"), f"{cmd_name}_verb")
+        module = import_module(f"detent.cli.commands.{cmd_name}{'_' if iskeyword(cmd_name) else ''}")
+        command = plain_verb(module, cmd_name) if cmd_name in PLAIN_VERBS else getattr(module, f"{cmd_name}_verb")
         assert isinstance(command, click.Command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            raise Usage(f"there is no verb {args[0][:80]}{_close_to(args[0])}", way_out="detent --help")
+        check_known(args, list(VERBS), what="verb", help_of="detent --help")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, VERBS))
         for heading, verbs in GROUPS.items():
             with formatter.section(heading):
-                formatter.write_dl([(verb.ljust(width), text) for verb, _, text in verbs])
+                formatter.write_dl([(verb.ljust(width), text) for verb, text in verbs])
 
 
 def invoke(arguments: list[str], request: Request) -> int:
-    """Carry out one command line; what click finds wrong with it is a `Usage`."""
+    """Run one command line; an error that click reports becomes a `Usage`."""
     try:
         with GROUP.make_context("detent", list(arguments), obj=request) as context:
             result = GROUP.invoke(context)
@@ -120,12 +122,6 @@ def invoke(arguments: list[str], request: Request) -> int:
     return result if isinstance(result, int) else 0
 
 
-@click.pass_context
-def _alone(context: click.Context) -> None:
-    if context.invoked_subcommand is None:
-        write_text(context.get_help())
-
-
 def _version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value:
         write_text(f"detent {__version__}")
@@ -134,7 +130,7 @@ def _version(context: click.Context, _parameter: click.Parameter, value: bool) -
 
 GROUP = Verbs(
     name="detent",
-    callback=_alone,
+    callback=print_help,
     invoke_without_command=True,
     subcommand_metavar="VERB [ARGS]...",
     help="Hold long agent-driven work to a workflow: it moves on only with evidence.",
@@ -147,13 +143,6 @@ GROUP = Verbs(
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-
-def _close_to(word: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, VERBS, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _lower(message: str) -> str:

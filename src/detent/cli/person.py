@@ -3,14 +3,14 @@
 import sys
 from collections.abc import Sequence
 
-#: The exit code of what cannot go on without a person.
+#: The exit code of a command that needs a person to continue.
 WAITING = 6
 _YES = (b"y", b"yes")
 
 
 def check_can_be_asked(verb_name: str) -> None:
-    """Refuse where nobody would read the question, or could answer it."""
-    from detent.cli.verb import Usage
+    """Refuse if there is no terminal to ask at."""
+    from detent.cli.request import Usage
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage(
@@ -20,7 +20,7 @@ def check_can_be_asked(verb_name: str) -> None:
 
 
 def agrees(question: str) -> bool:
-    """Whether the person at the terminal says yes; anything else is a no, and so is the end of the input."""
+    """Whether the person at the terminal answers yes; any other answer, or the end of input, is a no."""
     answer = b""
     try:
         sys.stdout.write(f"{question} [y/N] ")
@@ -28,14 +28,14 @@ def agrees(question: str) -> bool:
         answer = sys.stdin.buffer.readline()
     finally:
         if not answer.endswith(b"\n"):
-            # Nobody ended the line of the question.
+            # End the line of the question.
             sys.stdout.write("\n")
             sys.stdout.flush()
     return answer.strip().lower() in _YES
 
 
 def chosen(answer: str, choices: Sequence[str]) -> str:
-    """The answer, or the choice of that number where numbers can mean nothing else."""
+    """The answer, or the choice of that number if no choice is itself a number."""
     if any(choice.isdecimal() for choice in choices):
         return answer
     numbers = {str(number): choice for number, choice in enumerate(choices, 1)}

@@ -1,15 +1,15 @@
-"""How far something slow is, on standard error: one line drawn over at a terminal, else a plain line now and then."""
+"""Progress on standard error: one line that is redrawn at a terminal, else a plain line every few seconds."""
 
 import sys
 import time
 
-#: What is done sooner is not worth a word.
+#: Seconds before the first line.
 _QUIET_S = 2.0
 _REDRAW_S, _REPEAT_S = 0.1, 5.0
 
 
 class Progress:
-    """Called with how many are done, of how many. `clear` it before anything else is written."""
+    """Call it with the number done and the total; `clear` it before other output."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing

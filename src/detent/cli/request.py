@@ -1,4 +1,4 @@
-"""What was asked for beside the verb itself, and how it is answered. Needs no argument parser."""
+"""One request from the command line: its common options, the project it opens, and its answer. Needs no click."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from detent.errors import NotFound
+from detent.errors import DetentError, NotFound
 
 if TYPE_CHECKING:
     from detent.cli.progress import Progress
@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 _WIDTH, _WIDEST = 80, 200
 
 
+class Usage(DetentError):
+    """The command line cannot be understood."""
+
+    kind = "usage"
+    exit_code = 2
+
+
 class Request:
     def __init__(self) -> None:
         self.directory = "."
         self.project: str | None = None
         self.json = False
-        #: For the person, beside the answer.
+        #: Remarks for the person, printed beside the answer.
         self.notices: list[str] = []
         self._progress: Progress | None = None
 
@@ -39,7 +46,7 @@ class Request:
 
     @contextmanager
     def reading(self) -> Iterator["Project"]:
-        """The project to look at: nothing is written, so it works where nothing can be."""
+        """The project, for reading only; works in a read-only checkout."""
         with self.workspace.read(self._actor()) as project:
             try:
                 yield project
@@ -47,16 +54,16 @@ class Request:
                 self.clear_progress()
 
     @contextmanager
-    def changing(self, *, settled: bool = True) -> Iterator["Project"]:
+    def changing(self, *, adopt: bool = True) -> Iterator["Project"]:
         """The project to change."""
-        with self.workspace.change(self._actor(), adopt=settled, inspect=self.watch) as project:
+        with self.workspace.change(self._actor(), adopt=adopt, inspect=self.watch) as project:
             try:
                 yield project
             finally:
                 self.clear_progress()
 
     def authorize(self, decision: "Decision") -> None:
-        """For a decision that leaves no event in a journal."""
+        """Check a decision that leaves no event in a journal."""
         from detent.engine.policy import authorize
 
         authorize(self._actor(), decision)
@@ -67,11 +74,11 @@ class Request:
         return self.workspace.actor(Channel.TERMINAL)
 
     def watch(self, project: "Project") -> None:
-        """Tell how far it is when files are captured and that takes a while."""
+        """Show progress while the project captures files."""
         project.checkpoints.progress = self.progress("working on files")
 
     def progress(self, doing: str) -> "Progress | None":
-        """What is told how far `doing` is; nothing where a program reads the answer and nobody sees it."""
+        """A progress line for `doing`; None with --json, unless standard error is a terminal."""
         from detent.cli.progress import Progress
 
         self.clear_progress()
@@ -83,24 +90,21 @@ class Request:
             self._progress.clear()
 
     def answer(self, text: "Callable[[Canvas], str]", record: dict[str, Any]) -> None:
-        """The one answer to the request, in the form that was asked for."""
+        """Print the answer, as text or as JSON."""
         if self.json:
             write_json({**record, "notices": self.notices})
         else:
-            self.say_notices()
+            self.print_notices()
             write_text(text(canvas()))
 
-    def say_notices(self) -> None:
+    def print_notices(self) -> None:
         for notice in self.notices:
             print_error(notice)
         self.notices.clear()
 
 
 def session_of(project: "Project", name: str | None) -> "SessionHandle":
-    """The named session, or the active one; where none is active one that ended can be named.
-
-    In the shell of an agent that a runner started it is the agent's own, whichever is active.
-    """
+    """The named session, or the active one; in the shell of an agent that a runner started, the agent's own."""
     if name is None and project.binding is None and project.active() is None and project.store.sessions():
         raise NotFound("no session is active", way_out="name one with --session; detent history lists those that ended")
     return project.session(name)
@@ -134,18 +138,28 @@ def write_json(value: object) -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """JSON is UTF-8 whatever the terminal's encoding is."""
+    """Write bytes unchanged: JSON is UTF-8, whatever the terminal's encoding is."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
 
 
+def write_file(request: Request, file: str, data: bytes) -> str:
+    """Replace a file, named relative to the request's directory; returns its path."""
+    from detent.store import disk
+
+    path = os.path.normpath(os.path.join(request.directory, file))
+    with disk.failing_as("write", path):
+        disk.replace(path, data)
+    return path
+
+
 def print_error(message: str, way_out: str | None = None) -> None:
     lines = [f"detent: {message}", *([f"  try: {way_out}"] if way_out else [])]
-    sys.stderr.write("".join(f"{shown(line)}\n" for whole in lines for line in whole.split("\n")))
+    sys.stderr.write("".join(f"{visible(line)}\n" for whole in lines for line in whole.split("\n")))
 
 
-def shown(line: str) -> str:
-    """`line` without anything that a terminal would obey."""
+def visible(line: str) -> str:
+    """The line with control characters made visible, so that a terminal does not obey them."""
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
@@ -154,8 +168,8 @@ def shown(line: str) -> str:
 def last(entries: Iterable[Any], count: int) -> tuple[list[Any], int]:
     """The last `count` entries, all if it is 0, and how many there were before them."""
     everything = list(entries)
-    kept = everything[-count:] if count else everything
-    return kept, len(everything) - len(kept)
+    shown = everything[-count:] if count else everything
+    return shown, len(everything) - len(shown)
 
 
 def _columns(terminal: bool) -> int:

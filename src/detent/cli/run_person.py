@@ -1,4 +1,4 @@
-"""Somebody at the terminal of a run: asked what only a person can say, one thing at a time."""
+"""Asks the person at the terminal of a run, one question at a time."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from detent.cli.person import chosen
-from detent.cli.request import shown
+from detent.cli.request import visible
 from detent.cli.run_screen import Screen
 from detent.core.run.run_event import Need, PersonNeeded
 
@@ -17,7 +17,7 @@ _HINTS = {Need.APPROVAL: "y WHY, or n WHY", Need.ANSWER: "your answer"}
 
 
 class Terminal:
-    """See `Person` of the runner. Asking never waits: the run goes on, and the question may be settled elsewhere."""
+    """See `Person` of the runner. Asking never blocks: the run continues, and the answer may come from elsewhere."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -26,24 +26,24 @@ class Terminal:
         self._is_gone = False
 
     def needed(self, needs: Sequence[PersonNeeded]) -> None:
-        open_ones = [one for one in needs if one.need is not Need.WORK]
+        open_needs = [need for need in needs if need.need is not Need.WORK]
         asked = self._asked
         if asked is not None:
-            same = next((one for one in open_ones if one.key == asked.key), None)
+            same = next((need for need in open_needs if need.key == asked.key), None)
             if same is not None and same.text == asked.text:
                 return
-            self._settled()
-        if open_ones and not self._is_gone:
-            self._ask(open_ones[0])
+            self._withdraw()
+        if open_needs and not self._is_gone:
+            self._ask(open_needs[0])
 
     def poll(self) -> tuple[PersonNeeded, str] | None:
         if self._asked is None or not select.select([sys.stdin], [], [], 0)[0]:
             return None
         data = os.read(sys.stdin.fileno(), _MAX_ANSWER)
         if not data:
-            # Nobody will ever type anything here again.
+            # The input has ended: no answer can come from this terminal.
             self._is_gone = True
-            self._settled()
+            self._withdraw()
             return None
         text = data.decode("utf-8", "replace").strip()
         if not text:
@@ -52,18 +52,18 @@ class Terminal:
         return self._asked, chosen(text, self._asked.choices)
 
     def show(self, text: str) -> None:
-        self._put(f"{shown(text)}\n")
+        self._put(f"{visible(text)}\n")
         self._prompt()
 
     def _ask(self, need: PersonNeeded) -> None:
         self._asked = need
         self._aside.enter_context(self._screen.aside())
-        # Nobody answers what was not asked yet.
+        # Drop input that was typed before the question.
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         lines = [f"{need.phase}: {line}" if number == 0 else line for number, line in enumerate(need.text.splitlines())]
         lines += [f"  {number}  {choice}" for number, choice in enumerate(need.choices, 1)]
-        self._put("".join(f"{shown(line)}\n" for line in lines))
+        self._put("".join(f"{visible(line)}\n" for line in lines))
         self._prompt()
 
     def _prompt(self) -> None:
@@ -71,7 +71,7 @@ class Terminal:
         hint = "a number or a word" if self._asked.choices else _HINTS.get(self._asked.need, "")
         self._put(f"({hint}) > ")
 
-    def _settled(self) -> None:
+    def _withdraw(self) -> None:
         self._asked = None
         self._put("\n")
         self._aside.close()
@@ -81,5 +81,5 @@ class Terminal:
             sys.stdout.write(text)
             sys.stdout.flush()
         except OSError:
-            # The terminal went away, and that is no reason to stop a run.
+            # The terminal is gone. The run continues without it.
             self._is_gone = True

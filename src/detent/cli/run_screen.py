@@ -1,4 +1,4 @@
-"""What a run tells, where it is seen: a picture drawn over at a terminal, else a line for each thing, or JSON lines."""
+"""Shows the events of a run: a live screen at a terminal, else a line per event, or JSON lines."""
 
 import os
 import sys
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from detent.core.session.session import Session
     from detent.render.terminal.canvas import Canvas
 
-#: Drawn at most so often, and at least so often, so that the clock is seen to move.
+#: Seconds between two drawings: at least, and at most, so that the clock moves.
 _LEAST_S, _MOST_S = 1 / 8, 1.0
-#: Drawing takes at most this part of the time, whatever one picture costs.
+#: The pause after a slow drawing, as a multiple of its time.
 _SHARE = 5
 _LINES, _COLUMNS = 24, 80
 _NOTIFY_S = 10.0
@@ -40,9 +40,10 @@ class Style(Enum):
 
 
 class Screen:
-    """`tell` and `tick` may be called from two threads; `session` is then called from either, never from both at once.
+    """The screen of a run. `tell` and `tick` may be called from different threads.
 
-    `notify` is a program that is called with a line of text when a person is needed.
+    `session` is never called from two threads at once. `notify` is a program that gets a line of text when a person is
+    needed.
     """
 
     def __init__(
@@ -60,14 +61,14 @@ class Screen:
         self._lock = threading.RLock()
         self._view = RunView()
         self._known: Session | None = None
-        #: Columns of each line that was drawn, and may be drawn over.
+        #: Widths of the lines that the next drawing replaces.
         self._drawn: list[int] = []
         self._drawn_s = 0.0
         self._took_s = 0.0
         self._is_due = False
         self._asides = 0
         self._held: list[RunEvent] = []
-        self._rung: set[tuple[str, ...]] = set()
+        self._notified: set[tuple[str, ...]] = set()
         self._is_gone = False
 
     def tell(self, event: RunEvent) -> None:
@@ -84,7 +85,7 @@ class Screen:
                 self._call_person(event)
 
     def tick(self) -> None:
-        """Draw again if it is time to; to be called a few times a second."""
+        """Draw again if it is time to; call it a few times a second."""
         with self._lock:
             since_s = time.monotonic() - self._drawn_s
             pause_s = max(_LEAST_S, _SHARE * self._took_s) if self._is_due else _MOST_S
@@ -92,7 +93,7 @@ class Screen:
                 self._draw()
 
     def close(self) -> None:
-        """Draw what it ended with. That stays, and what is written next stands below it."""
+        """Draw the final state and leave it on the screen."""
         with self._lock:
             if self._style is Style.LIVE and self._is_due:
                 if self._asides:
@@ -102,7 +103,7 @@ class Screen:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Nothing is drawn or written meanwhile, so that something can be asked at the terminal."""
+        """Suspend drawing, so that a question can be asked at the terminal."""
         with self._lock:
             if self._style is Style.LIVE and self._is_due and not self._asides:
                 self._draw()
@@ -139,13 +140,13 @@ class Screen:
         try:
             self._known = self._session()
         except DetentError:
-            # What cannot be read now was read before; whoever needs it will say what is wrong with it.
+            # Draw the last known state; the run itself reports the error.
             if self._known is None:
                 return
         lines = live_lines(self._known, self._view, now=self._now(), canvas=sheet, height=height - 1, usual=self._usual)
         if columns < sheet.width:
             lines = [sheet.cut(line, columns) for line in lines]
-        # A terminal that became narrower has broken lines in two.
+        # A terminal that became narrower has wrapped the lines.
         rows = sum(max(1, -(-width // columns)) for width in self._drawn)
         up = f"\x1b[{min(rows, height - 1)}A" if rows else ""
         text = "\r" + up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J"
@@ -162,16 +163,16 @@ class Screen:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except OSError:
-            # Nobody looks on any more, and that is no reason to stop a run.
+            # The reader is gone. The run continues.
             self._is_gone = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _call_person(self, need: PersonNeeded) -> None:
         key = (*need.key, need.text)
-        # What was told before anybody looked was told to somebody else.
-        if key in self._rung or need.at < self._opened_at:
+        # Events from before this screen was opened notified another screen.
+        if key in self._notified or need.at < self._opened_at:
             return
-        self._rung.add(key)
+        self._notified.add(key)
         if self._style is not Style.JSON and sys.stdout.isatty():
             self._put(b"\a")
         if self._notify:
@@ -192,9 +193,9 @@ def _unpainted(line: str) -> str:
 
 
 def _sheet(columns: int) -> "Canvas":
-    """As wide as the terminal is now, whatever the environment says: a line that it breaks could not be drawn over.
+    """A canvas of the terminal's present width: a wrapped line could not be redrawn.
 
-    Views need a least width. Where the terminal has less their lines are cut, which painted ones cannot be.
+    On a terminal below the least width lines are cut, so they are not coloured.
     """
     import msgspec
 

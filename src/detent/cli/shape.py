@@ -1,4 +1,4 @@
-"""The documents that Detent writes as plain JSON, typed for their schema. A test holds the real documents to them."""
+"""Types of the documents that Detent writes as plain JSON, for their schemas. A test compares real documents."""
 
 from typing import Annotated, Any, Literal
 
@@ -49,7 +49,7 @@ class GitBranch(msgspec.Struct, kw_only=True):
 
 
 class ActiveWorkflow(msgspec.Struct, kw_only=True):
-    """The session as the state document shows it. Keys of other tools may stand beside these."""
+    """The session as the state document shows it. Other tools may add keys."""
 
     type: str
     session_id: str
@@ -144,7 +144,7 @@ class HistoryEntry(msgspec.Struct, kw_only=True):
 
 
 class StateDocument(msgspec.Struct, kw_only=True):
-    """`state.json`: the active session, for tools that read and edit one file. Keys of other tools may stand beside"""
+    """`state.json`: the active session, for tools that read and edit one file. Other tools may add keys"""
 
     state_version: int
     current_phase: str | None

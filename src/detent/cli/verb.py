@@ -1,23 +1,22 @@
-"""What all verbs share: their form, the options that stand before or after them, and text from standard input."""
+"""The click side of verbs: their common options, shared arguments, groups of subcommands, and shell completion."""
 
-import sys
 from collections.abc import Callable
-from typing import Any
+from difflib import get_close_matches
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from detent.cli.request import Request
-from detent.errors import DetentError, Invalid
+from detent.cli.input import STDIN, read_text
+from detent.cli.plain import COMMON, PHASE, SESSION, Parameter
+from detent.cli.request import Request, Usage, write_text
+from detent.errors import DetentError
 
-MAX_STDIN = 16 * 1024 * 1024
+if TYPE_CHECKING:
+    from detent.engine.project import Project
 
-
-class Usage(DetentError):
-    """The command line itself cannot be understood."""
-
-    kind = "usage"
-    exit_code = 2
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Verb(click.Command):
@@ -28,58 +27,88 @@ class Verb(click.Command):
 
 
 def verb(name: str, *, example: str) -> Callable[[Callable[..., Any]], Verb]:
-    return click.command(name, cls=Verb, epilog=f"\b\nExample:\n  {example}")
+    """A verb, or a subcommand of one; the function gets the request first."""
+    return lambda function: click.command(name, cls=Verb, epilog=_epilog(example))(click.pass_obj(function))
+
+
+def plain_verb(module: ModuleType, name: str) -> Verb:
+    """The click command of a verb that declares its parameters as data; see `detent.cli.plain`."""
+    function = click.pass_obj(getattr(module, name))
+    for parameter in reversed(module.PARAMETERS):
+        function = _declared(parameter)(function)
+    return click.command(name, cls=Verb, epilog=_epilog(module.EXAMPLE))(function)
+
+
+class VerbGroup(click.Group):
+    """A verb with subcommands, listed in the order of their declaration; alone it prints its help."""
+
+    def __init__(self, name: str, *commands: click.Command, help: str, example: str) -> None:  # noqa: A002 - click's word
+        super().__init__(
+            name,
+            commands={str(command.name): command for command in commands},
+            callback=print_help,
+            invoke_without_command=True,
+            params=common_options(),
+            help=help,
+            epilog=_epilog(example),
+        )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        check_known(args, self.list_commands(ctx), what=f"verb {self.name}", help_of=f"detent {self.name} --help")
+        return super().resolve_command(ctx, args)
+
+
+def check_known(args: list[str], known: list[str], *, what: str, help_of: str) -> None:
+    """Refuse an unknown first word, and name the closest known one."""
+    if args and args[0] not in known and not args[0].startswith("-"):
+        close = get_close_matches(args[0], known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise Usage(f"there is no {what} {args[0][:80]}{hint}", way_out=help_of)
+
+
+@click.pass_context
+def print_help(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        write_text(context.get_help())
+
+
+class Text(click.ParamType[str]):
+    """Text, or `-` for standard input, which may be longer than an argument can be."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        if value != STDIN:
+            return str(value)
+        name = param.human_readable_name if param else "the text"
+        return read_text(Request(), STDIN, what=f"{name} from standard input")
+
+
+TEXT = Text()
+
+
+def _epilog(example: str) -> str:
+    return f"\b\nExample:\n  {example}"
 
 
 def common_options() -> list[click.Parameter]:
     return [
         click.Option(
-            ["-C", "--directory"],
-            metavar="DIR",
+            list(option.flags),
+            metavar=option.metavar,
+            is_flag=option.is_flag,
+            is_eager=option.is_flag,
             expose_value=False,
             callback=_remember,
-            help="Work in DIR instead of the current directory.",
-        ),
-        click.Option(
-            ["--project"],
-            metavar="ID",
-            expose_value=False,
-            callback=_remember,
-            help="A package of a monorepo; DETENT_PROJECT does the same.",
-        ),
-        click.Option(
-            ["--json"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_remember,
-            help="Answer in JSON, errors too.",
-        ),
+            help=option.help,
+        )
+        for option in COMMON
     ]
-
-
-class Text(click.ParamType[str]):
-    """Text, or - for standard input, which may be longer than an argument can be."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
-        if value != "-":
-            return str(value)
-        what = param.human_readable_name if param else "the text"
-        return decoded(sys.stdin.buffer.read(MAX_STDIN + 1), f"{what} from standard input")
-
-
-def decoded(data: bytes, what: str) -> str:
-    if len(data) > MAX_STDIN:
-        raise Invalid(f"{what} is longer than {MAX_STDIN} bytes", way_out="put the details in a file and name it")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Invalid(
-            f"{what} is not UTF-8: {error.reason} at byte {error.start + 1}",
-            way_out="convert it, for instance with iconv -f latin1 -t utf-8",
-        ) from error
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -87,44 +116,67 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
         setattr(context.obj, parameter.name, value)
 
 
-def _known_phases(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _offer(context, incomplete, lambda project: list(project.session().state.workflow.order))
-
-
-def _known_sessions(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _offer(context, incomplete, lambda project: project.store.sessions())
-
-
-def known_workflows(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _offer(context, incomplete, lambda project: project.catalogue.names())
-
-
-def _known_checkpoints(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    session = context.params.get("session")
-    return _offer(
-        context, incomplete, lambda project: [one.event.name for one in project.session(session).checkpoints.all()]
+def _declared(parameter: Parameter) -> Callable[[F], F]:
+    """The click decorator of a parameter that is declared as data."""
+    complete = _COMPLETIONS.get(parameter.completes or "")
+    if not parameter.flags:
+        return click.argument(
+            parameter.name, required=parameter.required, metavar=parameter.metavar, shell_complete=complete
+        )
+    default = 0 if parameter.is_number else parameter.default
+    # click takes an explicit None for a default, which a required option must not have.
+    settings: dict[str, Any] = {} if default is None else {"default": default}
+    kind = TEXT if parameter.is_text else click.IntRange(min=0) if parameter.is_number else None
+    return click.option(
+        *parameter.flags,
+        parameter.name,
+        metavar=parameter.metavar,
+        required=parameter.required,
+        multiple=parameter.multiple,
+        is_flag=parameter.is_flag,
+        type=kind,
+        envvar=parameter.envvar,
+        shell_complete=complete,
+        help=parameter.help,
+        **settings,
     )
 
 
-def checkpoint_or_now(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The checkpoints, and the word that stands for the present."""
-    present = [CompletionItem("now")] if "now".startswith(incomplete) else []
-    return [*_known_checkpoints(context, parameter, incomplete), *present]
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _offer(context: click.Context, incomplete: str, names: Callable[[Any], list[str]]) -> list[CompletionItem]:
-    try:
-        with (context.find_object(Request) or Request()).reading() as project:
-            return [CompletionItem(name) for name in names(project) if name.startswith(incomplete)]
-    except DetentError:
-        return []
+def completing(names: "Callable[[Project, click.Context], list[str]]", *, anywhere: bool = False) -> Complete:
+    """Shell completion with names from the project that begin with the typed text, or contain it anywhere."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            with (context.find_object(Request) or Request()).reading() as project:
+                known = names(project, context)
+        except DetentError:
+            return []
+        if anywhere:
+            return [CompletionItem(name) for name in known if incomplete.lower() in name.lower()]
+        return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+
+    return complete
 
 
-session_option = click.option(
-    "--session", metavar="ID", shell_complete=_known_sessions, help="A session other than the active one."
+def _checkpoints(project: "Project", context: click.Context) -> list[str]:
+    return [position.event.name for position in project.session(context.params.get("session")).checkpoints.all()]
+
+
+_COMPLETIONS: dict[str, Complete | None] = {
+    "phases": completing(lambda project, _: list(project.session().state.workflow.order)),
+    "sessions": completing(lambda project, _: project.store.sessions()),
+}
+known_workflows = completing(lambda project, _: project.catalogue.names())
+checkpoint_or_now = completing(lambda project, context: [*_checkpoints(project, context), "now"])
+session_option = _declared(SESSION)
+phase_argument = _declared(PHASE)
+phases_argument = click.argument("phases", nargs=-1, metavar="[PHASE]...", shell_complete=_COMPLETIONS["phases"])
+checkpoint_argument = click.argument("checkpoint", shell_complete=completing(_checkpoints))
+count_option = click.option(
+    "-n", "count", metavar="N", type=click.IntRange(min=0), default=20, help="The last N; 0 is all."
 )
-phase_argument = click.argument("phase", required=False, metavar="[PHASE]", shell_complete=_known_phases)
-one_phase_argument = click.argument("phase", shell_complete=_known_phases)
-phases_argument = click.argument("phases", nargs=-1, metavar="[PHASE]...", shell_complete=_known_phases)
-checkpoint_argument = click.argument("checkpoint", shell_complete=_known_checkpoints)
-TEXT = Text()
+part_of_session = completing(lambda project, _: project.store.sessions(), anywhere=True)
+named_session_argument = click.argument("name", metavar="NAME", shell_complete=part_of_session)

@@ -1,1 +1,1 @@
-"""Interfaces that only the seed documents ask for, on top of the engine."""
+"""Interfaces that only the seeds ask for, on top of the engine. Those on state documents: `documents/state/seed.py`."""

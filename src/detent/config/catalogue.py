@@ -1,4 +1,4 @@
-"""The workflows a project can start: those that come with Detent, and the project's own."""
+"""The workflows that a project can start: those shipped with Detent, and its own."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -23,10 +23,7 @@ T = TypeVar("T")
 
 
 class Catalogue:
-    """Workflows by name. Variants stand beside the workflow that they are forms of.
-
-    Legacy phase keys in the project's settings are taken for their present names, so that nothing behind sees them.
-    """
+    """Workflows and their variants by name. Legacy phase keys in the settings are replaced by their present names."""
 
     def __init__(self, own: Settings) -> None:
         shipped = shipped_settings()
@@ -49,16 +46,16 @@ class Catalogue:
         return self._workflows[base].title + (f" ({name})" if base != name else "")
 
     def workflow(self, name: str) -> Workflow:
-        """The named workflow, valid; all that is wrong with it is reported at once."""
+        """The named workflow; `Invalid` with all of its problems if it cannot be used."""
         base = self._variants.get(name, name)
         settings = self._workflows.get(base)
         if settings is None:
             import difflib  # noqa: PLC0415 - only a misspelling needs it
 
             close = difflib.get_close_matches(name, self.names(), n=1)
-            meant = f"did you mean {close[0]}? " if close else ""
+            hint = f"did you mean {close[0]}? " if close else ""
             raise NotFound(
-                f"there is no workflow {name[:80]}; {meant}there are {', '.join(self.names())}",
+                f"there is no workflow {name[:80]}; {hint}there are {', '.join(self.names())}",
                 way_out="detent workflows",
             )
         workflow = self._build(name, settings)
@@ -88,9 +85,9 @@ class Catalogue:
     def phase(
         self, key: str, needs: tuple[str, ...], entry: PhaseSettings | None = None, *, is_own: bool = True
     ) -> Phase:
-        """The phase with all that is asked of it: by its entry in the workflow, by the project's settings, by default.
+        """The phase with the settings of its entry in the workflow, of the project, and the defaults.
 
-        What the project says about a phase counts more than a workflow that comes with Detent, and less than its own.
+        The project's settings of a phase override a workflow shipped with Detent, but not a workflow of the project.
         """
         within, project = entry or PhaseSettings(), self._own_phases.get(key, PhaseSettings())
         shipped = self._shipped_phases.get(key, PhaseSettings())
@@ -121,7 +118,7 @@ def shipped_settings() -> Settings:
 
 
 def _as_variant(workflow: Workflow, variant: Variant) -> Workflow:
-    """Optional phases stay only if included; what is excluded goes, and what needed it needs what it needed."""
+    """Removes excluded phases, and optional ones that are not included; their successors need what they needed."""
     include, exclude = _present(variant.include), _present(variant.exclude)
     unknown = [key for key in (*include, *exclude) if key not in workflow.by_key]
     if unknown:

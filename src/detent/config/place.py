@@ -1,4 +1,4 @@
-"""Where a project is: its root, its directory, and where its state lives."""
+"""Finds a project: its root, its directory, and the directory of its state."""
 
 import os
 from typing import NamedTuple
@@ -8,17 +8,17 @@ from detent.errors import Invalid, NotFound
 
 CONFIG = "detent.toml"
 STATE = ".workflow"
-#: Below the state: other checkouts of the same project, for work that is kept apart.
+#: Below the state: checkouts of the same project for isolated work.
 WORKTREES = "worktrees"
 CHECKPOINTS = "checkpoints"
-#: What a rollback is about to do; there only while one is made, or after one was interrupted.
+#: The intent of a rollback; exists only during a rollback, or after an interrupted one.
 INTENT = f"{CHECKPOINTS}/rollback.json"
 
 
 class Place(NamedTuple):
     #: Directory of the repository, which holds `detent.toml` and `.workflow`.
     root: str
-    #: Id of the package in a monorepo; none for a project that is the whole repository.
+    #: Id of the package in a monorepo; None if the project is the whole repository.
     project: str | None
     #: Directory that artifact paths are relative to; in a worktree the one of the worktree.
     base: str
@@ -34,8 +34,8 @@ def at_root(root: str) -> Place:
 def find(start: str, *, project: str | None = None, environment_project: str | None = None) -> tuple[Place, Settings]:
     """The project that `start` is in.
 
-    In a monorepo: the one named, else the environment's, else the package with the longest path around `start`,
-    else the default one. A worktree has the state and the settings of the project that it is of.
+    In a monorepo: the named project, else that of the environment, else the package with the longest path around
+    `start`, else the default project. A worktree has the state and the settings of its project.
     """
     start = os.path.realpath(start)
     root, checkout = _root(start)
@@ -47,7 +47,7 @@ def find(start: str, *, project: str | None = None, environment_project: str | N
     chosen = project or environment_project or _around(start, checkout, settings) or settings.default_project
     if chosen is None:
         raise NotFound(
-            f"this is none of the projects {', '.join(settings.projects)}",
+            f"this directory is in none of the projects {', '.join(settings.projects)}",
             way_out="name one with --project, change to its directory, or set default_project in detent.toml",
         )
     if chosen not in settings.projects:
@@ -97,7 +97,7 @@ def is_worktree(place: Place) -> bool:
 
 
 def repository(root: str) -> str | None:
-    """The top of the git repository that `root` is in, without asking git."""
+    """The top of the git repository around `root`. Does not run git."""
     directory = root
     while not os.path.lexists(os.path.join(directory, ".git")):
         parent = os.path.dirname(directory)
@@ -108,11 +108,11 @@ def repository(root: str) -> str | None:
 
 
 def _root(start: str) -> tuple[str, str]:
-    """The root, and where its files are for somebody at `start`: there, or in a worktree."""
+    """The root, and the checkout that `start` is in: the root itself, or a worktree."""
     worktree = _worktree(start)
     directory = start
     while True:
-        # Whatever else the worktree has on the way to the project's files, it is part of the checkout.
+        # A directory between the worktree's top and the project's files is part of the checkout.
         if worktree is not None and _is_inside(worktree[1], directory):
             return worktree
         if any(os.path.exists(os.path.join(directory, name)) for name in (CONFIG, STATE)):

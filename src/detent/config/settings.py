@@ -1,4 +1,4 @@
-"""The shape of `detent.toml`; the workflows that come with Detent are files of the same shape."""
+"""The schema of `detent.toml`. The workflows shipped with Detent are files of the same schema."""
 
 from typing import Annotated, Literal
 
@@ -16,14 +16,14 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class PhaseSettings(_Table, frozen=True, kw_only=True):
-    """What a phase asks for; whatever is not set here keeps its default."""
+    """The settings of a phase; None is the default."""
 
     title: str | None = None
     agent: str | None = None
     gates: tuple[Gate, ...] | None = None
     timeout_minutes: int | None = None
     optional: bool | None = None
-    #: Where a run does the tasks of a session; by default in IMPLEMENT, 06-implementation or development.
+    #: Whether a run does the tasks of a session in this phase; by default IMPLEMENT, 06-implementation, development.
     tasks: bool | None = None
     discovery: bool | None = None
 
@@ -36,7 +36,7 @@ class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):
 
 
 class Variant(_Table, frozen=True, kw_only=True):
-    """A form of a workflow: phases that it must have, and phases that it leaves out."""
+    """A variant of a workflow: optional phases that it has, and phases that it leaves out."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -60,36 +60,36 @@ class ProjectSettings(_Table, frozen=True, kw_only=True):
 class CheckpointSettings(_Table, frozen=True, kw_only=True):
     #: The whole tree, only the artifacts that phases declare, or nothing.
     capture: Literal["tree", "declared", "off"] = "tree"
-    #: Patterns as in .gitignore, relative to the project: what comes from elsewhere and can be got again.
+    #: Patterns as in .gitignore, relative to the project: files that can be installed or built again.
     exclude: tuple[str, ...] = ("node_modules/", ".venv/", "__pycache__/")
     max_file_mb: Annotated[int, msgspec.Meta(ge=1)] = 100
     compress: bool = False
 
 
 class AgentSettings(_Table, frozen=True, kw_only=True):
-    """Who does the work of phases, and how it is called."""
+    """An agent that works on phases, and the command that starts it."""
 
     #: The client, `command` for any shell command, or `manual` for a person.
     adapter: str
-    #: The shell command of a `command` agent; of the others the program, where it is not their usual name.
+    #: The shell command of a `command` agent; for the others the program, if it has another name than usual.
     command: str | None = None
     #: Further arguments of the program.
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
-    #: For a turn, where the phase sets no limit of its own.
+    #: Limit of a turn, unless the phase has its own.
     timeout_minutes: Annotated[float, msgspec.Meta(gt=0)] = 60.0
-    #: How often a turn that failed for a passing reason is tried again, and the first pause, which doubles each time.
+    #: Number of retries after a temporary failure, and the first pause, which doubles each time.
     retries: Annotated[int, msgspec.Meta(ge=0)] = 3
     backoff_s: Annotated[float, msgspec.Meta(ge=0)] = 2.0
-    #: How a `command` agent gets its prompt, and where its result is.
+    #: Where a `command` agent reads its prompt, and where it writes its result.
     prompt: Literal["stdin", "file"] = "stdin"
     result: Literal["text", "json", "file"] = "text"
 
 
 class RunSettings(_Table, frozen=True, kw_only=True):
-    """How `detent run` works."""
+    """The settings of `detent run`."""
 
-    #: The agent that does what no other is named for.
+    #: The agent for phases that name no other.
     agent: str | None = None
     #: Role or phase to agent.
     agents: dict[str, str] = {}
@@ -97,20 +97,20 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     #: Attempts of a phase before a person has to decide.
     attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
-    #: Turns of an attempt: the first, and one for each time that its gates were closed afterwards.
+    #: Turns of an attempt: the first, and one more each time that its gates are closed afterwards.
     turns: Annotated[int, msgspec.Meta(ge=1)] = 10
-    #: What runs the tests, for gates that name no command themselves.
+    #: The test command of gates that name none.
     tests: str | None = None
     isolation: Literal["none", "session", "phase"] = "none"
-    #: A program that is called with a line of text when a person is needed; the bell rings without one too.
+    #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
 
 
 class Settings(_Table, frozen=True, kw_only=True):
-    #: Off lets every phase be finished without evidence; each session keeps what held when it started.
+    #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
     supervised: Supervised | None = None
-    #: Limits, or the name of a tier of them.
+    #: Limits, or the name of a tier.
     budget: Budget | Literal["light", "standard", "epic"] | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
     agents: dict[str, AgentSettings] = {}
@@ -120,10 +120,10 @@ class Settings(_Table, frozen=True, kw_only=True):
     phases: dict[str, PhaseSettings] = {}
     workflows: dict[str, WorkflowSettings] = {}
 
-    def options(self, found: Options | None = None) -> Options:
-        """How a session is held; supervision that was found with imported work goes on if nothing is set here."""
+    def options(self, imported: Options | None = None) -> Options:
+        """The options of a session; supervision of imported work stays unless it is set here."""
         budget = TIERS[self.budget] if isinstance(self.budget, str) else self.budget
-        supervised = self.supervised or (found.supervised if found else None)
+        supervised = self.supervised or (imported.supervised if imported else None)
         return Options(gates=self.gates == "strict", supervised=supervised, budget=budget)
 
 
@@ -135,4 +135,4 @@ def parse_settings(text: str, source: str) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{source} is not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
-        raise Invalid(f"{source}: {error}", way_out="detent schema detent.toml shows what may stand there") from error
+        raise Invalid(f"{source}: {error}", way_out="detent schema detent.toml shows the valid settings") from error

@@ -1,4 +1,4 @@
-"""Who asks for a change: a person, an agent or a runner; through which channel; with which proof."""
+"""The actor of a change: a person, an agent or a runner, with its channel and its proof."""
 
 from enum import StrEnum
 
@@ -24,7 +24,7 @@ class Channel(StrEnum):
 
 
 class Assurance(StrEnum):
-    """How strongly a decision is tied to a person, weakest first."""
+    """The strength of the proof that a person decided, weakest first."""
 
     ATTENDED = "attended"
     SIGNED = "signed"
@@ -37,7 +37,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     assurance: Assurance
     #: The procedure that made it: `tty`, `ssh`, `ssh-sk`, `webauthn`.
     method: str
-    #: The signed text, or what was observed about the process and its terminal.
+    #: The signed text, or the observed facts about the process and its terminal.
     statement: str = ""
     #: Base64; empty where nothing was signed.
     signature: str = ""

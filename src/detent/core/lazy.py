@@ -1,4 +1,4 @@
-"""A value that is worked out on first use and kept: what `functools.cached_property` does, without its lock."""
+"""`lazy`: a property that is computed on first use and kept, like `functools.cached_property` without its lock."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
@@ -7,12 +7,12 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801 - a decorator, named as one
-    """For values that cannot change. Two threads may work the same one out twice, which does no harm."""
+    """For values that cannot change: two threads may compute the same value twice."""
 
-    def __init__(self, work: Callable[[Any], T]) -> None:
-        self._work = work
-        self._name = work.__name__
-        self.__doc__ = work.__doc__
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
 
     @overload
     def __get__(self, instance: None, owner: type) -> "lazy[T]": ...
@@ -23,5 +23,5 @@ class lazy(Generic[T]):  # noqa: N801 - a decorator, named as one
     def __get__(self, instance: object | None, owner: type) -> "lazy[T] | T":
         if instance is None:
             return self
-        value = instance.__dict__[self._name] = self._work(instance)
+        value = instance.__dict__[self._name] = self._compute(instance)
         return value

@@ -1,4 +1,4 @@
-"""How long things may be. A text that must not be lost is refused; one that only informs is cut."""
+"""Length limits of texts and lists. A text that must not be lost is refused; one that only informs is cut."""
 
 from detent.errors import Invalid
 
@@ -9,33 +9,36 @@ MAX_ERROR = 4_096
 MAX_NAME = 256
 MAX_ARTIFACTS = 1_000
 MAX_PATH = 4_096
-#: Tool calls of an attempt that are kept one by one; of the rest only the number.
+#: Maximum number of tool calls of an attempt. Of earlier ones only the number is kept.
 MAX_TOOLS = 200
+#: Text of a running agent is shown and recorded in short.
+MAX_TOOL_INPUT = 200
+MAX_SAID = 400
 
 
 def check_task(text: str) -> str:
     return check_text("a task", text, MAX_TASK, way_out="put the details in a file and name it in the task")
 
 
-def check_text(what: str, text: str, limit: int | None, *, way_out: str | None = None) -> str:
-    """`text` without surrounding blanks; empty, too long or unprintable text is refused."""
+def check_text(name: str, text: str, limit: int | None, *, way_out: str | None = None) -> str:
+    """`text` without surrounding blanks; `Invalid` if it is empty, too long or not UTF-8."""
     text = text.strip()
     if not text:
-        raise Invalid(f"{what} is needed and was empty")
+        raise Invalid(f"{name} is needed and was empty")
     if limit is not None and len(text) > limit:
-        raise Invalid(f"{what} may have {limit} characters and this one has {len(text)}", way_out=way_out)
+        raise Invalid(f"{name} may have {limit} characters and this one has {len(text)}", way_out=way_out)
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise Invalid(f"{what} must be UTF-8 text; character {error.start + 1} is not") from error
+        raise Invalid(f"{name} must be UTF-8 text; character {error.start + 1} is not") from error
     if "\0" in text:
-        raise Invalid(f"{what} must be text; it holds a NUL character at {text.index(chr(0)) + 1}")
+        raise Invalid(f"{name} must be text; it holds a NUL character at {text.index(chr(0)) + 1}")
     return text
 
 
-def check_optional(what: str, text: str, limit: int | None) -> str:
-    """The same for text that may be left out."""
-    return check_text(what, text, limit) if text.strip() else ""
+def check_optional(name: str, text: str, limit: int | None) -> str:
+    """`check_text` for text that may be empty."""
+    return check_text(name, text, limit) if text.strip() else ""
 
 
 def cut(text: str, limit: int) -> str:
@@ -43,7 +46,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def check_artifacts(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Each path once, in the order given; all must be relative and stay inside the project."""
+    """The paths, each once; `Invalid` if one is absolute or leads out of the project."""
     if len(paths) > MAX_ARTIFACTS:
         raise Invalid(f"a phase may have {MAX_ARTIFACTS} artifacts and {len(paths)} were given")
     problems = [problem for path in paths if (problem := _path_problem(path))]

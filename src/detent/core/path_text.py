@@ -1,7 +1,7 @@
-r"""Paths as text that any JSON or TOML document can hold, and back.
+r"""Converts paths to text that JSON and TOML can hold, and back.
 
-Python spells a byte that is not UTF-8 as a lone surrogate, which no document may contain; here it is `\xNN`.
-A path in UTF-8 stays as it is, but for the backslash, which is doubled.
+Python represents a byte that is not UTF-8 as a lone surrogate, which no document may contain; here it is `\xNN`.
+A backslash is doubled. Every other character stays as it is.
 """
 
 import re
@@ -14,21 +14,21 @@ _ESCAPE = re.compile(r"\\(?:(\\)|x([89a-f][0-9a-f])|)")
 
 def to_text(path: str) -> str:
     text = path.replace("\\", "\\\\") if "\\" in path else path
-    return text if text.isascii() else _UNDECODABLE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
+    return text if text.isascii() else _UNDECODABLE.sub(lambda match: f"\\x{ord(match[0]) - 0xDC00:02x}", text)
 
 
 def from_text(text: str) -> str:
-    """What `to_text` was given; Invalid for a text that it cannot have made."""
+    """The inverse of `to_text`; `Invalid` for a text that it cannot produce."""
     return _ESCAPE.sub(_unescape, text) if "\\" in text else text
 
 
-def _unescape(found: re.Match[str]) -> str:
-    backslash, byte = found.groups()
+def _unescape(match: re.Match[str]) -> str:
+    backslash, byte = match.groups()
     if backslash:
         return "\\"
     if not byte:
         raise Invalid(
-            f"{found.string[:200]!r} is not the text of a path: at character {found.start() + 1} "
+            f"{match.string[:200]!r} is not the text of a path: at character {match.start() + 1} "
             "a backslash is followed neither by another nor by x80 to xff"
         )
     return chr(0xDC00 + int(byte, 16))

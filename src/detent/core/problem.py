@@ -1,4 +1,4 @@
-"""What is wrong with a document: one line of a report that always lists everything."""
+"""A problem of a document. A check reports all problems at once."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ import msgspec
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rule: str
-    #: Where in the document, such as `context.depends_on[0]`; empty for the document as a whole.
+    #: The place in the document, such as `context.depends_on[0]`; empty for the whole document.
     path: str
     message: str
     severity: Literal["error", "warning"] = "error"

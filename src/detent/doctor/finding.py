@@ -1,13 +1,49 @@
-"""Something that is not as it should be, as `detent doctor` tells it."""
+"""Findings and repairs: the values that the modules of the doctor exchange."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
+from detent.engine.projections.publish import UNREADABLE
+
 ERROR, WARNING = "error", "warning"
+FIX = "detent doctor --fix"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A violated invariant, as `detent doctor` reports it."""
+
     invariant: str
     severity: str
     subject: str
     message: str
     way_out: str
+
+
+class Repair(NamedTuple):
+    """A change that restores an invariant, and its description."""
+
+    text: str
+    act: Callable[[], object]
+
+
+def finding(invariant: str, subject: str, message: str, way_out: str, severity: str = ERROR) -> Finding:
+    return Finding(invariant=invariant, severity=severity, subject=subject, message=message, way_out=way_out)
+
+
+def apply_repairs(repairs: Iterable[Repair], *, dry_run: bool) -> list[str]:
+    """Make the repairs and describe them; with `dry_run`, only describe them."""
+    listed = list(repairs)
+    if not dry_run:
+        for repair in listed:
+            repair.act()
+    return [repair.text for repair in listed]
+
+
+def decoded(data: bytes | None) -> Any:
+    """The JSON value in a file; None if there is no file or it cannot be read."""
+    try:
+        return msgspec.json.decode(data) if data is not None else None
+    except UNREADABLE:
+        return None

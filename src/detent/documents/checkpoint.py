@@ -1,6 +1,6 @@
-"""The checkpoint documents: `checkpoints/index.json` and one file for each checkpoint of a run.
+"""The checkpoint documents: `checkpoints/index.json`, and one file for each checkpoint of a run.
 
-Both only show what the journal and the manifests say; nothing is read back from them but where the index ended.
+Both are projections of the journal and the manifests. Only the end of the index is read back.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,9 +24,9 @@ from detent.core.session.status import Status
 from detent.documents.state.writing import current_phase, stamp
 
 INDEX = f"{CHECKPOINTS}/index.json"
-#: Agents in one checkpoint; those of earlier phases are in the checkpoints taken then.
+#: Maximum number of agents in one document. Earlier ones are in earlier documents.
 MAX_AGENT_STATES = 20
-#: Phases in one checkpoint, with what they declared.
+#: Maximum number of phases in one document, with their artifacts.
 MAX_STATUSES = 100
 
 _NOTHING = msgspec.Raw()
@@ -40,13 +40,13 @@ _AGENT_STATUS = {
 
 
 class Position(NamedTuple):
-    """A checkpoint, and where in the journal it was taken."""
+    """A checkpoint with its journal position."""
 
     event: CheckpointTaken
     version: int
     at: datetime
     by: str
-    #: The rollback of the same commit, if there was one.
+    #: The rollback of the same commit, if any.
     rollback: RolledBack | None = None
 
 
@@ -55,7 +55,7 @@ def file_name(session: str, name: str) -> str:
 
 
 def summary(session: str, position: Position) -> dict[str, Any]:
-    """The checkpoint in one line of the index."""
+    """The entry of the checkpoint in the index."""
     event = position.event
     return {
         "id": event.id,
@@ -76,7 +76,7 @@ def summary(session: str, position: Position) -> dict[str, Any]:
 
 
 class EncodedAgents:
-    """The agents of a session as JSON, for many of its checkpoints: from one to the next few phases change."""
+    """Encodes the agents of a session for many checkpoints, with a cache: few phases change between two of them."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[PhaseState, msgspec.Raw]] = {}
@@ -98,10 +98,10 @@ def document(
     files: Mapping[str, Entry],
     agents: Callable[[Session], Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The checkpoint with all it says; `session` is as its commit left it, `files` what its manifest holds."""
+    """The document of the checkpoint; `session` is the one after its commit, `files` those of its manifest."""
     event = position.event
     state = session.phases[event.phase]
-    statuses = told_statuses(session, event.phase)
+    statuses = phase_statuses(session, event.phase)
     return {
         "id": event.id,
         "phase": event.phase,
@@ -136,21 +136,21 @@ def document(
     }
 
 
-def told_statuses(session: Session, phase: str) -> dict[str, Status]:
-    """Of each phase; in a long session of those around `phase`, or all checkpoints together would be its square."""
+def phase_statuses(session: Session, phase: str) -> dict[str, Status]:
+    """The status of each phase; in a long session only of those near `phase`, to bound the size of all documents."""
     total = len(session.phases)
     first = max(0, min(session.workflow.rank[phase] - MAX_STATUSES // 2, total - MAX_STATUSES))
     return {key: state.status for key, state in session.phases.between(first, min(total, first + MAX_STATUSES))}
 
 
-def _left_out(session: Session, told: Mapping[str, Status]) -> dict[str, int]:
-    if len(told) == len(session.phases):
+def _left_out(session: Session, statuses: Mapping[str, Status]) -> dict[str, int]:
+    if len(statuses) == len(session.phases):
         return {}
     return {"all_phases": len(session.phases), "all_completed": session.phases.count(Status.COMPLETED)}
 
 
 def agent_states(session: Session) -> dict[str, dict[str, Any]]:
-    """By agent and phase: what it was asked to do, what it used and what came of it; of the phases begun last."""
+    """`agent@phase` to the state of the agent, for the phases begun last."""
     return {f"{state.agent or 'agent'}@{key}": _agent_state(state) for key, state in _latest(session)}
 
 
@@ -175,7 +175,7 @@ def _agent_state(state: PhaseState) -> dict[str, Any]:
 
 
 def governance(session: Session, phase: str) -> dict[str, Any]:
-    """The verdicts on the gates of the phase, with the evidence that they had by then."""
+    """The verdicts on the gates of the phase, with their evidence."""
     gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
     quality = [_gate_result(session, phase, gate) for gate in gates if not gate.is_compliance]
     compliance = [_gate_result(session, phase, gate) for gate in gates if gate.is_compliance]
@@ -204,14 +204,14 @@ def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
 
 
 def _artifacts(session: Session, phases: Iterable[str], files: Mapping[str, Entry]) -> dict[str, dict[str, Any]]:
-    """The files that these phases have declared, as they were then."""
+    """The artifacts of these phases, with hash and size in the manifest."""
     if not files:
         return {}
     declared = dict.fromkeys(path for key in phases for path in session.phases[key].artifacts)
-    found = {path: files[path] for path in declared if path in files}
     return {
-        to_text(path): {"path": to_text(path), "hash": entry.digest, "size_bytes": entry.size}
-        for path, entry in found.items()
+        to_text(path): {"path": to_text(path), "hash": files[path].digest, "size_bytes": files[path].size}
+        for path in declared
+        if path in files
     }
 
 
@@ -245,7 +245,7 @@ def _metadata(session: Session, state: PhaseState, position: Position) -> dict[s
 
 
 def _duration_ms(state: PhaseState, event: CheckpointTaken, at: datetime) -> int:
-    """How long the attempt had taken; nothing has been done before a PRE that starts one."""
+    """The duration of the attempt so far; 0 for the PRE of its begin."""
     if state.begun is None or event.taken is Taken.ROLLBACK or event.attempt != state.attempt:
         return 0
     return round((at - state.begun).total_seconds() * 1000)

@@ -1,4 +1,4 @@
-"""`workflow-session.json`: the session in one file, for people and programs that look into its directory."""
+"""`workflow-session.json`: the session in one file, for readers of its directory."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ NAME = "workflow-session.json"
 
 
 def write(session: Session, *, active: bool) -> dict[str, Any]:
-    """`active` tells whether the project's marker names this session; without it an open session is paused."""
+    """The document. `active`: the project's marker names this session; otherwise an open session is paused."""
     status = session.status.value
     if session.status is SessionStatus.ACTIVE and not active:
         status = "paused"

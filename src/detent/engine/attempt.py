@@ -1,4 +1,4 @@
-"""An attempt in progress, as a block of code works with it."""
+"""An attempt as a `with` block."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """What a block of `SessionHandle.attempt` works with."""
+    """The attempt that `SessionHandle.attempt` yields."""
 
     def __init__(self, handle: "SessionHandle", begun: Begun) -> None:
         self._handle = handle
@@ -45,7 +45,7 @@ class Attempt:
         )
 
     def fail_if_live(self, error: str) -> None:
-        """Fail the attempt unless it was ended, here or by somebody else."""
+        """Fail the attempt unless it has ended."""
         state = self._handle.state
         live = state.status is SessionStatus.ACTIVE and state.phases[self.phase].status is Status.IN_PROGRESS
         if live and state.token(self.phase) == self.token:
@@ -54,7 +54,7 @@ class Attempt:
 
 @contextmanager
 def attempting(handle: "SessionHandle", begin: Callable[[], Begun]) -> Iterator[Attempt]:
-    """An attempt around a block: failed if the block raises, or ends without having finished it."""
+    """Begin an attempt; fail it if the block raises or ends without `finish`."""
     attempt = Attempt(handle, begin())
     try:
         yield attempt
@@ -68,5 +68,5 @@ def attempting(handle: "SessionHandle", begin: Callable[[], Begun]) -> Iterator[
 
 
 def _printable(text: str) -> str:
-    """Errors quote whatever went wrong, file names of any bytes included."""
+    """Replace what UTF-8 cannot hold: errors may quote file names of any bytes."""
     return text.encode("utf-8", "replace").decode().replace("\0", "?")

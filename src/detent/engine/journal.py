@@ -1,4 +1,4 @@
-"""A session folded from its journal, and the one place where it is changed: lock, catch up, decide, append."""
+"""The journal of one session: folds it into a `Session`, and makes every commit (lock, catch up, decide, append)."""
 
 import hashlib
 import threading
@@ -26,22 +26,22 @@ from detent.store.port import START, Cursor, Store
 SNAPSHOT_EVERY = 250
 #: Estimated size of an event in the journal, to weigh reading events against writing a snapshot.
 _EVENT_BYTES = 256
-#: Commits with checkpoints that are remembered until their documents are written, each with the session before it.
+#: Commits with checkpoints that are kept in memory until their documents are written.
 _REMEMBERED = 1_000
-#: So many should be written soon: without them all commits would have to be read again.
+#: From this number on, their documents are written at once.
 _CROWDED = _REMEMBERED // 4
 
 
 class _Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The folded session at a position. Only a cache: anything odd about it and the journal is read instead."""
+    """The folded session at a position. It is a cache: if anything is wrong with it, the journal is read instead."""
 
     written_by: str
     cursor: Cursor
     digest: str
-    #: The last commit up to there that took a checkpoint.
+    #: Version of the last commit that took a checkpoint.
     taken: int
     session: msgspec.Raw
-    #: Apart from the session, because they are decoded as rows in one go.
+    #: Apart from the session, because rows are decoded in one call.
     tasks: msgspec.Raw
 
 
@@ -74,23 +74,23 @@ class SessionJournal:
         self._torn = 0
         self._unsaved_events = self._snapshot_bytes = 0
         self._taken: deque[Taking] = deque()
-        #: All commits with checkpoints behind this version are in `_taken`. Only who commits also writes documents.
+        #: All commits with checkpoints behind this version are in `_taken`.
         self._remembers_from = self._last_taken = 0
         self._remembers = False
 
     def known(self) -> Session:
-        """The session as it was last seen; for what is checked again under the lock."""
+        """The session as last read, for decisions that are checked again under the lock."""
         with self._mutex:
             return self._session or self._catch_up()
 
     def session(self) -> Session:
-        """The session as the journal has it now."""
+        """The session at the end of the journal."""
         with self._mutex:
             return self._catch_up()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """The session while nobody in this process changes it: tasks can only be looked at by one at a time."""
+        """The session while no other thread changes it: only one thread at a time may read tasks."""
         with self._mutex:
             yield self._catch_up()
 
@@ -103,7 +103,7 @@ class SessionJournal:
             return len(session.tasks) > 0
 
     def taken_since(self, version: int) -> "list[Taking] | None":
-        """The commits behind `version` that took checkpoints; None if they went by too long ago."""
+        """The commits behind `version` that took checkpoints; None if they are no longer in memory."""
         with self._mutex:
             self._catch_up()
             if version < (self._remembers_from if self._remembers else self._last_taken):
@@ -112,11 +112,11 @@ class SessionJournal:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether many checkpoints wait for their documents."""
+        """Whether many checkpoint documents are unwritten."""
         return len(self._taken) >= _CROWDED
 
     def forget_taken(self, version: int) -> None:
-        """The documents of all checkpoints up to there are written."""
+        """Drop the commits up to `version`: their documents are written."""
         with self._mutex:
             while self._taken and self._taken[0].commit.version <= version:
                 self._taken.popleft()
@@ -124,11 +124,11 @@ class SessionJournal:
 
     @property
     def end(self) -> Cursor:
-        """Where the journal ended when the session was last looked at."""
+        """The end of the journal when it was last read."""
         return self._cursor
 
     def commit(self, decide: Callable[[Session], tuple[Event, ...]], *, actor: Actor, now: datetime) -> Committed:
-        """Decide under the session's lock and make what was decided durable; a refusal changes nothing."""
+        """Decide under the session's lock, authorize the actor, and append. A refusal changes nothing."""
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
             before = self._catch_up()
             if not self._remembers:
@@ -147,7 +147,7 @@ class SessionJournal:
             return Committed(commit, after)
 
     def _remember(self, before: Session | None, commit: Commit) -> None:
-        if any(isinstance(event, CheckpointTaken) for event in commit.events):
+        if CheckpointTaken in map(type, commit.events):
             self._last_taken = commit.version
             if not self._remembers:
                 return
@@ -156,7 +156,7 @@ class SessionJournal:
             self._taken.append(Taking(before, commit))
 
     def save_snapshot(self) -> None:
-        """Write the folded session beside the journal if that saves enough reading. The caller holds PROJECT."""
+        """Write a snapshot if it saves enough reading. The caller holds PROJECT."""
         with self._mutex:
             if self._session is None or not self._is_snapshot_due():
                 return
@@ -193,7 +193,7 @@ class SessionJournal:
                 self._remember(session, commit)
                 session = evolve(session, commit)
                 self._unsaved_events += len(commit.events)
-            # Only now: a commit that cannot be followed must stop every further reading at the same place.
+            # Only now: a commit that cannot be applied must stop every later reading at the same place.
             self._session, self._cursor, self._torn = session, cursor, torn
         if session is None:
             raise no_commit(self.id)

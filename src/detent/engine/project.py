@@ -1,4 +1,4 @@
-"""A project opened for work: its sessions, its documents, its history. The only door to a store."""
+"""A project: its sessions, documents and history, on one store, for one actor."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ from detent.core.workflow.graph import Workflow, problems
 from detent.documents import session as session_document
 from detent.documents import state as state_document
 from detent.engine.actor import identify
-from detent.engine.binding import AgentBinding
+from detent.engine.agents.binding import AgentBinding
 from detent.engine.gates.applicable import applicable
 from detent.engine.journal import SessionJournal
 from detent.engine.policy import Decision, authorize
@@ -56,7 +56,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """To the millisecond, which is what documents state."""
+    """The time to the millisecond, the precision of documents."""
     now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -88,13 +88,13 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
     store = open_store(place)
     fresh = not os.path.isdir(store.directory(""))
     if fresh:
-        # Local by default: what it holds is of this machine's work. Remove the file to commit it.
+        # Local by default. Remove the file to commit the state.
         store.put(".gitignore", b"*\n")
     return place, fresh
 
 
 class Project:
-    """Close it, or use it as a context manager, so that documents are up to date when you are done."""
+    """Close it, or use it as a context manager, to publish the documents."""
 
     def __init__(self, store: Store, place: Place, settings: Settings, *, actor: Actor, clock: Clock = utc_now) -> None:
         self.store = store
@@ -102,7 +102,7 @@ class Project:
         self.settings = settings
         self.actor = actor
         self.clock = clock
-        #: Gates that the session just started goes without, and why.
+        #: Gates that were left out of the session just started, with reasons.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
         #: Set where a runner started this process.
@@ -126,8 +126,7 @@ class Project:
 
     @cached_property
     def checkpoints(self) -> "Checkpoints":
-        # Looking at a session needs none of what stores files.
-        from detent.engine.checkpoints.checkpoints import Checkpoints  # noqa: PLC0415
+        from detent.engine.checkpoints.checkpoints import Checkpoints  # noqa: PLC0415 - reading needs none of it
 
         return Checkpoints(self.store, self.place, self.settings.checkpoint)
 
@@ -143,7 +142,7 @@ class Project:
 
     @property
     def notices(self) -> list[str]:
-        """Things that a person should be told and that stopped nothing."""
+        """Notices for a person; none of them stopped anything."""
         return self._projector.notices
 
     # Sessions
@@ -153,7 +152,7 @@ class Project:
         return self._projector.active()
 
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
-        """The workflow with the gates that can be judged here; `left_out` says which those are not."""
+        """The workflow with the gates that apply here; sets `left_out` for the others."""
         kept, left_out = applicable(workflow, self.place, delegates=delegates)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
@@ -185,8 +184,8 @@ class Project:
     ) -> SessionHandle:
         """Open a session with its first phase in progress, and make it the active one.
 
-        `delegates`: its phases will be delegated by whoever starts it, so gates that ask for that apply.
-        `joins`: if the active session has this task by then, it is that one.
+        `delegates`: the caller delegates the phases itself, so delegation gates apply.
+        `joins`: return the active session if it has the same task.
         """
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
@@ -226,7 +225,7 @@ class Project:
         return handle
 
     def _protected(self, workflow: Workflow, size: str | None) -> str | None:
-        """The digest of the tests that the first phase protects, before there is a session to keep them in."""
+        """The digest of the tests that the first phase protects."""
         gates = workflow.by_key[first_phase(workflow, size)].gates
         if self.settings.gates != "strict" or not any(gate.protected for gate in gates):
             return None
@@ -235,7 +234,7 @@ class Project:
         return GateChecks(self.store, self.place, "", self.checkpoints.moment).protected_digest(gates)
 
     def import_state(self, document: object, *, source: str) -> SessionHandle:
-        """Make a session that stands where a state document says, and make it the active one."""
+        """Create a session from a state document, and make it the active one."""
         authorize(self.actor, Decision.IMPORT)
         with self.store.lock(PROJECT):
             taken = tuple(self.store.sessions())
@@ -251,36 +250,36 @@ class Project:
         """An entry for each session that ended, oldest first."""
         return history.read_history(self.store)
 
-    # What keeps documents and journal together
+    # Documents and journals
 
     def journal(self, session: str) -> SessionJournal:
         return self._projector.journal(session)
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
-        """What the documents of `sessions` should hold; the state document is of the active one."""
+        """The expected documents of `sessions`; the state document is that of the active one."""
         return self._projector.documents(sessions)
 
     def rebuild(self) -> None:
-        """History and documents of every session anew, active or not; a damaged journal leaves its session as it is."""
+        """Rebuild the history and the documents of every session. A session with a damaged journal is left as it is."""
         with self.store.lock(PROJECT):
             self._projector.rebuild()
 
-    def settle(self, *, every: bool = False, publish: bool = True) -> list[Adoption]:
-        """Adopt what was edited by hand and finish what an interrupted command left undone.
+    def reconcile(self, *, every: bool = False, publish: bool = True) -> list[Adoption]:
+        """Finish the work of an interrupted command, and adopt edits made by hand.
 
-        `every` also looks at task files that do not look changed, however many there are. `publish=False` leaves the
-        documents to the change that follows, which publishes them once, unless an edit was adopted.
+        `every` also reads task files that do not look changed. `publish=False` leaves the documents to the change that
+        follows, which publishes them once, unless an edit was adopted.
         """
         with self.store.lock(PROJECT):
             if self.store.get(INTENT) is not None:
                 self.notices.extend(filter(None, [self.rollbacks.recover()]))
             active = self._projector.clear_markers()
-            self._settle_switch(active)
+            self._reconcile_switch(active)
             if active is None:
                 return []
             journal = self.journal(active)
-            self._settle_pause(journal)
-            tasks = self._settle_tasks(active, every=every)
+            self._reconcile_pause(journal)
+            tasks = self._adopt_tasks(active, every=every)
             adoptions = [
                 adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
                 for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
@@ -292,31 +291,31 @@ class Project:
                 self.touched(active)
         return [*tasks, *adoptions]
 
-    def _settle_pause(self, journal: SessionJournal) -> None:
-        """A session that is marked is not paused, whatever an interrupted command left of it."""
+    def _reconcile_pause(self, journal: SessionJournal) -> None:
+        """Resume a session that has the marker but is recorded as paused: a command was interrupted."""
         session = journal.session()
         if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
             facts = Facts(now=self.clock())
-            journal.commit(lambda found: decide(found, Resume(), facts), actor=self.actor, now=facts.now)
+            journal.commit(lambda current: decide(current, Resume(), facts), actor=self.actor, now=facts.now)
 
-    def _settle_switch(self, active: str | None) -> None:
-        """A marker that was moved by hand: the session that the state document is still about is put aside."""
-        found = decoded(self.store.get(STATE_DOCUMENT))
-        flow = found.get("active_workflow") if isinstance(found, dict) else None
+    def _reconcile_switch(self, active: str | None) -> None:
+        """Pause the session of the state document if a person moved the marker to another one."""
+        document = decoded(self.store.get(STATE_DOCUMENT))
+        flow = document.get("active_workflow") if isinstance(document, dict) else None
         name = flow.get("session_id") if isinstance(flow, dict) else None
         if active is not None and name != active and name in self.store.sessions():
-            self._put_aside(str(name), active)
+            self._release_tasks(str(name), active)
             self._projector.publish(str(name))
 
-    def _settle_tasks(self, name: str, *, every: bool) -> list[Adoption]:
+    def _adopt_tasks(self, name: str, *, every: bool) -> list[Adoption]:
         if not self.journal(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
             return []
         from detent.engine.projections.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
 
-        return TaskAdoption(self, name).settle(every=every)
+        return TaskAdoption(self, name).adopt_all(every=every)
 
     def rank(self, name: str) -> int:
-        """How high the marker of a session counts."""
+        """The count of a session's marker; the highest one is active."""
         return self._projector.rank(name)[0]
 
     @cached_property
@@ -334,38 +333,38 @@ class Project:
         return self.settings.checkpoint.capture != "off"
 
     def _edit_facts(self, name: str) -> Facts:
-        """What judging the gates of every phase needs, because an edit may finish any of them."""
+        """The facts for the gates of every phase: an edit may finish any of them."""
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
 
         session = self.journal(name).session()
         checks = GateChecks(self.store, self.place, name, self.checkpoints.moment)
         owner = checkpoint_id(name, self.clock(), "edit")
         moment = self.checkpoints.moment(owner)
-        found = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
+        by_phase = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
         return Facts(
             now=self.clock(),
-            exists=frozenset().union(*(facts.exists or () for facts in found)),
-            changed={digest: files for facts in found for digest, files in facts.changed.items()},
+            exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
+            changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
             tree=self.checkpoints.tree(owner, session, moment=moment) if self.takes_checkpoints else None,
         )
 
     def pending_edits(self) -> list[str]:
-        """Documents of the active session that hold something Detent did not write."""
+        """The documents of the active session that were edited by hand."""
         active = self.active()
         return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"]) if active else []
 
     def touched(self, session: str, *, urgent: bool = False) -> None:
-        """A commit was made: its documents are written shortly, and before the process ends."""
+        """Publish the documents of a session soon, and before the process ends."""
         self._touched.add(session)
         self._write_behind.mark(urgent=urgent)
 
     def flush(self) -> None:
-        """Write the documents now."""
+        """Publish the documents now."""
         self._write_behind.flush()
 
     def _publish_touched(self) -> None:
         with self.store.lock(PROJECT):
-            # Those that move on while this runs are due again, and not now: a burst must not be published line by line.
+            # A session that commits while this runs is published next time, so a burst is not published line by line.
             for name in tuple(self._touched):
                 self._touched.discard(name)
                 try:
@@ -375,18 +374,18 @@ class Project:
                     raise
 
     def _publish_if_possible(self, name: str, *, overwrite: bool = False) -> None:
-        """After a commit that a failure here must not hide: what could not be written is written later."""
+        """Publish after a commit. A failure becomes a notice, because the commit stands, and publication is retried."""
         try:
             self._projector.clear_markers()
             self._projector.publish(name, overwrite=overwrite)
         except StoreFailed as failure:
-            self.notices.append(f"{failure.message}; what was done stands all the same")
+            self.notices.append(f"{failure.message}; the commit stands")
             self.touched(name)
 
     def _open(self, session: str, events: Iterable[Event], *, at: datetime) -> None:
         commit = Commit(version=1, at=at, actor=self.actor, events=tuple(events), state="")
         after = evolve(None, commit)
-        # A marker without its session counts for nothing, and of two the higher one counts: creating is the commit.
+        # The marker comes first: without its session it counts for nothing, and of two the higher one counts.
         active = self.active()
         self.store.put(MARKER + session, b"%d" % (self._projector.rank(active)[0] + 1 if active else 1))
         try:
@@ -396,11 +395,11 @@ class Project:
                 self.store.delete(MARKER + session)
             raise
         if active is not None:
-            self._put_aside(active, session)
+            self._release_tasks(active, session)
         self._publish_if_possible(session)
 
-    def _put_aside(self, name: str, for_session: str) -> None:
-        """Nobody works on the tasks of a session that is not the active one."""
+    def _release_tasks(self, name: str, for_session: str) -> None:
+        """Pause the session if it has tasks in progress: a session that is not active gives them back."""
         journal = self.journal(name)
         with journal.reading() as before:
             is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))

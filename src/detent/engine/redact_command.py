@@ -1,33 +1,50 @@
-"""Commands as they may be written down: what somebody says is kept for ever, and a secret in it is not."""
+"""Redacts secrets from text that enters the journal or another record of a session.
 
-from typing import Any
+This is one of two boundaries where secrets are removed; the other is `run/feed.py`, for the events of a run. A text is
+redacted while it is whole: cutting it first could leave half a secret that no rule recognises.
+Instructions are kept as written: the task of a session and task documents, which agents have to follow.
+"""
+
+from typing import Any, TypeVar
 
 import msgspec
 
-from detent.core.session.commands import Command
+from detent.core.session.commands import CheckGate, Command
 
-#: What people and agents say in their own words, whatever the command.
-_SAID = frozenset(
-    ("summary", "context", "error", "reason", "note", "text", "answer", "detail", "deliverables", "report")
+#: Fields in which people and agents write in their own words, of every command and of the values in it.
+_PROSE = frozenset(
+    {
+        *("answer", "choices", "context", "deliverables", "detail", "error", "input"),
+        *("note", "reason", "report", "summary", "text", "tool", "tools"),
+    }
 )
+_C = TypeVar("_C", bound=Command)
 
 
-def redact_command(command: Command) -> Command:
-    said = {name: getattr(command, name) for name in command.__struct_fields__ if name in _SAID}
-    changes = {name: _cleaned(value) for name, value in said.items() if value}
-    return msgspec.structs.replace(command, **changes) if changes else command
+def redact_command(command: _C) -> _C:
+    """The command as it may be recorded."""
+    if isinstance(command, CheckGate):
+        # The rest of a receipt comes from output that is redacted already.
+        ran = redact_text(command.receipt.command)
+        return msgspec.structs.replace(command, receipt=msgspec.structs.replace(command.receipt, command=ran))
+    if not any(name in _PROSE and getattr(command, name) for name in command.__struct_fields__):
+        return command
+    from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load, and many commands have no prose
+
+    return redact_fields(command, _PROSE)
 
 
-def _cleaned(value: Any) -> Any:
-    from detent.core.redact import redact  # noqa: PLC0415 - slow to load, and many commands say nothing
+def redact_text(text: str) -> str:
+    """The output of a check or a summary, before it is read, cut or written."""
+    if not text:
+        return text
+    from detent.core.redact import redact  # noqa: PLC0415 - slow to load
 
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, tuple):
-        return tuple(_cleaned(one) for one in value)
-    return msgspec.structs.replace(
-        value,
-        summary=redact(value.summary),
-        context=redact(value.context),
-        deliverables=_cleaned(value.deliverables),
-    )
+    return redact(text)
+
+
+def redact_tree(value: Any) -> Any:
+    """The same for a JSON value."""
+    from detent.core.redact import redact_tree as redacted_tree  # noqa: PLC0415 - slow to load
+
+    return redacted_tree(value)

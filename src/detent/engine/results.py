@@ -1,4 +1,4 @@
-"""What the engine answers. Plain values: nothing here can be asked to do anything."""
+"""The results of engine calls, as plain values."""
 
 import msgspec
 
@@ -9,10 +9,10 @@ from detent.core.session.token import Token
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that was carried out: the session after it, and what a person should know."""
+    """The result of a command: the session after it, its events, and warnings for a person."""
 
     session: Session
-    #: What it made happen, in one commit.
+    #: The events of its commit.
     events: tuple[Event, ...]
     warnings: tuple[str, ...] = ()
 

@@ -1,6 +1,7 @@
-"""The note of who runs a session. A runner writes it (`run/lease.py`); everybody may have to know.
+"""The lease of a run: which process runs a session. `run/lease.py` writes it; every surface may read it.
 
-On one machine the process tells whether the one who wrote it lives; from another one only its beat does.
+On the same machine the process id and its start time show whether the holder is alive. On another machine only the
+heartbeat does.
 """
 
 import os
@@ -11,7 +12,7 @@ import msgspec
 from detent.store.port import Store
 
 NAME = ".process/runner.json"
-#: Somebody on another machine who was not heard of for so long is dead.
+#: A holder on another machine is dead after this long without a heartbeat.
 LEASE_S = 60.0
 
 
@@ -20,7 +21,7 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     host: str
     pid: int
-    #: Tells the process from a later one with the same number.
+    #: Start time of the process; a later process may have the same id.
     born: str
     since: datetime
     beat: datetime
@@ -30,30 +31,30 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def live_lease(store: Store, session: str, *, now: datetime) -> RunLease | None:
-    """Who runs the session, if whoever said so last is alive."""
-    found = read_lease(store, session)
-    return found if found is not None and _is_alive(found, now) else None
+    """The lease of the session, if its holder is alive."""
+    lease = read_lease(store, session)
+    return lease if lease is not None and _is_alive(lease, now) else None
 
 
 def live_leases(store: Store, *, now: datetime) -> dict[str, RunLease]:
-    """The sessions that somebody runs now."""
-    found = {name: live_lease(store, name, now=now) for name in store.sessions()}
-    return {name: one for name, one in found.items() if one is not None}
+    """The live leases of all sessions, by session."""
+    leases = {name: live_lease(store, name, now=now) for name in store.sessions()}
+    return {name: lease for name, lease in leases.items() if lease is not None}
 
 
 def read_lease(store: Store, session: str) -> RunLease | None:
-    """Who said so last, alive or not."""
+    """The lease that was written last, whether or not its holder is alive."""
     data = store.get(f"{session}/{NAME}")
     try:
         return msgspec.json.decode(data, type=RunLease) if data else None
     except msgspec.DecodeError:
-        # Only a note of who is at work: one that cannot be read is of nobody.
+        # The fence in the token decides about commits. An unreadable lease only means that nobody is shown.
         return None
 
 
-def _is_alive(found: RunLease, now: datetime) -> bool:
-    if found.host != os.uname().nodename:
-        return now - found.beat < timedelta(seconds=LEASE_S)
-    from detent import process  # noqa: PLC0415 - slow to load, and mostly nobody runs it
+def _is_alive(lease: RunLease, now: datetime) -> bool:
+    if lease.host != os.uname().nodename:
+        return now - lease.beat < timedelta(seconds=LEASE_S)
+    from detent import process  # noqa: PLC0415 - slow to load, and most sessions have no lease
 
-    return process.born(found.pid) == found.born
+    return process.born(lease.pid) == lease.born

@@ -1,4 +1,4 @@
-"""One session, with a method for each thing that can be done to it."""
+"""The handle of one session: a method for each command."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -66,7 +66,7 @@ from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
 from detent.errors import Refused
-from detent.store.port import START
+from detent.store.port import all_commits
 
 if TYPE_CHECKING:
     from detent.engine.journal import Committed
@@ -105,7 +105,7 @@ class SessionHandle:
     ) -> Begun:
         """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named.
 
-        `launch` is the id of the agent that is launched with it, where whoever begins also launches. `is_next`: the
+        `launch` is the id of an agent that is launched with the phase. `is_next`: the
         caller has just finished a phase and nobody of its own has worked since, so that the POST and this PRE are of
         the same moment. It only counts if nothing was committed in between.
         """
@@ -145,7 +145,7 @@ class SessionHandle:
     ) -> Outcome:
         """Complete an attempt. The next phase is not touched; after the last one the session is complete.
 
-        Without a token the attempt is meant that is in progress, of `phase` if there are several.
+        Without a token the attempt in progress is finished, of `phase` if there are several.
         """
         paths = tuple(self.relative_path(path) for path in artifacts)
         warnings = [f"artifact {path} is not there" for path in paths if not self._exists(path)]
@@ -187,7 +187,7 @@ class SessionHandle:
         return self.execute(command)
 
     def skip(self, *phases: str, reason: str, size: str | None = None) -> Outcome:
-        """Leave phases out: those named, or those that a size of the workflow leaves out."""
+        """Skip the named phases, or those that a size of the workflow leaves out."""
         return self.execute(Skip(phases=phases, size=size, reason=reason))
 
     def complete(self, *, force: bool = False, merged_commit: str | None = None) -> Outcome:
@@ -197,21 +197,21 @@ class SessionHandle:
         return self.execute(Cancel(reason=reason))
 
     def attempt(self, phase: str | None = None, *, agent: str | None = None) -> AbstractContextManager[Attempt]:
-        """A phase as a block: it is begun before, and failed if the block raises or ends without `finish`."""
+        """A phase as a `with` block: begun first, and failed if the block raises or ends without `finish`."""
         return attempting(self, lambda: self.begin(phase, agent=agent))
 
     def why(self) -> tuple[Obstacle, ...]:
-        """What stands between this session and its next step."""
+        """The obstacles between this session and its next step."""
         return obstacles(self.state, self.gates.judgements(), now=self._now())
 
     def handover(self, phase: str) -> Handover:
-        """What the phase is given; also for looking at it again."""
+        """The handover of a phase."""
         return self._handover(self.state, phase)
 
     # Decisions, questions and agents
 
     def answer(self, *, choice: str | None = None, gate: str | None = None, phase: str | None = None) -> Outcome:
-        """Record that a person answered a question of the phase, and what it chose."""
+        """Record a person's answer at an elicitation gate."""
         return self.execute(Answer(phase=live_phase(self.state, phase), gate=gate, choice=choice))
 
     def approve(
@@ -234,7 +234,7 @@ class SessionHandle:
     def record_agent_ended(
         self, agent_id: str, *, succeeded: bool, report: Report | None = None, phase: str | None = None
     ) -> Outcome:
-        """An agent ended. What it reported is kept, and becomes part of the attempt's end."""
+        """Record the end of an agent, with its report."""
         return self.execute(RecordAgentEnded(agent_id=agent_id, succeeded=succeeded, report=report, phase=phase))
 
     def ask(self, text: str, *, phase: str | None = None, choices: Iterable[str] = ()) -> str:
@@ -245,12 +245,12 @@ class SessionHandle:
             key = live_phase(session, phase)
             return Ask(id=f"Q{session.version + 1}", phase=key, text=text, choices=offered)
 
-        # Under the lock, so that two who ask at once get two numbers.
+        # Under the lock, so that two questions at once get different numbers.
         outcome = self.execute_chosen(numbered)
         return next(event.id for event in outcome.events if isinstance(event, QuestionAsked))
 
     def reply(self, answer: str, *, question: str | None = None) -> Outcome:
-        """Answer what an agent asked."""
+        """Answer an agent's question."""
         return self.execute(Reply(id=question, answer=answer))
 
     def answer_to(self, question: str) -> str | None:
@@ -261,15 +261,15 @@ class SessionHandle:
         return next((event.answer for event in replies if event.id == question), "")
 
     def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
-        """Hold the session until a person decides."""
+        """Raise an escalation, which holds the session until a person decides."""
         return self.execute(Escalate(kind=kind, phase=phase, detail=detail))
 
     def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
-        """Decide what the open escalations ask, or only those of a phase: retry, skip or cancel."""
+        """Resolve the open escalations, or those of a phase: retry, skip or cancel."""
         return self.execute(Resolve(action=action, reason=reason, phase=phase))
 
     def release(self, reason: str, *, phase: str | None = None) -> Outcome:
-        """Open every closed gate of the phase by hand and resolve what waits for a decision: all or nothing new."""
+        """Open every closed gate of the phase by hand, and resolve the open escalations."""
         if self.state.escalations:
             self.resolve("retry", reason)
         live = self.state.with_status(Status.IN_PROGRESS) if phase is None else (phase,)
@@ -283,7 +283,7 @@ class SessionHandle:
         return outcome
 
     def review(self, decision: str, *, phase: str | None = None, note: str = "") -> Outcome:
-        """A person's word on a finished phase: continue, review or redo."""
+        """Record a person's decision about a finished phase: continue, review or redo."""
         return self.execute(Review(phase=phase, decision=decision, note=note))
 
     def now(self) -> datetime:
@@ -291,12 +291,9 @@ class SessionHandle:
 
     def log(self) -> Iterator[Commit]:
         """Every commit, oldest first."""
-        cursor, more = START, True
-        while more:
-            commits, cursor, _, more = self._project.store.read(self.id, cursor)
-            yield from commits
+        return all_commits(self._project.store, self.id)
 
-    # What the parts of a session share
+    # Commits
 
     @cached_property
     def tasks(self) -> "Tasks":
@@ -313,7 +310,7 @@ class SessionHandle:
         return Outcome(session=session, events=commit.events)
 
     def reading(self) -> AbstractContextManager[Session]:
-        """The session while nobody in this process changes it or writes its documents, for looking at its tasks."""
+        """The session while no other thread changes it, for reading its tasks."""
         return self._journal.reading()
 
     def _handover(self, session: Session, phase: str) -> Handover:
@@ -328,8 +325,9 @@ class SessionHandle:
         moment: "Moment | None" = None,
     ) -> "Committed":
         authorize_command(self._actor, command)
-        command = redact_command(command)
-        # Facts may take a while to gather: before the lock. A receipt that changes meanwhile is noticed by `decide`.
+        if choose is None:
+            command = redact_command(command)
+        # Facts are gathered before the lock: that may take a while. `decide` refuses if a receipt changed since.
         epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
         # Gates and the checkpoint are about the same files: one look serves both.
         owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
@@ -341,7 +339,7 @@ class SessionHandle:
             if epoch is not None:
                 self._project.checkpoints.check_current(epoch)
             if foreseen is not None and session is foreseen.session and choose is None:
-                # Nothing has happened since it was foreseen, but that the files are known now.
+                # Nothing was committed since, so only the files are added.
                 events = tuple(_with_files(event, facts.tree) for event in foreseen.events)
             else:
                 events = decide(session, choose(session) if choose else command, facts)
@@ -365,11 +363,11 @@ class SessionHandle:
         choose: Callable[[Session], Command] | None,
         moment: "Moment | None",
     ) -> "tuple[Facts, _Foreseen | None]":
-        """The facts with the files, if the command takes a checkpoint. What is refused is so before they are read."""
+        """Add the files to the facts if the command takes a checkpoint. A refusal comes before any file is read."""
         if not self._takes_checkpoint(command):
             return facts, None
         with self._journal.reading() as session:
-            # Chosen again where it is chosen: somebody may have taken what was free a moment ago.
+            # Choose again: another worker may have taken the task.
             command = choose(session) if choose else command
             foreseen = decide(session, command, msgspec.structs.replace(facts, tree=_NO_FILES))
         taken = next((event for event in foreseen if isinstance(event, CheckpointTaken)), None)
@@ -392,7 +390,7 @@ class SessionHandle:
         return Facts(now=self._now())
 
     def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
-        """Whose claims have run out, and what the gates of phases need that tasks move."""
+        """The abandoned tasks, and the facts for the gates of the phase that tasks move."""
         session = self._journal.known()
         live = session.with_status(Status.IN_PROGRESS)
         gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
@@ -410,7 +408,7 @@ class SessionHandle:
         return self.gates.checks.protect(gates) if session.gates_apply and gates else None
 
     def keep_protected(self, phase: str) -> None:
-        """Keep the tests that a phase protects as they are now; for the phase that the session began with."""
+        """Store the protected tests of the first phase as they are now."""
         self.gates.checks.protect(self.state.workflow.by_key[phase].gates)
 
     def _now(self) -> datetime:
@@ -427,7 +425,7 @@ class SessionHandle:
 
     def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
         commit, session = self._commit(command, moment=moment)
-        begun = next(event for event in commit.events if isinstance(event, PhaseBegun | PhaseRedone))
+        begun = next(event for event in commit.events if isinstance(event, _BEGUN))
         given = self._handover(session, begun.phase)
         return Begun(
             session=session,
@@ -441,7 +439,7 @@ class SessionHandle:
         return os.path.exists(os.path.join(self._project.place.base, path))
 
     def relative_path(self, path: str) -> str:
-        """`path` relative to the project's directory, whatever it was relative to before."""
+        """`path` relative to the project's directory."""
         base = self._project.place.base
         if os.path.isabs(path):
             return os.path.relpath(path, base)
@@ -453,11 +451,12 @@ _LOOKED_AT = (Finish, MoveTask)
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 
+_BEGUN = (PhaseBegun, PhaseRedone)
 _WORKED = (PhaseFinished, PhaseFailed, GateChecked)
 
 
 class _Foreseen(NamedTuple):
-    """What a command would make happen in a session, with files that have not been looked at yet."""
+    """The events of a command before the files are captured."""
 
     session: Session
     events: tuple[Event, ...]
@@ -468,12 +467,12 @@ def _with_files(event: Event, tree: Tree | None) -> Event:
     return msgspec.structs.replace(event, tree=tree) if is_open else event
 
 
-#: Stands for files that have not been looked at yet.
+#: Placeholder for files that are not captured yet.
 _NO_FILES = Tree(manifest="", files=0, bytes=0)
 
 
 def _near_limits(session: Session, commit: Commit) -> tuple[str, ...]:
-    """What is said about budgets where work was done: nobody should run into one unawares."""
+    """Budget warnings after work was done."""
     about = next((event for event in commit.events if isinstance(event, _WORKED)), None)
     return budget_warnings(session, about.phase, commit.at) if about is not None else ()
 

@@ -1,4 +1,4 @@
-"""What a new session is called, and the numbers it goes on from. The caller holds PROJECT."""
+"""Chooses the id, the number and the first state version of a new session. The caller holds PROJECT."""
 
 import msgspec
 
@@ -39,9 +39,9 @@ def next_number(store: Store, prefix: str | None) -> int | None:
 
 
 def state_version(store: Store, projector: Projector) -> int:
-    """The version that the state document states now, so that the next session counts on from it.
+    """The current version of the state document, from which the next session continues.
 
-    If the document was lost or damaged, the journals tell how far it had counted.
+    If the document is lost or damaged, the version comes from the journals.
     """
     active = projector.active()
     stated = state_document.next_version(_decoded(store.get(STATE_DOCUMENT))) - 1

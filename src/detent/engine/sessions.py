@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from detent.core.gate.evidence import Facts
 from detent.core.session.commands import Archive, Pause, Reopen, Resume
 from detent.core.session.decide import decide
-from detent.core.session.events import Claim
+from detent.core.session.listed import Listed
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import check_session_id
 from detent.documents.state.writing import current_phase
@@ -22,28 +20,8 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in a list. `problem` says why the rest is empty."""
-
-    id: str
-    status: str
-    task: str = ""
-    workflow: str = ""
-    phase: str | None = None
-    started_at: "datetime | None" = None
-    last_activity: "datetime | None" = None
-    last_by: str = ""
-    paused_at: "datetime | None" = None
-    tasks_done: int = 0
-    tasks: int = 0
-    archived: bool = False
-    #: Who works on which task.
-    claims: dict[str, Claim] = {}
-    problem: str | None = None
-
-
 class Sessions:
-    """What is done to whole sessions of a project."""
+    """Operations on the sessions of a project."""
 
     def __init__(self, project: "Project") -> None:
         self._project = project
@@ -52,17 +30,15 @@ class Sessions:
     def sessions(self, *, archived: bool = False) -> list[Listed]:
         """Every session, the active one first, then by last activity. A damaged one is listed as such."""
         active = self._project.active()
-        found = [self._listed(name, active) for name in self._store.sessions()]
-        shown = [one for one in found if archived or not one.archived]
-        by_time = sorted(
-            shown, key=lambda one: one.last_activity.timestamp() if one.last_activity else 0.0, reverse=True
-        )
-        return sorted(by_time, key=lambda one: one.id != active)
+        listed = [self._listed(name, active) for name in self._store.sessions()]
+        shown = [entry for entry in listed if archived or not entry.archived]
+        by_time = sorted(shown, key=lambda entry: _seconds(entry.last_activity), reverse=True)
+        return sorted(by_time, key=lambda entry: entry.id != active)
 
     def find(self, text: str) -> str:
-        """The session that is meant: its id, a part of it that only one has, or its number in the list."""
+        """Find a session by its id, a unique part of it, or its number in the list."""
         listed = self.sessions(archived=True)
-        ids = [one.id for one in listed]
+        ids = [entry.id for entry in listed]
         wanted = text.strip()
         for exact in (wanted, f"WFS-{wanted}"):
             if exact in ids:
@@ -86,7 +62,7 @@ class Sessions:
                 raise Refused(f"{name} was {session.status}", way_out=f"detent reopen {name}")
             before = self._project.active()
             if before != name:
-                # The new marker first: a kill between the two leaves both, and the higher one counts.
+                # The new marker first: a kill between the two leaves both, and the higher one wins.
                 self._store.put(MARKER + name, b"%d" % (self._project.rank(before) + 1 if before else 1))
                 if session.paused_at is not None:
                     self._commit(name, Resume())
@@ -99,7 +75,7 @@ class Sessions:
         return SessionHandle(self._project, name)
 
     def pause(self, reason: str = "") -> Session:
-        """The active session is put aside; tasks in progress are given back."""
+        """Pause the active session. Tasks in progress are released."""
         with self._store.lock(PROJECT):
             name = self._project.active()
             if name is None:
@@ -116,19 +92,19 @@ class Sessions:
             return self.switch(text)
         if self._project.active() is not None:
             return SessionHandle(self._project, str(self._project.active()))
-        open_ones = [one for one in self.sessions() if one.status == "paused"]
-        if not open_ones:
+        paused = [entry for entry in self.sessions() if entry.status == "paused"]
+        if not paused:
             raise NotFound("no session is paused", way_out='detent start WORKFLOW "TASK"')
-        return self.switch(max(open_ones, key=lambda one: (_seconds(one.paused_at), _seconds(one.last_activity))).id)
+        return self.switch(max(paused, key=lambda entry: (_seconds(entry.paused_at), _seconds(entry.last_activity))).id)
 
     def reopen(self, text: str, reason: str = "") -> SessionHandle:
-        """A session that ended goes on with its last phase, and is the active one."""
+        """Reopen an ended session at its last phase, and make it the active one."""
         name = self.find(text)
         SessionHandle(self._project, name).execute(Reopen(reason=reason))
         return self.switch(name)
 
     def archive(self, text: str) -> Session:
-        """Put a session that has ended out of sight; nothing of it is moved or removed."""
+        """Hide an ended session from lists. Nothing is moved or removed."""
         name = self.find(text)
         return SessionHandle(self._project, name).execute(Archive()).session
 

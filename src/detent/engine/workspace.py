@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from detent.core.actor import Actor, Channel
 from detent.engine.actor import identify
-from detent.engine.binding import read_binding
+from detent.engine.agents.binding import read_binding
 from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.errors import DetentError, NotFound
 
@@ -65,7 +65,7 @@ class Workspace:
             if inspect is not None:
                 inspect(project)
             if adopt:
-                self.notices += [adoption.describe() for adoption in project.settle(publish=False)]
+                self.notices += [adoption.describe() for adoption in project.reconcile(publish=False)]
             yield project
         finally:
             self._close(project)

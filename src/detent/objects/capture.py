@@ -1,4 +1,4 @@
-"""Capturing a tree for a checkpoint: the manifest of a look at its files, with their contents stored."""
+"""Captures a tree for a checkpoint: stores the contents of its files and a manifest of them."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,9 +8,8 @@ from typing import NamedTuple
 from detent.core.checkpoint.checkpoint import Tree
 from detent.core.checkpoint.manifest import Entry
 from detent.objects import manifest_object
-from detent.objects.hashing import Hashing
 from detent.objects.manifest_object import Contents, Manifests
-from detent.objects.pack import Objects
+from detent.objects.pack import Hashing, Objects
 from detent.objects.stat_cache import NAMED, Recorded, Row
 from detent.objects.universe import EPOCH, Look, Moment, Progress, Request, Sink, Universe
 from detent.store import disk
@@ -20,12 +19,12 @@ class Captured(NamedTuple):
     tree: Tree
     files: Mapping[str, Entry]
     left_out: Mapping[str, str]
-    #: How each file looked, so that a later change to it shows.
+    #: The stat of each file, by which a later change is detected.
     rows: Mapping[str, Row]
 
 
 class Captures:
-    """Captures of one universe into one store."""
+    """Captures one universe into one store."""
 
     def __init__(self, universe: Universe, objects: Objects) -> None:
         self._universe = universe
@@ -42,10 +41,10 @@ class Captures:
         store: bool = True,
         moment: Moment | None = None,
     ) -> Captured:
-        """The tree as it is now, or at the moment given, durably stored unless `store` is off.
+        """Capture the present tree, or that of `moment`; durable unless `store` is off.
 
-        `declared` files are taken whatever the rules say, and kept as files; `also` are taken whatever the rules say
-        and whatever their size.
+        `declared` and `also` name files that are taken even if the rules leave them out. Declared files are stored as
+        plain files; the others may have any size.
         """
         universe = self._universe
         only_declared = universe.scope.declared_only
@@ -58,7 +57,7 @@ class Captures:
             recorded = cache.recorded
             is_comparable = recorded.manifest and recorded.rules == self._rules(look)
             before = recorded.files
-            # Only these paths may stand otherwise than in the last manifest.
+            # Only these paths can differ from the last manifest.
             paths = cache.dirty | look.forced | (cache.named & before.keys())
             if not is_comparable:
                 paths = paths.union(look.rows, before)
@@ -99,7 +98,7 @@ class Captures:
         return Captured(tree, recorded.files, recorded.left_out, look.rows)
 
     def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
-        """A manifest of files that are all stored already, and a listing beside it."""
+        """Store a manifest of files whose contents are stored already, and a listing."""
         recorded = self._universe.cache().recorded
         base = (recorded.manifest, recorded.depth) if recorded.manifest == like.tree.manifest else None
         changed = {path: entry for path, entry in files.items() if like.files.get(path) != entry}
@@ -112,12 +111,12 @@ class Captures:
         return Tree(manifest=digest, files=len(files), bytes=size, left_out=len(like.left_out)), archive
 
     def set_epoch(self, epoch: int) -> None:
-        """From here on nobody may rely on having stored something in another epoch."""
+        """Begin another epoch: objects of an earlier one may be gone."""
         root = self._universe.root
         path = os.path.join(root, EPOCH)
         with disk.failing_as("write", path):
             os.makedirs(root, exist_ok=True)
-            disk.replace_durably(path, b"%d" % epoch)
+            disk.replace(path, b"%d" % epoch, durable=True)
         self._universe.forget()
 
     def epoch(self) -> int:
@@ -136,14 +135,14 @@ class Captures:
 
 
 def _selection(look: Look, request: Request) -> Callable[[str], bool]:
-    """Whether a path of the look belongs to the request: a moment may know files that others named."""
+    """A test whether a path of the look belongs to the request: a moment may hold files of other requests."""
     named = request.paths
 
     def is_taken(path: str) -> bool:
         row = look.rows.get(path)
-        if row is None or (row.came == NAMED and path not in look.forced):
+        if row is None or (row.origin == NAMED and path not in look.forced):
             return False
-        return (row.came != NAMED and request.whole) or _is_inside(path, named)
+        return (row.origin != NAMED and request.whole) or _is_inside(path, named)
 
     return is_taken
 

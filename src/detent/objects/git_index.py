@@ -1,4 +1,4 @@
-"""The paths that git tracks, read from the file of its index without running git."""
+"""Reads the paths that git tracks from its index file, without running git."""
 
 import os
 from functools import lru_cache
@@ -8,7 +8,7 @@ from detent.objects.stat_cache import Key, key_of
 
 _HEADER, _FIXED, _FLAGS = 12, 62, 60
 _NAME_BITS, _EXTENDED = 0x0FFF, 0x4000
-#: Version 4 leaves out what a path has in common with the one before.
+#: Version 4 leaves out the common beginning of a path and the one before.
 _VERSIONS, _COMPRESSED = (2, 3, 4), 4
 
 
@@ -19,7 +19,7 @@ class Tracked(NamedTuple):
 
 
 def tracked(repository: str) -> Tracked:
-    """What git tracks in the repository; nothing if the index is absent, or of a form that is not known here."""
+    """The tracked paths of the repository; none if the index is missing or has an unknown format."""
     try:
         path = os.path.join(_git_directory(repository), "index")
         return _read(path, key_of(os.stat(path)))
@@ -70,7 +70,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _git_directory(repository: str) -> str:
-    """`.git` is a file in a worktree, and names the directory."""
+    """The git directory. In a worktree `.git` is a file that names it."""
     path = os.path.join(repository, ".git")
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:

@@ -1,6 +1,6 @@
-"""`objects.idx`: where each object is, so that opening need not read the segments. A cache; the segments are right.
+"""The index `objects.idx`: the place of each object, so that opening a store does not read its segments.
 
-A row is written after the sync of the record it points to. So what the rows cover is known to be durable.
+It is a cache of the segments. A row is written after the sync of its record, so indexed records are durable.
 """
 
 import os
@@ -18,15 +18,15 @@ Row = tuple[bytes, int, int, int]
 
 
 class Odd(Exception):
-    """What the index says cannot be so."""
+    """The index contradicts the segments."""
 
 
 class Replaced(Exception):
-    """It is not the file that was read before."""
+    """Another file took the place of the one that was read before."""
 
 
 class Index:
-    """Kept open: as long as it is, no other file can have its inode."""
+    """It stays open, so that no other file can get its inode."""
 
     def __init__(self, root: str) -> None:
         self.path = os.path.join(root, NAME)
@@ -34,7 +34,7 @@ class Index:
         self._read = 0
 
     def news(self) -> Iterator[Row]:
-        """The rows since the last time."""
+        """The rows that were added since the last call."""
         self._open()
         if self._fd < 0:
             return iter(())
@@ -53,11 +53,11 @@ class Index:
         return _ROW.iter_unpack(data)
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Under the lock. Not synced: rows that are lost are found again in the segments."""
+        """Under the lock. Not synced: lost rows are read from the segments again."""
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
             if os.fstat(fd).st_size > self._read:
-                # A row that somebody did not finish.
+                # An unfinished row of another process.
                 os.ftruncate(fd, self._read)
             data = b"".join([_ROW.pack(*row) for row in rows])
             data = data if self._read else _FIRST + data
@@ -76,7 +76,7 @@ class Index:
         self._read = len(data)
 
     def remove(self) -> None:
-        """Before anything that it says stops being so."""
+        """Remove the index, before a segment that it describes is replaced."""
         self.close()
         try:
             os.unlink(self.path)

@@ -1,4 +1,4 @@
-"""Manifests as objects: JSON of all entries, or of what differs from another manifest.
+"""Manifests as objects: JSON of all entries, or of the differences from another manifest.
 
 `{"base": null, "set": {"a.py": ["f", "<sha256>", 12]}, "gone": [], "left_out": {"big.iso": "…"}}`
 """
@@ -11,15 +11,14 @@ import msgspec
 from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.core.path_text import from_text, to_text
 from detent.errors import Corrupt
-from detent.objects.hashing import Hashing
-from detent.objects.pack import Batch
+from detent.objects.pack import Batch, Hashing
 
-#: Differences lie on one another at most this deep; then all is written again.
+#: Longest chain of differences; the next manifest is written as a whole.
 MAX_DEPTH = 32
-#: What differs in more than this part of its files is written as a whole.
+#: A manifest with a larger share of changed files is written as a whole.
 _WORTHWHILE = 0.25
-#: Manifests that are kept at hand.
-_KEPT = 8
+#: Number of manifests in memory.
+_CACHED = 8
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,7 +30,7 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Contents(NamedTuple):
     files: Manifest
-    #: Paths that were seen and not taken, with the reason.
+    #: Paths that were not taken, with the reason.
     left_out: Mapping[str, str]
 
 
@@ -40,7 +39,7 @@ _decode = msgspec.json.Decoder(_Written).decode
 
 
 class Readable(Protocol):
-    """Whatever has objects."""
+    """A source of objects."""
 
     def read(self, digest: str) -> bytes:
         """The verified content; `Corrupt` if it is missing or damaged."""
@@ -48,21 +47,21 @@ class Readable(Protocol):
 
 
 class Manifests:
-    """Reads manifests, and keeps the last few at hand."""
+    """Reads manifests, and caches the last few."""
 
     def __init__(self, objects: Readable) -> None:
         self._objects = objects
-        self._kept: dict[str, Contents] = {}
+        self._cached: dict[str, Contents] = {}
 
     def read(self, digest: str) -> Contents:
-        if digest in self._kept:
-            return self._kept[digest]
+        if digest in self._cached:
+            return self._cached[digest]
         chain: list[_Written] = []
         at: str | None = digest
         files: dict[str, Entry] = {}
         while at is not None:
-            if at in self._kept:
-                files = dict(self._kept[at].files)
+            if at in self._cached:
+                files = dict(self._cached[at].files)
                 break
             if len(chain) > MAX_DEPTH:
                 raise Corrupt(f"manifest {digest} rests on more than {MAX_DEPTH} others")
@@ -76,26 +75,26 @@ class Manifests:
         return self.keep(digest, Contents(files, left_out))
 
     def keep(self, digest: str, contents: Contents) -> Contents:
-        while len(self._kept) >= _KEPT:
-            del self._kept[next(iter(self._kept))]
-        self._kept[digest] = contents
+        while len(self._cached) >= _CACHED:
+            del self._cached[next(iter(self._cached))]
+        self._cached[digest] = contents
         return contents
 
     def names_since(self, digests: Iterable[str], known: str) -> set[str]:
-        """Every path that one of the manifests has and `known` need not have; each difference is read once."""
+        """The paths of the manifests, as far as they are not those of `known`; each difference is read once."""
         visited = {known}
-        found: set[str] = set()
+        names: set[str] = set()
         for digest in digests:
             at: str | None = digest
             while at is not None and at not in visited:
                 visited.add(at)
                 written = self._written(at)
-                found.update(map(from_text, written.set))
+                names.update(map(from_text, written.set))
                 at = written.base
-        return found
+        return names
 
     def named(self, digest: str) -> Iterable[str]:
-        """Everything that the manifest needs to be read and restored: manifests it rests on, and contents."""
+        """The objects that reading and restoring the manifest needs: the manifests it rests on, and contents."""
         at: str | None = digest
         while at is not None:
             yield at
@@ -107,7 +106,7 @@ class Manifests:
         try:
             return _decode(self._objects.read(digest))
         except msgspec.DecodeError as error:
-            raise Corrupt(f"object {digest} is not the manifest that it should be: {error}") from error
+            raise Corrupt(f"object {digest} should be a manifest and is not: {error}") from error
 
 
 def write(
@@ -119,14 +118,14 @@ def write(
     *,
     base: tuple[str, int] | None,
 ) -> tuple[str, int]:
-    """Store the manifest of `files`; its digest and depth.
+    """Store the manifest of `files`; returns its digest and depth.
 
-    Where that is worth it as what changed and is gone since `base`, which is the digest and depth of another.
+    A manifest that is similar to `base`, the digest and depth of another one, is stored as the difference.
     """
-    told = {to_text(path): reason for path, reason in left_out.items()}
+    reasons = {to_text(path): reason for path, reason in left_out.items()}
     lost = sorted(map(to_text, gone))
     if base is not None and base[1] < MAX_DEPTH and len(changed) + len(lost) <= len(files) * _WORTHWHILE:
         new = {to_text(path): entry for path, entry in changed.items()}
-        return batch.add(_encode(_Written(base=base[0], set=new, gone=lost, left_out=told))), base[1] + 1
+        return batch.add(_encode(_Written(base=base[0], set=new, gone=lost, left_out=reasons))), base[1] + 1
     whole = {to_text(path): entry for path, entry in files.items()}
-    return batch.add(_encode(_Written(set=whole, left_out=told))), 0
+    return batch.add(_encode(_Written(set=whole, left_out=reasons))), 0

@@ -1,27 +1,80 @@
-"""Objects that are plain files: `<owner>/<sha256>/<name>`, for people to find, and for what is large."""
+"""Objects that are plain files: `<owner>/<sha256>/<name>`, for artifacts that people look for and for large content.
+
+A batch writes them into a staging directory first: `.new-1`, locked as long as the batch lives. An unlocked staging
+directory belongs to a batch that died.
+"""
 
 import errno
+import fcntl
 import hashlib
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 
 from detent.errors import Invalid
-from detent.objects.content import damaged
-from detent.objects.record import Header, plain_path
+from detent.objects.record import Header, damaged, plain_path
 from detent.store import disk
 
 CHUNK = 1 << 20
-#: Nobody changes an object, not even by accident.
+_STAGING = ".new-"
+#: Read-only, so that an object is not changed by accident.
 _MODE = 0o444
 _FICLONE = 0x40049409
-#: What a file system says that cannot share blocks, or not between these two files.
+#: Errors of a file system that cannot share blocks, or not between these two files.
 _CANNOT = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EBADF, errno.EPERM}
 
 
+class Staging:
+    """The staging directory of one batch. Make it under the lock of the segments, so that it is not cleared first."""
+
+    def __init__(self, root: str) -> None:
+        clear_abandoned(root)
+        for number in count(1):
+            self.path = os.path.join(root, f"{_STAGING}{number}")
+            with suppress(FileExistsError):
+                os.mkdir(self.path)
+                break
+        self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._numbers = count(1)
+
+    def new(self) -> str:
+        """The path of a new file."""
+        return os.path.join(self.path, str(next(self._numbers)))
+
+    def close(self) -> None:
+        _clear(self.path)
+        os.close(self._fd)
+
+
+def clear_abandoned(root: str) -> None:
+    """Remove the staging directories of batches that died."""
+    for name in os.listdir(root):
+        if name.startswith(_STAGING):
+            path = os.path.join(root, name)
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            else:
+                _clear(path)
+            finally:
+                os.close(fd)
+
+
+def _clear(path: str) -> None:
+    """The next batch removes what cannot be removed now."""
+    with suppress(OSError):
+        for name in os.listdir(path):
+            os.unlink(os.path.join(path, name))
+        os.rmdir(path)
+
+
 def checked_owner(text: str) -> str:
-    """Names that begin with a dot are ours."""
+    """Refuse a name that begins with a dot: those are reserved."""
     if text.startswith("."):
         raise Invalid(f"{text[:80]!r} cannot be the owner of an object: it begins with a dot")
     return _component(text, "owner")
@@ -32,7 +85,7 @@ def checked_name(text: str) -> str:
 
 
 def copy_in(source: str, target: str) -> tuple[str, int]:
-    """A durable copy; digest and size are those of what was stored, whatever happens to the source meanwhile."""
+    """Make a durable copy; the digest and size of the copy, even if the source changes meanwhile."""
     reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with _new(target) as writing:
@@ -50,7 +103,7 @@ def write_in(data: bytes, target: str) -> None:
 
 @contextmanager
 def opened(header: Header, root: str) -> Iterator[int]:
-    """A descriptor of the object's plain file, its content verified; Corrupt if it is missing or damaged."""
+    """A descriptor of the verified plain file; Corrupt if it is missing or damaged."""
     path = plain_path(header)
     if path is None:
         raise damaged(header.sha256, "its record names no plain file")
@@ -67,7 +120,7 @@ def opened(header: Header, root: str) -> Iterator[int]:
 
 
 def copy_out(reading: int, writing: int, size: int) -> None:
-    """The whole of one open file to where another stands."""
+    """Copy the whole of one open file to the position of another."""
     if cloned(reading, writing):
         return
     done = _copied_by_kernel(reading, writing, size)
@@ -83,8 +136,6 @@ def cloned(reading: int, writing: int) -> bool:
     """Share the blocks where the file system can, if nothing was written yet."""
     if sys.platform != "linux":
         return False
-    import fcntl  # noqa: PLC0415 - there is none everywhere
-
     try:
         if os.lseek(writing, 0, os.SEEK_CUR) or os.fstat(writing).st_size:
             return False
@@ -98,7 +149,7 @@ def cloned(reading: int, writing: int) -> bool:
 
 
 def _copied_by_kernel(reading: int, writing: int, size: int) -> int:
-    """How much was; the rest has to be copied by hand."""
+    """The number of bytes that the kernel copied; the caller copies the rest."""
     done = 0
     if sys.platform != "linux":
         return done
@@ -119,7 +170,7 @@ def _component(text: str, what: str) -> str:
 
 @contextmanager
 def _new(path: str) -> Iterator[int]:
-    """A new file, durable when all went well."""
+    """A new file, durable unless the block raises."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
     try:
         yield fd

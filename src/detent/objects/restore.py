@@ -1,8 +1,8 @@
-"""Putting files back: all of them, or none.
+"""Restores files: all of them, or none.
 
-First every new content is written into a directory of its own, which is where a full disk shows. Then the files change
-places, which needs no room, and none is touched that does not look as it did when the steps were worked out. Each step
-can be taken back: what it replaces is an object too.
+All new contents are first written into a staging directory, so that a full disk changes nothing. Then the files are
+moved into place, which needs no space. A file that changed since the steps were planned is not touched. A step can be
+undone, because the content that it replaces is stored too.
 """
 
 import errno
@@ -22,12 +22,12 @@ from detent.objects.walk import UNFINISHED, leads_through_link
 from detent.store import disk
 
 _CHUNK = 1 << 20
-_TELL_EVERY = 100
-_WAY_OUT = "nothing was changed; look at the file, then try again"
+_PROGRESS_EVERY = 100
+_WAY_OUT = "nothing was changed; look at the file, then retry"
 
 
 class Step(NamedTuple):
-    """One path: what stands there and what shall; none is no file."""
+    """The change of one path from `before` to `after`; None is no file."""
 
     path: str
     before: Entry | None
@@ -35,13 +35,13 @@ class Step(NamedTuple):
 
 
 class Restore:
-    """`staging` is a directory that nobody else uses, on the file system of the tree if it can be."""
+    """`staging` is a directory for this object alone, on the file system of the tree if possible."""
 
     def __init__(self, base: str, objects: Objects, staging: str) -> None:
         self._base = base
         self._objects = objects
         self._staging = staging
-        #: Whether the tree stands as it did or as it shall, and nowhere between.
+        #: Whether the tree is as before or as planned, and not in between.
         self.is_whole = True
 
     def apply(
@@ -51,10 +51,10 @@ class Restore:
         contents: Mapping[str, bytes] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """All steps, or none: what was done is taken back if one cannot be.
+        """Execute all steps, or none: if one fails, the others are undone.
 
-        `rows` is how the files looked when the steps were worked out; without it their content is compared, and steps
-        that were taken before are left out. `contents` are objects that were read and verified before.
+        `rows` holds the stat of the files when the steps were planned. Without it contents are compared, and steps that
+        were executed before are left out. `contents` holds verified objects.
         """
         todo = ordered(steps if rows is not None else [step for step in steps if self._is_open(step)])
         self.clear()
@@ -65,12 +65,12 @@ class Restore:
         self.is_whole = False
         try:
             for number, step in enumerate(todo):
-                if progress is not None and number % _TELL_EVERY == 0:
+                if progress is not None and number % _PROGRESS_EVERY == 0:
                     progress(number, len(todo))
-                if rows is not None and not self._looks_as_it_did(step, rows):
+                if rows is not None and not self._is_unchanged(step, rows):
                     raise _changed(step.path)
                 done.append(step)
-                self._take(step, staged.get(step.path))
+                self._execute(step, staged.get(step.path))
         except BaseException:
             self.undo(done)
             raise
@@ -78,34 +78,34 @@ class Restore:
         self.is_whole = True
 
     def undo(self, steps: Iterable[Step]) -> list[str]:
-        """Take steps back; the paths that hold something else by now are left alone and returned."""
+        """Undo steps. Returns the paths that were changed meanwhile, which are left alone."""
         self.is_whole = False
         self.clear()
         back = [Step(path, after, before) for path, before, after in steps]
         leaving = {step.path for step in back if step.after is None}
         todo, foreign = [], []
         for step in ordered(back):
-            found = self.found(step.path)
+            present = self.present(step.path)
             if self._is_occupied(step.path, leaving):
                 foreign.append(step.path)
-            elif found == step.before or (found is None and step.after is not None):
+            elif present == step.before or (present is None and step.after is not None):
                 todo.append(step)
-            elif found != step.after:
+            elif present != step.after:
                 foreign.append(step.path)
         staged = self._stage(todo, {})
         for step in todo:
-            self._take(step, staged.get(step.path))
+            self._execute(step, staged.get(step.path))
         self.clear()
         self.is_whole = True
         return foreign
 
     def clear(self) -> None:
-        """Remove what an interrupted restore left behind."""
+        """Remove the files of an interrupted restore."""
         if os.path.lexists(self._staging):
             shutil.rmtree(self._staging, ignore_errors=True)
 
-    def found(self, path: str) -> Entry | None:
-        """What stands at the path now."""
+    def present(self, path: str) -> Entry | None:
+        """The entry of the present file; None if there is no file."""
         full = os.path.join(self._base, path)
         try:
             status = os.lstat(full)
@@ -117,7 +117,7 @@ class Restore:
             target = os.fsencode(os.readlink(full))
             return Entry("l", hashlib.sha256(target).hexdigest(), len(target))
         if not stat.S_ISREG(status.st_mode):
-            # A directory may have to make room, and is no file.
+            # A directory is no file; it may have to be removed.
             return None if stat.S_ISDIR(status.st_mode) else Entry("?", "", 0)
         digest, size = hashlib.sha256(), 0
         with open(full, "rb", buffering=0) as file:
@@ -127,7 +127,7 @@ class Restore:
         return Entry("x" if status.st_mode & stat.S_IXUSR else "f", digest.hexdigest(), size)
 
     def _is_occupied(self, path: str, leaving: set[str]) -> bool:
-        """Whether somebody made a directory of the path and put something into it that is not leaving."""
+        """Whether the path became a directory with files that are not in `leaving`."""
         full = os.path.join(self._base, path)
         if os.path.islink(full) or not os.path.isdir(full):
             return False
@@ -138,20 +138,20 @@ class Restore:
         )
 
     def _is_open(self, step: Step) -> bool:
-        found = self.found(step.path)
-        if found == step.after:
+        present = self.present(step.path)
+        if present == step.after:
             return False
-        # None at all is what a kill between taking the old file away and putting the new one there leaves.
-        if found not in (step.before, None):
+        # A kill between removing the old file and moving the new one there leaves no file.
+        if present not in (step.before, None):
             raise _changed(step.path)
         return True
 
-    def _looks_as_it_did(self, step: Step, rows: Mapping[str, Row]) -> bool:
+    def _is_unchanged(self, step: Step, rows: Mapping[str, Row]) -> bool:
         row = rows.get(step.path) if step.before is not None else None
         if self._key(step.path) == (row.key if row is not None else None):
             return True
-        # Two names of one file: changing the one changed how the other looks.
-        return step.before is not None and self.found(step.path) == step.before
+        # Two hard links of one file: restoring one changed the stat of the other.
+        return step.before is not None and self.present(step.path) == step.before
 
     def _key(self, path: str) -> Key | None:
         try:
@@ -163,7 +163,7 @@ class Restore:
         return key_of(status)
 
     def _stage(self, steps: Iterable[Step], contents: Mapping[str, bytes]) -> dict[str, str]:
-        """Write what shall stand somewhere, each under a number; by path."""
+        """Write the new contents into the staging directory; returns their paths there."""
         staged: dict[str, str] = {}
         try:
             with disk.failing_as("restore into", self._staging, way_out=_WAY_OUT):
@@ -196,7 +196,7 @@ class Restore:
         finally:
             os.close(fd)
 
-    def _take(self, step: Step, staged: str | None) -> None:
+    def _execute(self, step: Step, staged: str | None) -> None:
         full = os.path.join(self._base, step.path)
         with disk.failing_as("restore", full, way_out=_WAY_OUT):
             if step.after is None:
@@ -207,7 +207,7 @@ class Restore:
                 if step.before is None:
                     self._make_room(full)
                 else:
-                    # Renaming over a file makes some file systems write it out at once, one by one.
+                    # Some file systems write a file out at once when another is renamed over it.
                     with suppress(FileNotFoundError):
                         os.unlink(full)
                 self._move(staged, full)
@@ -218,13 +218,13 @@ class Restore:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            # The tree reaches over more than one file system.
+            # The tree spans more than one file system.
             beside = os.path.join(os.path.dirname(full), UNFINISHED + os.path.basename(staged))
             shutil.copy2(staged, beside, follow_symlinks=False)
             os.rename(beside, full)
 
     def _make_room(self, full: str) -> None:
-        """The directory of a file that was not there; empty directories in its place give way."""
+        """Make the directory of a new file, and remove empty directories in its place."""
         os.makedirs(os.path.dirname(full), exist_ok=True)
         if os.path.isdir(full) and not os.path.islink(full):
             for directory, _, _ in os.walk(full, topdown=False):
@@ -234,7 +234,7 @@ class Restore:
         with suppress(FileNotFoundError):
             os.unlink(full)
         directory = os.path.dirname(full)
-        # A directory goes with its last file, as it does in version control.
+        # A directory is removed with its last file, as git does.
         with suppress(OSError):
             while directory != self._base:
                 os.rmdir(directory)
@@ -242,7 +242,7 @@ class Restore:
 
 
 def ordered(steps: Iterable[Step]) -> list[Step]:
-    """What is removed comes first, so that a directory can become a file and a file a directory."""
+    """Removals first, so that a directory can become a file and a file a directory."""
     return sorted(steps, key=lambda step: (step.after is not None, step.path))
 
 
@@ -251,7 +251,7 @@ def _only_mode(before: Entry | None, after: Entry) -> bool:
 
 
 def _mode(mode: int, entry: Entry) -> int:
-    """The permissions that the file had, with those to execute it as the entry says."""
+    """The permissions of the file, made executable or not as the entry says."""
     plain = stat.S_IMODE(mode) & ~0o111
     return plain | (plain >> 2 & 0o111) if entry.kind == "x" else plain
 

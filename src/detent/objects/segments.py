@@ -1,9 +1,9 @@
-"""The segments, and where in them each object is: `objects-000001.pack` and so on, only ever appended to.
+"""Segments: files of records that are only appended to (`objects-000001.pack`, …), and the place of each object.
 
 Invariants:
-1. Writes happen under the lock, after a look at what others wrote; a torn tail is cut before anything is appended.
-2. The index is written after the sync of what it points to, and removed before a segment is replaced.
-3. What no index covers may never have been synced: it counts only if its content has its digest.
+1. Writers hold the lock and first read the records of others. A torn tail is cut before anything is appended.
+2. The index is written after the sync of the records it points to, and removed before a segment is replaced.
+3. A record that no index covers may never have been synced: it counts only if its content has its digest.
 """
 
 import os
@@ -13,27 +13,132 @@ from contextlib import contextmanager, suppress
 from operator import itemgetter
 
 from detent.errors import Corrupt
-from detent.objects import content, record
+from detent.objects import record
 from detent.objects.index import Index, Odd, Replaced, Row
-from detent.objects.lock_file import LockFile
-from detent.objects.record import EDIT, FILE, RAW, ZLIB, Header, plain_path
-from detent.objects.segment import Segment
+from detent.objects.record import EDIT, FILE, RAW, ZLIB, Header, Record, plain_path
 from detent.store import disk
+from detent.store.lock import exclusive
 
 SEGMENT_BYTES = 256 << 20
+#: Rewriting all segments takes less, even on a slow disk.
+WAIT_S = 60.0
 
 #: Number of the segment, offset and length of the record.
 Place = tuple[int, int, int]
 _Stamp = tuple[int, int, int]
 
 
+class Segment:
+    """One segment. It stays open, so that no other file can get its inode."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.inode = os.fstat(self.fd).st_ino
+        #: End of the records that were read.
+        self.covered = 0
+        #: End of the records that are synced.
+        self.durable = 0
+        #: End of the records that an index covered. Never cut below it, damaged or not.
+        self.claimed = 0
+
+    def size(self) -> int:
+        return os.fstat(self.fd).st_size
+
+    def end(self) -> int:
+        """The offset of the next record. Bytes beyond it are unfinished, and nothing refers to them."""
+        return max(self.covered, self.claimed)
+
+    def news(self) -> Iterator[Record]:
+        """Reads the records that were not read before."""
+        for entry in record.scan(self.fd, self.covered, self.size()):
+            self.covered = max(self.covered, entry.end)
+            yield entry
+
+    def vouch(self, end: int) -> None:
+        """An index covers the segment up to `end`."""
+        self.covered = max(self.covered, end)
+        self.durable = max(self.durable, end)
+        self.claimed = max(self.claimed, end)
+
+    def append(self, data: bytes) -> None:
+        start = self.end()
+        with self._writing() as fd:
+            try:
+                disk.write_all(fd, data)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(fd, start)
+                raise
+        self.covered = start + len(data)
+
+    def cut(self, end: int) -> None:
+        with self._writing() as fd:
+            os.ftruncate(fd, end)
+
+    def sync(self) -> None:
+        disk.sync(self.fd)
+        self.durable = self.claimed = self.end()
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    @contextmanager
+    def _writing(self) -> Iterator[int]:
+        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+
+class _LockFile:
+    """The lock of all writers of objects: `.lock` beside the segments, never deleted."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._fd = -1
+        self._pid = os.getpid()
+        self._opening = threading.Lock()
+        self._threads = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self.forget_if_forked()
+        with self._opening, disk.failing_as("lock", self._root):
+            self._open()
+        with exclusive(self._fd, self._threads, wait_s=WAIT_S, what=self._root):
+            yield
+
+    def forget_if_forked(self) -> bool:
+        """A forked child shares the parent's descriptor and with it the lock: it opens its own."""
+        if self._pid == os.getpid():
+            return False
+        self._fd, self._pid = -1, os.getpid()
+        self._opening, self._threads = threading.Lock(), threading.Lock()
+        return True
+
+    def close(self) -> None:
+        if self._fd >= 0 and self._pid == os.getpid():
+            os.close(self._fd)
+        self._fd = -1
+
+    def _open(self) -> None:
+        if self._fd >= 0 and os.fstat(self._fd).st_nlink == 0:
+            # The file of a removed directory excludes no other process.
+            self.close()
+        if self._fd < 0:
+            disk.make_directory(self._root)
+            self._fd = os.open(os.path.join(self._root, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
 class Segments:
-    """What is on the disk, as far as it was looked at."""
+    """The segments of one directory, as far as they were read."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.places: dict[bytes, Place] = {}
-        #: Damaged, and so not there; an edit may still find in it what it needs.
+        #: Places of damaged objects. They count as missing, but an edit may still rest on the part it needs.
         self._broken: dict[bytes, Place] = {}
         self.files: dict[int, Segment] = {}
         self._stamps: list[_Stamp] = []
@@ -41,43 +146,43 @@ class Segments:
         self._distrusted = False
         self._unindexed: list[bytes] = []
         self._appended: list[tuple[Segment, int]] = []
-        self._lock = LockFile(root)
+        self._lock = _LockFile(root)
         self._guard = threading.RLock()
 
     def header(self, digest: str) -> Header | None:
-        """None if there is no such object, also after a look at what others wrote, or if its plain file is gone."""
+        """The header of an object, also if another process has just written it; None if it or its file is missing."""
         key = bytes.fromhex(digest)
         with self._guarded("read"):
             if key not in self.places:
                 self._refresh()
             if key not in self.places:
                 return None
-            found = self._record(key, record.MAX_HEADER)
-            if found is None and not self._distrusted:
+            stored = self._record(key, record.MAX_HEADER)
+            if stored is None and not self._distrusted:
                 self._rebuild()
-                found = self._record(key, record.MAX_HEADER)
-            return found[0] if found and self._has_file(found[0]) else None
+                stored = self._record(key, record.MAX_HEADER)
+            return stored[0] if stored and self._has_file(stored[0]) else None
 
     def fetch(self, digest: str) -> tuple[Header, bytes]:
-        """The header and the stored bytes. Corrupt if there is no such object, however one looks for it."""
+        """The header and the stored bytes. Corrupt if the object is missing even after the segments were read again."""
         key = bytes.fromhex(digest)
         with self._guarded("read"):
-            found = self._record(key)
-            if found is None:
+            stored = self._record(key)
+            if stored is None:
                 self._refresh()
-                found = self._record(key)
-            if found is None and not self._distrusted:
+                stored = self._record(key)
+            if stored is None and not self._distrusted:
                 self._rebuild()
-            return found or self._known(digest)
+            return stored or self._known(digest)
 
     def refresh(self, *, again: bool = False) -> None:
-        """See what others wrote; `again`: even if nothing seems to have changed."""
+        """Read the records of other processes; with `again` even if no file seems to have changed."""
         with self._guarded("read"):
             self._refresh(again=again)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone with the segments, up to date, with nothing torn at their end."""
+        """Hold the lock; the segments are up to date and have no torn tail."""
         with self._lock.held(), self._guarded("write to"):
             self._refresh(again=True)
             self._appended.clear()
@@ -87,7 +192,7 @@ class Segments:
             yield
 
     def append(self, records: Iterable[tuple[bytes, bytes, bytes]]) -> None:
-        """Digests, headers and stored bytes; under the lock, and not durable before `settle`."""
+        """Append digests, headers and stored bytes. Under the lock; not durable before `sync`."""
         with self._guarded("append to"):
             number, segment = self._last()
             start = offset = segment.end()
@@ -103,8 +208,8 @@ class Segments:
             self.places.update(places)
             self._unindexed += places
 
-    def settle(self) -> None:
-        """Under the lock: make durable what there is, then let the index say where it is."""
+    def sync(self) -> None:
+        """Under the lock: make all records durable, then add them to the index."""
         with self._guarded("sync"):
             behind = [segment for segment in self.files.values() if segment.durable < segment.covered]
             try:
@@ -113,20 +218,20 @@ class Segments:
                 for segment in behind:
                     segment.sync()
             except OSError:
-                self._take_back()
+                self._undo_appends()
                 raise
-            # A cache: if it cannot be written, the next one who opens the segments reads more of them.
+            # A cache: without it, the next process reads more of the segments.
             with suppress(OSError, Replaced):
                 self._write_index()
 
     def are_durable(self, digests: Iterable[bytes]) -> bool:
-        """False also if one of them is not there."""
+        """Whether all of the objects are stored and synced."""
         with self._guarded("read"):
             places = [self.places.get(digest) for digest in digests]
             return all(place and place[1] + place[2] <= self.files[place[0]].durable for place in places)
 
     def replace(self, number: int, kept: Iterable[bytes]) -> None:
-        """Under the lock: another file in the place of a segment, durable before it is seen."""
+        """Under the lock: replace a segment by a new file, which is durable before readers see it."""
         path = self._path(number)
         with disk.failing_as("rewrite", path):
             self._index.remove()
@@ -164,12 +269,12 @@ class Segments:
             except Odd:
                 self._rebuild()
             except OSError:
-                # How far it came is not known.
+                # It is unknown how much was read.
                 self._forget()
                 raise
 
     def _rebuild(self) -> None:
-        """Trust the segments alone."""
+        """Read all segments, without the index."""
         claims = {segment.inode: segment.claimed for segment in self.files.values()}
         self._forget()
         self._distrusted = True
@@ -178,7 +283,7 @@ class Segments:
             segment.claimed = min(claims.get(segment.inode, 0), segment.size())
 
     def _look(self, *, again: bool) -> None:
-        # The index first: what is appended meanwhile makes it seem behind, never ahead.
+        # The index first: records that are appended meanwhile make it seem behind, never ahead.
         rows = iter(()) if self._distrusted else self._index.news()
         stamps = list(self._stat())
         inodes = [segment.inode for segment in self.files.values()]
@@ -186,7 +291,7 @@ class Segments:
             raise Replaced
         for number in range(len(inodes) + 1, len(stamps) + 1):
             self.files[number] = Segment(self._path(number))
-        self._believe(rows)
+        self._take_index(rows)
         if again or stamps != self._stamps:
             self._adopt(self._scan_tails())
             self._stamps = stamps
@@ -201,8 +306,8 @@ class Segments:
             yield status.st_ino, status.st_size, status.st_mtime_ns
             number += 1
 
-    def _believe(self, rows: Iterator[Row]) -> None:
-        """The index is right about all places if it can be, and is about the last one."""
+    def _take_index(self, rows: Iterator[Row]) -> None:
+        """Take the places from the index. It is trusted if all rows are possible and the last one is right."""
         places = self.places
         ends = dict.fromkeys(self.files, 0)
         digest = b""
@@ -219,13 +324,13 @@ class Segments:
             raise Odd
 
     def _scan_tails(self) -> dict[bytes, Place | None]:
-        """Take in the records that no index covers. Returns them, each with the place of the same before."""
+        """Read the records that no index covers. Returns the previous place of each of these objects."""
         before: dict[bytes, Place | None] = {}
         for number, segment in self.files.items():
-            for found in segment.news():
-                digest = bytes.fromhex(found.header.sha256)
+            for entry in segment.news():
+                digest = bytes.fromhex(entry.header.sha256)
                 before.setdefault(digest, self.places.get(digest))
-                self.places[digest] = (number, found.offset, found.end - found.offset)
+                self.places[digest] = (number, entry.offset, entry.end - entry.offset)
         return before
 
     def _adopt(self, before: dict[bytes, Place | None]) -> None:
@@ -239,11 +344,11 @@ class Segments:
                 self._broken[digest] = self.places.pop(digest)
 
     def _is_whole(self, digest: bytes) -> bool:
-        """Of a plain file, which was synced before its record was written, the size says enough."""
+        """Whether the content has its digest. A plain file is synced before its record: its size is enough."""
         try:
             header, _ = self._known(digest.hex())
             if header.form in (RAW, ZLIB, EDIT):
-                content.resolve(digest.hex(), self._known, self.root)
+                record.resolve(digest.hex(), self._known, self.root)
         except Corrupt:
             return False
         return self._has_file(header)
@@ -258,13 +363,13 @@ class Segments:
             return False
 
     def _known(self, digest: str) -> tuple[Header, bytes]:
-        found = self._record(bytes.fromhex(digest))
-        if found is None:
-            raise content.missing(digest)
-        return found
+        stored = self._record(bytes.fromhex(digest))
+        if stored is None:
+            raise record.missing(digest)
+        return stored
 
     def _record(self, digest: bytes, limit: int | None = None) -> tuple[Header, bytes] | None:
-        """None unless the record at the digest's place is one of this digest. Up to `limit` bytes of it are read."""
+        """The record of an object; None unless it has this digest. At most `limit` bytes of it are read."""
         place = self.places.get(digest) or self._broken.get(digest)
         if place is None:
             return None
@@ -285,8 +390,8 @@ class Segments:
             self.files[number] = Segment(self._path(number))
         return number, self.files[number]
 
-    def _take_back(self) -> None:
-        """After a failed sync the system may show what the disk does not have: nobody may rely on it."""
+    def _undo_appends(self) -> None:
+        """Remove the appended records: after a failed sync the system may show data that the disk does not have."""
         for segment, start in reversed(self._appended):
             with suppress(OSError):
                 segment.cut(start)

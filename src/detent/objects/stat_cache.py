@@ -1,7 +1,7 @@
-"""The stat cache: how each file looked when it was last hashed, so that a file that still looks the same is not read.
+"""The stat cache: the stat and the digest of each hashed file, so that an unchanged file is not read again.
 
-A file may change twice within one tick of the clock and look the same both times. So a row is not trusted if its file
-changed shortly before it was hashed: that file is read again the next time. Without the cache everything is hashed.
+A file may change twice within one tick of the clock and have the same stat. So a row is not trusted if its file changed
+shortly before it was hashed: that file is read again the next time. Without the cache all files are hashed.
 """
 
 import os
@@ -14,10 +14,11 @@ import msgspec
 from detent import __version__
 from detent.core.checkpoint.manifest import Entry
 from detent.core.path_text import from_text, to_text
+from detent.store import disk
 
-#: A change this close to the moment of hashing might not show in the times. Coarse clocks tick every 10 ms.
+#: A change this close to the hashing may not show in the times. Coarse clocks tick every 10 ms.
 RACE_NS = 100_000_000
-#: How a file came into the universe: it was named, the rules let it in, or git tracks it although it is ignored.
+#: The origin of a file: a request named it, the rules let it in, or git tracks it although it is ignored.
 NAMED, RULED, TRACKED = 0, 1, 2
 
 #: Size, time of change of the content, time of change of the inode, inode.
@@ -29,14 +30,14 @@ class Row(NamedTuple):
     entry: Entry
     #: Whether a later change is sure to show in the key.
     trusted: bool
-    came: int = RULED
+    origin: int = RULED
 
 
 class Recorded(NamedTuple):
     """The last manifest that was stored."""
 
     manifest: str = ""
-    #: Manifests that are differences rest on one another this deep.
+    #: Length of its chain of differences.
     depth: int = 0
     left_out: Mapping[str, str] = MappingProxyType({})
     rules: str = ""
@@ -46,11 +47,11 @@ class Recorded(NamedTuple):
 
 class StatCache(NamedTuple):
     rows: dict[str, Row]
-    #: Rows of files that were named: they count only for a look that names them again.
+    #: Rows of named files: they count only for a look that names them again.
     named: frozenset[str] = frozenset()
-    #: A digest of the rules from outside the tree that the rows were made under.
+    #: A digest of the rules outside the tree that held for the rows.
     rules: str = ""
-    #: Number of the garbage collection it was made after: objects of an earlier epoch may be gone.
+    #: Number of the last garbage collection: objects of an earlier epoch may be gone.
     epoch: int = 0
     recorded: Recorded = Recorded()
     #: Paths whose rows may differ from the recorded manifest.
@@ -64,7 +65,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     rows: dict[str, Row]
     manifest: tuple[str, int, str]
     left_out: dict[str, str]
-    #: The manifest's entry of each path where it is not the row's.
+    #: The entries of the manifest that differ from those of the rows.
     differs: dict[str, Entry | None]
 
 
@@ -76,7 +77,7 @@ def key_of(status: os.stat_result) -> Key:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def is_settled(key: Key, now_ns: int) -> bool:
+def is_trusted(key: Key, now_ns: int) -> bool:
     """Whether a change after `now_ns` is sure to show in the key."""
     return max(key[1], key[2]) + RACE_NS < now_ns
 
@@ -104,7 +105,7 @@ def load(path: str, epoch: int) -> StatCache:
     size = sum(entry.size for entry in files.values())
     return StatCache(
         rows,
-        frozenset(name for name, row in rows.items() if row.came == NAMED),
+        frozenset(name for name, row in rows.items() if row.origin == NAMED),
         stored.rules,
         epoch,
         Recorded(manifest, depth, left_out, rules, files, size),
@@ -128,15 +129,7 @@ def save(path: str, cache: StatCache) -> None:
         )
     )
     # Another process may write it at the same time.
-    temporary = f"{path}.{os.getpid()}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-    finally:
-        os.close(fd)
-    os.replace(temporary, path)
+    disk.replace(path, data, suffix=f".{os.getpid()}{disk.TEMPORARY}")
 
 
 def _differing(rows: Mapping[str, Row], files: Mapping[str, Entry]) -> list[tuple[str, Entry | None]]:

@@ -1,7 +1,7 @@
 """The files of a project: one set of rules, one walk, one stat cache, for evidence and checkpoints alike.
 
 A look walks the tree once and hashes only the files whose stat changed since they were last hashed. `Moment` shares one
-look between those who must see the same files: the judge of a phase's gates, and the checkpoint taken with it.
+look between the judge of a phase's gates and the checkpoint taken with it, which must see the same files.
 """
 
 import os
@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from detent.core.checkpoint.manifest import Entry
 from detent.errors import StoreFailed
-from detent.objects.hashing import Hashing
-from detent.objects.pack import Batch
+from detent.objects.pack import Batch, Hashing
 from detent.objects.stat_cache import (
     NAMED,
     RULED,
@@ -23,7 +22,7 @@ from detent.objects.stat_cache import (
     Recorded,
     Row,
     StatCache,
-    is_settled,
+    is_trusted,
     key_of,
     load,
     save,
@@ -35,7 +34,7 @@ LARGE_BYTES = 1024 * 1024
 #: Smaller files are stored as they are, without looking for what they have in common with their last content.
 _WORTH_COMPARING = 16 * 1024
 #: Progress is reported after this many files.
-_TELL_EVERY = 500
+_PROGRESS_EVERY = 500
 #: Counts the collections of garbage.
 EPOCH = ".epoch"
 
@@ -60,9 +59,9 @@ class Scope(NamedTuple):
 class Request(NamedTuple):
     """Which files a look is for, besides those that the rules let in."""
 
-    #: Artifacts of phases: kept as files of their own.
+    #: Artifacts of phases: stored as plain files.
     declared: frozenset[str] = frozenset()
-    #: Taken whatever their size.
+    #: Taken without a limit of size.
     also: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     #: Whether the look is for all files that the rules let in.
@@ -74,7 +73,7 @@ class Request(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The files at one moment. Rows of named files that this look did not name are of an earlier one."""
+    """The files at one moment. Rows of named files that this look did not name are of an earlier look."""
 
     rows: Mapping[str, Row]
     #: Files that the rules leave out and that this look names.
@@ -87,7 +86,7 @@ class Look(NamedTuple):
 
     def has(self, path: str) -> bool:
         row = self.rows.get(path)
-        return row is not None and (row.came != NAMED or path in self.forced)
+        return row is not None and (row.origin != NAMED or path in self.forced)
 
 
 class Universe:
@@ -98,7 +97,7 @@ class Universe:
         self._path = os.path.join(root, cache)
         self._cache: StatCache | None = None
         self._is_saved = True
-        #: Whether the cache outlives the process. Commands that only look leave no trace.
+        #: Whether the cache outlives the process. Commands that only read write nothing.
         self.is_lasting = False
         #: Walks made and files read to be hashed, since the universe was opened.
         self.walks = self.hashed = 0
@@ -111,7 +110,7 @@ class Universe:
         base: Look | None = None,
         progress: Progress | None = None,
     ) -> Look:
-        """The files now; what is hashed goes into the sink. `base` is a look that may only lack what is named here."""
+        """The present files; hashed contents go into the sink. `base` is a look that lacks at most the named files."""
         cache = self.cache()
         walk = Walk(self.scope.base, cache.rows, exclude=self.scope.exclude, own=self.scope.own, rules=cache.rules)
         is_walked = request.whole and (base is None or not base.whole)
@@ -126,11 +125,11 @@ class Universe:
                     walk.inside(path)
         fresh, large = self._within_limit(walk, request.also)
         gone = self._gone(cache, walk, fresh, is_walked=is_walked)
-        came = {**dict.fromkeys(walk.tracked, TRACKED), **dict.fromkeys(walk.forced, NAMED)}
+        origins = {**dict.fromkeys(walk.tracked, TRACKED), **dict.fromkeys(walk.forced, NAMED)}
         read = self._read(fresh, request.declared, sink, walk.left_out, progress) if fresh else ()
-        changed = self._readmitted(cache, walk, came)
+        changed = self._readmitted(cache, walk, origins)
         for path, key, entry in read:
-            changed[path] = Row(key, entry, is_settled(key, time.time_ns()), came.get(path, RULED))
+            changed[path] = Row(key, entry, is_trusted(key, time.time_ns()), origins.get(path, RULED))
             gone.discard(path)
         rules = walk.rules if is_walked else cache.rules
         rows = self._keep(cache, changed, gone, rules)
@@ -148,7 +147,7 @@ class Universe:
                 seen.append(Seen(path, os.lstat(os.path.join(self.scope.base, path))))
         left_out = dict(look.left_out)
         changed = {
-            path: Row(key, entry, is_settled(key, time.time_ns()), look.rows[path].came)
+            path: Row(key, entry, is_trusted(key, time.time_ns()), look.rows[path].origin)
             for path, key, entry in self._read(seen, declared, sink, left_out, None)
         }
         cache = self.cache()
@@ -185,7 +184,7 @@ class Universe:
             return 0
 
     def save(self) -> None:
-        """Keep the rows for the next process. It is only a cache, so a failure is no error."""
+        """Save the rows for the next process. It is only a cache, so a failure is no error."""
         if self.is_lasting and not self._is_saved and self._cache is not None:
             self._is_saved = True
             with suppress(OSError):
@@ -204,7 +203,7 @@ class Universe:
         return kept, large
 
     def _gone(self, cache: StatCache, walk: Walk, fresh: list[Seen], *, is_walked: bool) -> set[str]:
-        """Known files that were not met; those to be read are among them until they are read."""
+        """Known files that the walk did not meet; files to read count as gone until they are read."""
         known = {seen.path for seen in fresh if seen.path in cache.rows}
         if not is_walked:
             return known
@@ -214,14 +213,14 @@ class Universe:
             return known
         return cache.rows.keys() - set(walk.met) - cache.named | known
 
-    def _readmitted(self, cache: StatCache, walk: Walk, came: Mapping[str, int]) -> dict[str, Row]:
-        """Rows of files that look as they did and came into the universe in another way."""
-        paths = cache.named | came.keys()
+    def _readmitted(self, cache: StatCache, walk: Walk, origins: Mapping[str, int]) -> dict[str, Row]:
+        """Rows of files with an unchanged stat and another origin."""
+        paths = cache.named | origins.keys()
         met = paths.intersection(walk.met) if paths else paths
         return {
-            path: cache.rows[path]._replace(came=came.get(path, RULED))
+            path: cache.rows[path]._replace(origin=origins.get(path, RULED))
             for path in met
-            if cache.rows[path].came != came.get(path, RULED)
+            if cache.rows[path].origin != origins.get(path, RULED)
         }
 
     def _keep(self, cache: StatCache, changed: Mapping[str, Row], gone: set[str], rules: str) -> dict[str, Row]:
@@ -233,11 +232,11 @@ class Universe:
         dirty = set(gone)
         for path, row in changed.items():
             before = rows.get(path)
-            if before is None or (before.entry, before.came) != (row.entry, row.came):
+            if before is None or (before.entry, before.origin) != (row.entry, row.origin):
                 dirty.add(path)
             rows[path] = row
-        candidates = cache.named.union(path for path, row in changed.items() if row.came == NAMED)
-        named = frozenset(path for path in candidates if path in rows and rows[path].came == NAMED)
+        candidates = cache.named.union(path for path, row in changed.items() if row.origin == NAMED)
+        named = frozenset(path for path in candidates if path in rows and rows[path].origin == NAMED)
         self._cache = cache._replace(rows=rows, named=named, rules=rules, dirty=cache.dirty | dirty)
         self._is_saved = False
         return rows
@@ -253,7 +252,7 @@ class Universe:
         batch, known = sink(), (self._cache or self.cache()).rows
         large = [seen for seen in fresh if seen.status.st_size > LARGE_BYTES and stat.S_ISREG(seen.status.st_mode)]
         for number, (path, status) in enumerate(fresh):
-            if progress is not None and number % _TELL_EVERY == 0:
+            if progress is not None and number % _PROGRESS_EVERY == 0:
                 progress(number, len(fresh))
             if status.st_size > LARGE_BYTES and stat.S_ISREG(status.st_mode):
                 continue
@@ -303,7 +302,7 @@ class Universe:
 
 
 class Moment:
-    """One look at the universe, made when it is first asked for and shared by all who hold the moment."""
+    """One look at the universe, made on first use and shared by all holders of the moment."""
 
     def __init__(self, universe: Universe, storing: Callable[[], AbstractContextManager[Sink]] | None = None) -> None:
         """`storing` opens the store that hashed contents go into, for a checkpoint that follows."""
@@ -332,10 +331,10 @@ class Moment:
 
 
 def _content(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:
-    """The content, and how the file looked before it was read: a change during the reading shows the next time."""
+    """The content, and the stat before it was read: a change during the read shows the next time."""
     if stat.S_ISLNK(status.st_mode):
         return key_of(status), "l", os.fsencode(os.readlink(path))
-    # A pipe may have taken the file's place: never wait for its other end.
+    # The file may have become a pipe: never wait for its other end.
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         now = os.fstat(fd)

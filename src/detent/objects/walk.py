@@ -1,12 +1,12 @@
-"""The walk over a project's tree: the rules that say which files belong to its universe. It runs no git.
+"""Walks a project's tree and applies the rules for the files of its universe. It does not run git.
 
 The same rules hold for evidence and for checkpoints:
 
-- `.git`, `.workflow` and what Detent writes for a client are never part of it, even if named.
+- `.git`, `.workflow` and files that Detent writes for a client are never part of it, even if named.
 - `exclude` of the settings leaves files out, by default installed packages and compiled code.
 - `.gitignore` files and `.git/info/exclude` leave files out, but not those that git tracks.
-- A look may name files that the rules leave out: it has them, others do not.
-- Links are entries of their own and are never followed. A repository inside the tree is a directory like any other.
+- A look may name files that the rules leave out: only that look has them.
+- Links are entries of their own and are never followed. A repository inside the tree is a plain directory.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from detent.core.checkpoint.manifest import Manifest
 from detent.objects.git_index import Tracked, tracked
 from detent.objects.stat_cache import RULED, Row, key_of
 
-#: Version control's and Detent's own, wherever they are.
+#: Directories of version control and of Detent, anywhere in the tree.
 NEVER = frozenset({".git", ".workflow"})
-#: Files that a restore has not put in place yet.
+#: Prefix of files that a restore has not moved into place yet.
 UNFINISHED = ".detent-restore-"
 _IGNORE_FILE = ".gitignore"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Seen(NamedTuple):
-    """A file or a link that was met, with what `lstat` says of it."""
+    """A file or a link, with its `lstat`."""
 
     path: str
     status: os.stat_result
@@ -43,12 +43,12 @@ def _patterns(exclude: tuple[str, ...]) -> Rules:
 
 @lru_cache(maxsize=256)
 def _parsed(data: bytes, base: str) -> Rules:
-    """Ignore files change rarely, and reading one is half the time of a small walk."""
+    """The rules of an ignore file. Cached: parsing it takes half the time of a small walk."""
     return Rules.parse(data, base)
 
 
 class Walk:
-    """One walk over a tree. Files are sorted on the way, because most of them look as they did the last time."""
+    """One walk over a tree. It separates the files with an unchanged stat, which are most of them."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Walk:
         own: frozenset[str] = frozenset(),
         rules: str = "",
     ) -> None:
-        """`known` is how files looked before, under the rules that the digest `rules` is of."""
+        """`known` are the rows of an earlier walk, under the rules with the digest `rules`."""
         self._base = base
         self._known = known
         self._exclude = Ignored().with_rules(_patterns(exclude))
@@ -68,11 +68,11 @@ class Walk:
         #: A digest of the rules from outside the tree.
         self.rules = hashlib.sha256(b"\0".join((*texts, *map(os.fsencode, exclude)))).hexdigest()[:16]
         self._same_rules = self.rules == rules
-        #: Files that look as they did.
+        #: Files with an unchanged stat.
         self.met: list[str] = []
-        #: Files and links that are new or look different.
+        #: Files and links that are new or have another stat.
         self.fresh: list[Seen] = []
-        #: Those of either that the rules leave out: git tracks them, or they were named.
+        #: Those of both that the rules leave out: git tracks them, or the look names them.
         self.tracked: set[str] = set()
         self.forced: set[str] = set()
         #: What cannot be taken, with the reason.
@@ -106,7 +106,7 @@ class Walk:
                 os.close(fd)
 
     def inside(self, path: str) -> None:
-        """What is at `path` whatever the rules say: the file, or all files of the directory."""
+        """Take the file at `path`, or all files of the directory, without regard to the rules."""
         if not NEVER.isdisjoint(path.split("/")) or leads_through_link(self._base, path):
             return
         if self._seen is None:
@@ -130,7 +130,7 @@ class Walk:
                 self.left_out[at] = error.strerror or str(error)
 
     def _has_same_rules(self, directory: str, own: "os.DirEntry[str] | None") -> bool:
-        """Whether the directory's own ignore file is the one under which its files were met the last time."""
+        """Whether the ignore file of the directory is the same as in the earlier walk."""
         row = self._known.get(directory + _IGNORE_FILE)
         if row is None or own is None:
             return row is None and own is None
@@ -139,15 +139,15 @@ class Walk:
     def _sort_out(
         self, directory: str, entries: list["os.DirEntry[str]"], rules: Ignored, *, same_rules: bool, is_ignored: bool
     ) -> Iterator[tuple[str, bool]]:
-        """The directories to enter, each with whether it is ignored; files are met on the way."""
+        """Takes the files, and yields the directories to enter, each with whether it is ignored."""
         known, met = self._known, self.met.append
         for entry in entries:
             name = entry.name
             path = directory + name
             try:
                 row = known.get(path)
-                if row is not None and same_rules and row.came == RULED:
-                    # The same rules let it in before: most files of most walks end here.
+                if row is not None and same_rules and row.origin == RULED:
+                    # The same rules let it in before. This is the fast path of most files.
                     status = entry.stat(follow_symlinks=False)
                     key = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
                     if row.key == key and row.trusted:
@@ -198,11 +198,11 @@ def all_files(base: str, exclude: tuple[str, ...]) -> Iterator[str]:
 
 
 def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) -> set[str]:
-    """Those of the paths that the ignore files among `files` leave out, had they been there."""
+    """Those of the paths that the ignore files among `files` would leave out."""
     stacks: dict[str, Ignored | None] = {}
 
     def holding(directory: str) -> Ignored | None:
-        """The rules in a directory; None if it is left out itself. Directories end in a slash, but for the root."""
+        """The rules in a directory; None if it is left out itself. Directories other than the root end in a slash."""
         if directory not in stacks:
             above = directory[: directory.rstrip("/").rfind("/") + 1]
             rules = holding(above) if directory else Ignored()
@@ -222,7 +222,7 @@ def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) 
 
 
 def leads_through_link(base: str, path: str) -> bool:
-    """Whether a directory on the way to the file is a link, so that it is a file of another place."""
+    """Whether a directory of the path is a link, so that the file is elsewhere."""
     at = path.rfind("/")
     while at > 0:
         if os.path.islink(os.path.join(base, path[:at])):
@@ -258,7 +258,7 @@ def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:
 
 
 def _text(path: str) -> bytes:
-    """Nothing if there is no such file, or none that can be read: git goes without it too, and follows no link."""
+    """The text of an ignore file; empty if it is missing, unreadable or a link, as git treats it."""
     try:
         if os.path.islink(path):
             return b""

@@ -1,4 +1,4 @@
-"""The only place that starts processes: own process group, no input, bounded output, bounded time."""
+"""Starts processes: in a process group of their own, without input, with limits for output and time."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from typing import IO
 
 import msgspec
 
-#: Of the output, this much from the start and from the end is kept.
+#: Size of the beginning and of the end of the output that is kept.
 HEAD_BYTES = 64 * 1024
 TAIL_BYTES = 256 * 1024
 _CHUNK = 64 * 1024
@@ -21,7 +21,7 @@ _MAX_LINE_BYTES = 4 * 1024
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended. `exit_code` is None if it could not be started or was ended for taking too long."""
+    """The result of a command. `exit_code` is None if it could not be started or took too long."""
 
     exit_code: int | None
     output: str
@@ -37,7 +37,7 @@ def run(
     env: Mapping[str, str] | None = None,
     tail_bytes: int = TAIL_BYTES,
 ) -> Ran:
-    """Run a shell command line or an argument vector; output and errors come together, in order."""
+    """Run a shell command line or an argument vector; output and errors are merged, in order."""
     argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
     started = time.monotonic()
     try:
@@ -56,21 +56,20 @@ def run(
     try:
         child.wait(timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        _end(child)
+        end_all(child)
         problem = f"ended after {timeout_s:g} s"
         return Ran(exit_code=None, output=output.text(), duration_s=time.monotonic() - started, problem=problem)
     except BaseException:
-        _end(child)
+        end_all(child)
         raise
-    # A daemon that the command left behind may hold the pipe open: do not wait for it.
     text = output.text()
     return Ran(exit_code=child.returncode, output=text, duration_s=time.monotonic() - started)
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a script put out, apart and byte for byte, up to a limit; `left_out` is how much of its output came behind.
+    """Output and errors of a script, up to a limit. `left_out` is the size of the output beyond the limit.
 
-    `exit_code` is None if it could not be started or was ended for taking too long.
+    `exit_code` is None if the script could not be started or took too long.
     """
 
     exit_code: int | None
@@ -81,8 +80,8 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-#: Waits for a line, and becomes the script; without one nobody wants it any more. `-p` reads no start-up file.
-_WHEN_TOLD = 'read -r _ || exit; exec bash -c "$1" </dev/null'
+#: Waits for a line, then becomes the script; exits if the pipe is closed instead. `-p` reads no start-up file.
+_WAITING = 'read -r _ || exit; exec bash -c "$1" </dev/null'
 
 
 def capture(
@@ -97,14 +96,14 @@ def capture(
 ) -> Captured:
     """Run a bash script with exactly this environment; output and errors are kept apart.
 
-    `started` is told the number of its process group, and the script does not begin before that has returned: whoever
-    dies in between leaves nothing running that nobody knows of. `watch` is called ten times a second with the last line
-    that came. Whatever either raises ends the group first.
+    `started` gets the id of the process group, and the script begins after it has returned: if the caller dies before,
+    no unrecorded process is left running. `watch` is called ten times a second with the last line of output. If one of
+    them raises, the group is ended first.
     """
     since = time.monotonic()
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
-            ["bash", "-p", "-c", _WHEN_TOLD, "bash", script],  # noqa: S607
+            ["bash", "-p", "-c", _WAITING, "bash", script],  # noqa: S607
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.PIPE,
@@ -118,20 +117,20 @@ def capture(
     try:
         output, errors = _Head(child.stdout, max_bytes), _Head(child.stderr, max_bytes)
         started(child.pid)
-        _tell_to_begin(child)
+        _close_input(child, b"\n")
         since = time.monotonic()
         while child.poll() is None:
             watch(output.line or errors.line)
             left_s = since + timeout_s - time.monotonic()
             if left_s <= 0:
                 problem = f"ended after {timeout_s:g} s"
-                _end(child)
+                end_all(child)
                 break
             with suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=min(_TICK_S, left_s))
     except BaseException:
-        _end(child)
-        _close(child)
+        end_all(child)
+        _close_input(child)
         raise
     kept, left_out = output.close()
     return Captured(
@@ -144,23 +143,18 @@ def capture(
     )
 
 
-def _tell_to_begin(child: subprocess.Popen[bytes]) -> None:
+def _close_input(child: subprocess.Popen[bytes], line: bytes = b"") -> None:
     assert child.stdin is not None
-    # One that was ended meanwhile reads no more, and how it ended is what counts.
+    # The pipe is broken if the process has ended meanwhile; its exit code is what counts.
     with suppress(BrokenPipeError):
-        child.stdin.write(b"\n")
+        child.stdin.write(line)
         child.stdin.flush()
-    _close(child)
-
-
-def _close(child: subprocess.Popen[bytes]) -> None:
-    assert child.stdin is not None
     with suppress(BrokenPipeError):
         child.stdin.close()
 
 
 def born(pid: int) -> str | None:
-    """What tells a process from a later one with the same number; None if there is no such process."""
+    """The start time of a process, which tells it from a later one with the same id; None if there is none."""
     if os.path.isdir("/proc/self"):
         fields = stat(pid)
         return fields[19].decode() if fields else None
@@ -168,7 +162,7 @@ def born(pid: int) -> str | None:
 
 
 def end_group(leader: int) -> None:
-    """End a process group that somebody else started, kindly and then firmly: all of it, not only its leader."""
+    """End all processes of a group that another process started: SIGTERM, then SIGKILL."""
     for kind in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(leader, kind)
@@ -188,13 +182,13 @@ def _has_members(group: int) -> bool:
         return False
     if not os.path.isdir("/proc/self"):
         return True
-    # Those count too that have ended and that nobody has waited for.
+    # `killpg` also finds zombies.
     wanted = str(group).encode()
     return any(stat(int(name))[2:3] == [wanted] for name in os.listdir("/proc") if name.isdigit())
 
 
 def stat(pid: int) -> list[bytes]:
-    """What /proc says of a process, from its state on; nothing of one that has ended."""
+    """The fields of /proc/PID/stat from the state on; empty for a process that has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -203,21 +197,20 @@ def stat(pid: int) -> list[bytes]:
     return fields if fields[:1] != [b"Z"] else []
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the whole process group, kindly and then firmly."""
-    for kind, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
-        try:
-            os.killpg(child.pid, kind)
-            child.wait(timeout=patience)
-        except ProcessLookupError:
-            child.wait()
-            return
-        except subprocess.TimeoutExpired:
-            continue
+def end_all(child: subprocess.Popen[bytes], *, ask: bool = True) -> None:
+    """End a process and its whole group. With `ask` it first gets SIGTERM and a moment to end by itself."""
+    if ask:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=GRACE_S)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 class _Output:
-    """Reads a child's pipe to its end, keeping the start and the end of what came."""
+    """Reads a child's pipe to its end, and keeps the beginning and the end of the output."""
 
     def __init__(self, child: subprocess.Popen[bytes], tail_bytes: int) -> None:
         assert child.stdout is not None
@@ -230,6 +223,7 @@ class _Output:
         self._reader.start()
 
     def text(self) -> str:
+        """The output. A daemon of the command may hold the pipe open, so the wait is limited."""
         self._reader.join(timeout=GRACE_S)
         gap = f"\n[… {self._dropped} bytes left out …]\n".encode() if self._dropped else b""
         return b"".join((self._head, gap, self._tail)).decode("utf-8", "replace")
@@ -247,7 +241,7 @@ class _Output:
 
 
 class _Head:
-    """Reads a pipe to its end, keeping the beginning of what came and the last whole line."""
+    """Reads a pipe to its end, and keeps the beginning of the output and the last complete line."""
 
     def __init__(self, pipe: IO[bytes] | None, limit: int) -> None:
         assert pipe is not None
@@ -259,7 +253,7 @@ class _Head:
         self._reader.start()
 
     def close(self) -> tuple[bytes, int]:
-        """What was kept, and how much was not. A daemon that the script left behind may hold the pipe open."""
+        """The kept output, and the size of the rest. A daemon of the script may hold the pipe open."""
         self._reader.join(timeout=GRACE_S)
         return bytes(self._kept), self._left_out
 

@@ -1,27 +1,26 @@
-"""A process that is talked to: input at its start, its lines as they come, and an end that leaves nothing behind."""
+"""Runs a process interactively: input at the start, its output line by line, and an end of the whole group."""
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, NamedTuple, cast
 
-from detent.process import GRACE_S
+from detent.process import end_all
 
-#: A longer line is cut; the rest of it is dropped, and how much is told at the end.
+#: The rest of a longer line is dropped; its size is reported at the end.
 MAX_LINE_BYTES = 8 * 1024 * 1024
 ERROR_BYTES = 16 * 1024
 _CHUNK = 64 * 1024
 _TICK_S = 0.05
-#: So long is waited for the last output of a process that has ended; a daemon may hold the pipe open for ever.
+#: Time to wait for the last output after the process has ended; a daemon may hold the pipe open for ever.
 _DRAIN_S = 0.2
 
 
 class Exited(NamedTuple):
-    """How it ended. `exit_code` is None if it was not started, or was ended; `problem` then says why."""
+    """The end of a process. `exit_code` is None if it was not started or was stopped; `problem` gives the reason."""
 
     exit_code: int | None
     errors: str = ""
@@ -39,10 +38,11 @@ def converse(
     timeout_s: float,
     stopping: Callable[[], bool],
 ) -> Generator[bytes | Exited | None, None, None]:
-    """The lines that the process puts out, and as the last item how it ended; None for every moment of silence.
+    """Yields the lines of output, None for every moment without one, and an `Exited` at the end.
 
-    `stopping` is asked several times a second whether it is to be ended.
-    It runs in a process group of its own with exactly this environment. Whoever closes the iterator early ends it too.
+    The process gets `given` as its input and exactly this environment, and runs in a process group of its own.
+    `stopping` is called several times a second; the process is ended when it returns True, or when the iterator is
+    closed.
     """
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
@@ -70,27 +70,15 @@ def converse(
                 break
             yield from talk.listen() or (None,)
     finally:
-        end_all(child, kindly=problem is not None or child.poll() is None)
+        end_all(child, ask=problem is not None or child.poll() is None)
         talk.close()
     yield from talk.rest()
     code = None if problem is not None else child.returncode
     yield Exited(code, talk.errors(), talk.dropped, problem, timed_out)
 
 
-def end_all(child: "subprocess.Popen[bytes]", *, kindly: bool) -> None:
-    """End the process and whatever it left in its group; a process that goes on gets a moment to end by itself."""
-    if kindly:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(timeout=GRACE_S)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
 class _Talk:
-    """The three pipes of a process, none of which can block the others."""
+    """The three pipes of a process; none of them blocks the others."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", given: bytes) -> None:
         assert child.stdout is not None
@@ -108,7 +96,7 @@ class _Talk:
             self._open.register(child.stdin, selectors.EVENT_WRITE)
 
     def is_over(self) -> bool:
-        """Whether it has ended and all that it put out is here, or will never be."""
+        """Whether the process has ended and its output is complete, or the wait for it is over."""
         if self._child.poll() is None:
             return False
         if self._ended_at is None:
@@ -116,7 +104,7 @@ class _Talk:
         return not self._is_listening() or time.monotonic() - self._ended_at > _DRAIN_S
 
     def listen(self) -> list[bytes]:
-        """The lines that came within a moment."""
+        """The lines of the next moment."""
         if not self._is_listening():
             with suppress(subprocess.TimeoutExpired):
                 self._child.wait(timeout=_TICK_S)
@@ -134,7 +122,7 @@ class _Talk:
         return lines
 
     def rest(self) -> list[bytes]:
-        """What came behind the last end of a line."""
+        """The output behind the last line feed."""
         return [bytes(self._line)] if self._line else []
 
     def errors(self) -> str:

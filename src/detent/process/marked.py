@@ -1,7 +1,7 @@
-"""Processes that carry a mark in their environment: all that was started for something, wherever they went since.
+"""Finds and ends processes by a mark in their environment.
 
-A group can be left and a parent can die; the environment a process was started with stays with all that it starts. Only
-one that starts others with an emptied environment gets away.
+A process can leave its group, and its parent can die, but its descendants inherit the environment it was started with.
+Only a process that is started with an emptied environment is not found.
 """
 
 import os
@@ -12,9 +12,9 @@ from contextlib import suppress
 from detent.process import GRACE_S, run, stat
 
 _TICK_S = 0.02
-#: How often is looked at a process that cannot be told yet.
+#: Number of tries for a process whose environment cannot be read yet.
 _LOOKS, _PAUSE_S = 5, 0.002
-#: The parents of what is no program: nobody, and the one of the system's own threads.
+#: Parents of processes that are no programs: none, and that of kernel threads.
 _SYSTEM = (0, 2)
 
 
@@ -23,7 +23,7 @@ def marked(*marks: str) -> list[int]:
     wanted = [mark.encode() for mark in marks]
     if os.path.isdir("/proc/self"):
         return _carrying(_own_processes(), wanted)
-    # Elsewhere only `ps` can tell, in one line for each process.
+    # Without /proc, `ps` prints the environment in one line for each process.
     shown = run(["ps", "-x", "-E", "-ww", "-o", "pid=,command="], cwd="/", timeout_s=10.0, tail_bytes=16 * 1024 * 1024)
     lines = (line.split(None, 1) for line in shown.output.splitlines())
     return [
@@ -34,56 +34,56 @@ def marked(*marks: str) -> list[int]:
 
 
 def end_marked(*marks: str) -> int:
-    """End them, kindly and then firmly; how many there were."""
-    found = marked(*marks)
-    ended = len(found)
-    for kind, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
-        for pid in found:
+    """End the marked processes with SIGTERM, then SIGKILL; returns their number."""
+    pids = marked(*marks)
+    ended = len(pids)
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, kind)
-        until = time.monotonic() + patience_s
-        while found and time.monotonic() < until:
+        until = time.monotonic() + GRACE_S
+        while pids and time.monotonic() < until:
             time.sleep(_TICK_S)
-            found = marked(*marks)
-        if not found:
+            pids = marked(*marks)
+        if not pids:
             break
     return ended
 
 
 def kill_marked(*marks: str) -> None:
-    """End them at once, and what they started meanwhile."""
+    """Kill the marked processes, and those that they start meanwhile."""
     until = time.monotonic() + GRACE_S
-    while (found := marked(*marks)) and time.monotonic() < until:
-        for pid in found:
+    while (pids := marked(*marks)) and time.monotonic() < until:
+        for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 
 
 def _carrying(pids: list[int], wanted: list[bytes]) -> list[int]:
-    found: list[int] = []
+    matches: list[int] = []
     for _ in range(_LOOKS):
-        known = {pid: _environment(pid) for pid in pids}
-        found += [pid for pid, have in known.items() if have is not None and have.issuperset(wanted)]
-        pids = [pid for pid, have in known.items() if have is None]
+        environments = {pid: _environment(pid) for pid in pids}
+        matches += [pid for pid, have in environments.items() if have is not None and have.issuperset(wanted)]
+        pids = [pid for pid, have in environments.items() if have is None]
         if not pids:
             break
         time.sleep(_PAUSE_S)
-    return found
+    return matches
 
 
 def _own_processes() -> list[int]:
     own, me = os.getuid(), os.getpid()
-    found = []
+    pids = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != me:
             with suppress(OSError):
                 if os.stat(f"/proc/{name}").st_uid == own:
-                    found.append(int(name))
-    return found
+                    pids.append(int(name))
+    return pids
 
 
 def _environment(pid: int) -> set[bytes] | None:
-    """What the process was started with; None while it takes on another program, when nobody can tell."""
+    """The initial environment of the process; None while it executes another program and has none to read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             data = file.read()
@@ -91,6 +91,6 @@ def _environment(pid: int) -> set[bytes] | None:
         return set()
     if data:
         return set(data.split(b"\0"))
-    # One that has ended, or is part of the system, has none at all.
+    # A process that has ended and a kernel thread have no environment.
     fields = stat(pid)
     return set() if not fields or int(fields[1]) in _SYSTEM else None

@@ -1,4 +1,4 @@
-"""Times as people say them."""
+"""Durations and times, for people."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def elapsed(since: datetime | None, until: datetime | None) -> str:
-    """3m, 2h 05m, 4d 01h; empty if one end is not known."""
+    """3m, 2h 05m, 4d 01h; empty if an end is unknown."""
     if since is None or until is None:
         return ""
     return duration((until - since).total_seconds())
@@ -24,6 +24,6 @@ def duration(seconds: float) -> str:
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """When it was, in the time zone of `now`; the day only if it was another one."""
+    """The time in the time zone of `now`, with the day if it differs."""
     local = at.astimezone(now.tzinfo)
     return f"{local:%H:%M}" if local.date() == now.date() else f"{local:%Y-%m-%d %H:%M}"

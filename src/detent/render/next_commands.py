@@ -1,16 +1,16 @@
-"""What can be typed next, exactly."""
+"""The next commands of a session, ready to be typed."""
 
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.render.terminal.canvas import Canvas
 
-#: Of phases that are all alike, such as those that could begin, so many are listed for people.
+#: The number of commands, or of phases of one kind, that text output lists.
 MOST_SHOWN = 6
 START = 'detent start WORKFLOW "TASK"'
 
 
 def next_commands(session: Session, *, active: bool = True) -> list[str]:
-    """The commands that move the session on, the most likely first. `active` tells whether it can go unnamed."""
+    """The commands that continue the session, the most likely first; an inactive session is named in them."""
     if session.status is not SessionStatus.ACTIVE:
         return [START]
     named = "" if active else f" --session {session.id}"
@@ -24,13 +24,13 @@ def next_commands(session: Session, *, active: bool = True) -> list[str]:
 
 
 def _is_run(session: Session) -> bool:
-    """Whether agents do the work of what is in progress, in runs."""
+    """Whether a run works on the phases in progress."""
     live = (session.phases[key] for key in session.with_status(Status.IN_PROGRESS, Status.FAILED))
-    return any(one.agent_id.startswith("run-") for state in live for one in state.delegations)
+    return any(delegation.agent_id.startswith("run-") for state in live for delegation in state.delegations)
 
 
 def command_lines(session: Session, canvas: Canvas, indent: str = "  ", *, active: bool = True) -> list[str]:
-    """The first of the next commands, ready to be typed."""
+    """The first next commands, as lines."""
     commands = next_commands(session, active=active)
     lines = [line for command in commands[:MOST_SHOWN] for line in canvas.command(command, indent)]
     left_out = len(commands) - MOST_SHOWN
@@ -38,7 +38,7 @@ def command_lines(session: Session, canvas: Canvas, indent: str = "  ", *, activ
 
 
 def upcoming(session: Session) -> tuple[str, ...]:
-    """Pending phases that wait for nothing but what is in progress."""
+    """Pending phases that wait only for phases in progress."""
     return tuple(
         key
         for key in session.with_status(Status.PENDING)
@@ -47,5 +47,5 @@ def upcoming(session: Session) -> tuple[str, ...]:
 
 
 def progress(session: Session) -> tuple[int, int]:
-    """Phases completed, and phases to do in all."""
+    """The number of completed phases, and of all phases."""
     return len(session.with_status(Status.COMPLETED)), len(session.active_order)

@@ -1,4 +1,4 @@
-"""Sizes and counts as people say them."""
+"""Sizes and counts, for people."""
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 

@@ -1,13 +1,13 @@
-"""Tokens and what they cost, as people say them."""
+"""Tokens and their cost, for people."""
 
 from detent.core.session.phase_state import Tokens
 
 
 def tokens_text(tokens: Tokens) -> str:
-    """41.2k tokens, $0.83; what is not known is not said."""
+    """41.2k tokens, $0.83; without unknown parts."""
     total = tokens.input + tokens.output
-    said = [f"{count_text(total)} tokens" if total else "", cost_text(tokens.cost) if tokens.cost else ""]
-    return ", ".join(part for part in said if part)
+    parts = [f"{count_text(total)} tokens" if total else "", cost_text(tokens.cost) if tokens.cost else ""]
+    return ", ".join(filter(None, parts))
 
 
 def count_text(count: int) -> str:
@@ -20,5 +20,5 @@ def count_text(count: int) -> str:
 
 
 def cost_text(cost: float) -> str:
-    """Dollars, with as many digits as say something."""
+    """Dollars, with more digits for small amounts."""
     return f"${cost:.2f}" if cost >= 0.01 else f"${cost:.4f}"

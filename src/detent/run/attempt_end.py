@@ -44,7 +44,8 @@ class AttemptEnd:
         known = session.phases[self._phase].report or Report()
         command = Finish(
             token=self._token,
-            summary=report.summary or known.summary or summary,
+            # What the agents reported is recorded already.
+            summary=report.summary or (None if known.summary else summary),
             artifacts=tuple(dict.fromkeys((*report.artifacts, *self._gate_artifacts(session)))),
             deliverables=report.deliverables,
             context=report.context,
@@ -56,15 +57,16 @@ class AttemptEnd:
             outcome = self._handle.execute(command)
         except GateClosed:
             return None
-        self._tell(outcome.session, "completed", command.summary, outcome.warnings)
+        done = outcome.session.phases[self._phase].summary or ""
+        self._tell(outcome.session, "completed", done, outcome.warnings)
         return JobResult(JobOutcome.FINISHED)
 
     def fail(self, came: "Delegated", end: Failed, agent_id: str) -> JobResult:
         """The agent did not get to the end of its turn."""
-        reason = cut(end.reason.strip() or "no reason was given", MAX_ERROR)
-        used = came.report
-        command = Fail(token=self._token, error=reason, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
+        error, used = end.reason.strip() or "no reason was given", came.report
+        command = Fail(token=self._token, error=error, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
         outcome = self._handle.execute(command)
+        reason = outcome.session.phases[self._phase].error or ""
         self._tell(outcome.session, "failed", reason, outcome.warnings)
         return JobResult(
             JobOutcome.STOPPED if end.failure is Failure.STOPPED else JobOutcome.FAILED, end.failure, reason

@@ -11,13 +11,28 @@ from contextlib import suppress
 
 import msgspec
 
-from detent.core.redact import redact_tree
-from detent.core.run.run_event import PersonNeeded, PhaseEnded, RunEnded, RunEvent, RunStarted, TaskEnded, TurnStarted
+from detent.core.limits import MAX_SAID, MAX_TOOL_INPUT, cut
+from detent.core.redact import redact_fields
+from detent.core.run.agent_event import Said, ToolUsed
+from detent.core.run.run_event import (
+    AgentDid,
+    PersonNeeded,
+    PhaseEnded,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    TaskEnded,
+    TurnStarted,
+)
 from detent.store.port import Store
 
 MAX_BYTES = 4 * 1024 * 1024
 _POLL_S = 0.1
 _CHUNK = 256 * 1024
+#: Fields of events that hold text of agents, people and programs.
+_PROSE = frozenset(
+    ("choices", "command", "did", "input", "reason", "said", "taken_over", "text", "tool", "warnings", "way_out")
+)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunEvent).decode
 
@@ -190,5 +205,20 @@ class _Reader:
 
 
 def event_line(event: RunEvent) -> bytes:
-    """The event as a line of JSON, without secrets."""
-    return _encode(redact_tree(msgspec.to_builtins(event))) + b"\n"
+    """The event as a line of JSON."""
+    return _encode(event) + b"\n"
+
+
+def redact_event(event: RunEvent) -> RunEvent:
+    """The event as the feed and the screen may show it: without secrets, and what an agent did in short.
+
+    The runner calls this once for every event; `engine/redact_command.py` is the other boundary.
+    """
+    redacted = redact_fields(event, _PROSE)
+    match redacted:
+        case AgentDid(did=Said(text=text)):
+            return msgspec.structs.replace(redacted, did=Said(text=cut(text, MAX_SAID)))
+        case AgentDid(did=ToolUsed() as used):
+            tool, given = cut(used.tool, MAX_TOOL_INPUT), cut(used.input, MAX_TOOL_INPUT)
+            return msgspec.structs.replace(redacted, did=msgspec.structs.replace(used, tool=tool, input=given))
+    return redacted

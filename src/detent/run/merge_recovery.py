@@ -36,7 +36,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
 def note(root: str, merging: Merging) -> None:
     path = _path(root)
     with disk.failing_as("write", path):
-        disk.replace_durably(path, msgspec.json.encode(merging))
+        disk.replace(path, msgspec.json.encode(merging), durable=True)
 
 
 def forget(root: str) -> None:

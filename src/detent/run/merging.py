@@ -9,8 +9,8 @@ import shlex
 from typing import NamedTuple
 
 from detent.core.limits import cut
-from detent.core.redact import redact
 from detent.engine.project import Project
+from detent.engine.redact_command import redact_text
 from detent.errors import DetentError, GateClosed, NotFound
 from detent.process import Captured
 from detent.run.git import Git, said
@@ -53,7 +53,7 @@ def current(root: str, directory: str) -> Worktree | None:
 
 
 def _title(tree: Worktree, task: str) -> str:
-    first = redact(task).strip().split("\n")[0]
+    first = redact_text(task).strip().split("\n")[0]
     return f"{tree.session}{f' {tree.phase}' if tree.phase else ''}: {cut(first, _MAX_TITLE)}"
 
 

@@ -19,6 +19,7 @@ from detent.engine.agents import environment as variables
 from detent.errors import DetentError, Refused
 from detent.process.marked import end_marked, kill_marked
 from detent.run.context import Agents, RunContext, RunOptions
+from detent.run.feed import redact_event
 from detent.run.job import Job
 from detent.run.lease import Lease
 from detent.run.people import Person, apply_answer, is_held, needs
@@ -53,7 +54,8 @@ class Runner:
         self._project, self._handle = project, project.session(session, actor=as_runner(project.actor))
         #: What the person at the terminal says is done in that person's name.
         self._person_handle = project.session(session)
-        self._agents, self._options, self._tell, self._person = agents, options, tell, person
+        self._agents, self._options, self._person = agents, options, person
+        self._tell: Callable[[RunEvent], None] = lambda event: tell(redact_event(event))
         self._idle = idle
         self._inbox: queue.SimpleQueue[RunEvent | tuple[Job, Future[JobResult]]] = queue.SimpleQueue()
         self._jobs: list[Job] = []

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from detent.core.flow.progress import StepRun, StepState
 from detent.core.flow.step import Step
-from detent.core.limits import MAX_REASON, cut
 from detent.core.run.agent_event import Failed, Failure
 from detent.core.run.run_event import StepRan, TaskEnded, TurnStarted
 from detent.core.session.budget import BUDGET_EXCEEDED
@@ -115,8 +114,8 @@ class TaskRun:
                 # It is not taken again before a person has said so.
                 self._handle.escalate(BUDGET_EXCEEDED, self._job.phase, over)
             return self._give_back(claimed)
-        reason = cut(end.reason, MAX_REASON)
-        self._handle.tasks.fail(claimed.task, reason, fence=claimed.fence)
+        self._handle.tasks.fail(claimed.task, end.reason, fence=claimed.fence)
+        reason = self._handle.tasks.row(claimed.task).reason or ""
         self._tell_ended("failed", reason)
         return JobResult(JobOutcome.FAILED, end.failure, reason)
 

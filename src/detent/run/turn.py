@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent.clients.adapter.agent import Agent, Turn
-from detent.core.redact import redact
 from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.run.run_event import AgentDid, Retrying
 from detent.core.session.budget import budget_escalation
@@ -66,7 +65,7 @@ def delegate(
             if job.is_stopping():
                 end = Failed(failure=Failure.STOPPED, reason=job.why_stopped)
                 break
-    report = _redacted(end.report) if isinstance(end, Finished) else Report()
+    report = end.report if isinstance(end, Finished) else Report()
     return Delegated(end=end, report=msgspec.structs.replace(report, tokens=spent, tools=tuple(tools.used)))
 
 
@@ -98,7 +97,7 @@ def _once(
         return end, used
     if job.is_stopping():
         return Failed(failure=Failure.STOPPED, reason=job.why_stopped), used
-    return Failed(failure=end.failure, reason=redact(end.reason)), used
+    return end, used
 
 
 def _pause(job: Job, end: Failed, again: int, name: str) -> None:
@@ -136,16 +135,6 @@ def _own(job: Job, agent_id: str, name: str) -> dict[str, str]:
     return own
 
 
-def _redacted(report: Report) -> Report:
-    """Secrets go where an answer comes in: what is recorded of it is repeated in many places."""
-    return msgspec.structs.replace(
-        report,
-        summary=redact(report.summary),
-        context=redact(report.context),
-        deliverables=tuple(redact(one) for one in report.deliverables),
-    )
-
-
 class _Tools:
     """What an agent did, for the record; passed on to whoever looks on, who is not flooded."""
 
@@ -157,12 +146,10 @@ class _Tools:
     def take(self, event: AgentEvent) -> None:
         now = self._job.run_context.clock()
         if isinstance(event, ToolUsed):
-            event = ToolUsed(tool=event.tool, input=redact(event.input), succeeded=event.succeeded)
             self.used.append(ToolUse(tool=event.tool, input=event.input, at=now, succeeded=event.succeeded))
         elif isinstance(event, Said):
             if not self._has_room():
                 return
-            event = Said(text=redact(event.text))
         elif not isinstance(event, Started | Used):
             return
         self._job.run_context.tell(AgentDid(at=now, phase=self._job.phase, task=self._job.task, did=event))

@@ -1,18 +1,18 @@
-"""The few operations on files that durability rests on, each with its failure told in words."""
+"""The file operations that durability rests on. Failures become a `StoreFailed` with a reason in words."""
 
 import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from detent.errors import StoreFailed
 
-#: What a crash may leave of a write that did not finish; never part of a document's name.
+#: Suffix of files that a crash may leave of an unfinished write; never part of a document's name.
 TEMPORARY = ".tmp"
 
-NOTHING_COMMITTED = "nothing was committed; mend that and try again"
-REBUILDABLE = "mend that and try again; what was committed before stands, and documents are rebuilt from it"
+NOTHING_COMMITTED = "nothing was committed; fix the problem and retry"
+REBUILDABLE = "fix the problem and retry; earlier commits are safe, and documents are rebuilt from them"
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -28,17 +28,22 @@ _REASONS = {
 
 @contextmanager
 def failing_as(action: str, path: str, *, way_out: str = NOTHING_COMMITTED) -> Iterator[None]:
+    """Turn an `OSError` into a `StoreFailed` that names the action, the path and the reason."""
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise StoreFailed(f"could not {action} {path}: {reason}", way_out=way_out) from error
+        raise failure(action, path, error, way_out=way_out) from error
+
+
+def failure(action: str, path: str, error: OSError, *, way_out: str = NOTHING_COMMITTED) -> StoreFailed:
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    return StoreFailed(f"could not {action} {path}: {reason}", way_out=way_out)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, memoryview(data)[written:])
 
 
 def sync(fd: int) -> None:
@@ -61,25 +66,30 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
-def replace(path: str, data: bytes) -> None:
-    """Atomic for readers, not synced: for what can be rebuilt. Callers hold a lock, so one temporary name serves."""
-    temporary = path + TEMPORARY
+def make_directory(path: str) -> None:
+    """Make a directory and its parents, durably."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(os.path.abspath(path))
+    make_directory(parent)
+    with suppress(FileExistsError):
+        os.mkdir(path)
+    sync_directory(parent)
+
+
+def replace(path: str, data: bytes, *, durable: bool = False, suffix: str = TEMPORARY) -> None:
+    """Replace a file, atomically for readers. With `durable` it is on the medium when this returns.
+
+    Callers that hold a lock can share one temporary name; others pass a `suffix` of their own.
+    """
+    temporary = path + suffix
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
         write_all(fd, data)
+        if durable:
+            sync(fd)
     finally:
         os.close(fd)
     os.replace(temporary, path)
-
-
-def replace_durably(path: str, data: bytes) -> None:
-    """Atomic for readers, and on the medium when this returns."""
-    temporary = path + TEMPORARY
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    try:
-        write_all(fd, data)
-        sync(fd)
-    finally:
-        os.close(fd)
-    os.replace(temporary, path)
-    sync_directory(os.path.dirname(path))
+    if durable:
+        sync_directory(os.path.dirname(path))

@@ -1,6 +1,6 @@
-"""The store on a file system: `.workflow/`, one directory a session.
+"""The store on a file system: `.workflow/`, one directory per session.
 
-Commit rule: append one line to `journal.jsonl` and sync it. Everything else in the directory can be rebuilt from it.
+Commit rule: append one line to `journal.jsonl` and sync it. All other files of the directory can be rebuilt from it.
 """
 
 import os
@@ -21,13 +21,25 @@ from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail
 JOURNAL = "journal.jsonl"
 _LOCK_FILE = ".lock"
 _UNFINISHED = ".new-"
-_CHUNK = 1 << 20
-#: File systems state times in steps: a file changed this long before a mark may carry the mark's time.
+_FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 20
+#: File systems store times in ticks: a file changed this long before a mark may carry the time of the mark.
 _TICK_NS = 20_000_000
 
 
+#: How often this process and its ancestors were forked. Cheaper than asking for the process id at every call.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603 - one process, one number
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
 class _Open:
-    """A file that is kept open, with the lock among this process's threads."""
+    """An open file, with the lock that excludes the threads of this process."""
 
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
@@ -42,9 +54,9 @@ class FileStore:
         self.root = root
         self._open: dict[str, _Open] = {}
         self._opening = threading.Lock()
-        #: Journals in whose place another file was found, which has yet to be compared with what was read before.
+        #: Journals that were replaced by another file, which is not yet compared with the commits read before.
         self._replaced: set[str] = set()
-        self._pid = os.getpid()
+        self._forks = _forks
 
     def sessions(self) -> list[str]:
         try:
@@ -90,14 +102,17 @@ class FileStore:
             if session in self._replaced:
                 self._reread(session, after)
         fd = self._journal(session).fd
-        commits: list[Commit] = []
         version, total, offset = after
-        # The end of the line before is read along: its sum shows that the cursor is a position of this journal.
+        # The end of the previous line is read too: its sum shows that the cursor is a position of this journal.
         overlap = SUM_TAIL if version else 0
-        chunk = os.pread(fd, _CHUNK, offset - overlap)
+        # In most cases nothing is new, and a large buffer costs more than the read.
+        chunk = os.pread(fd, _FIRST_CHUNK, offset - overlap)
         if version and sum_at_end(chunk[:overlap]) != total:
             raise displaced(session, after)
         chunk, pending = chunk[overlap:], b""
+        if not chunk:
+            return Tail([], after, 0, more=False)
+        commits: list[Commit] = []
         while len(commits) < limit:
             if not chunk:
                 return Tail(commits, Cursor(version, total, offset), len(pending), more=False)
@@ -116,17 +131,19 @@ class FileStore:
         journal = self._journal(session)
         fd = journal.fd
         line, total = encode_line(commit, after.sum)
-        with disk.failing_as("append to", journal.path):
+        try:
             if os.fstat(fd).st_size != after.hint:
                 self._cut_torn_tail(session, fd, after)
             try:
                 disk.write_all(fd, line)
                 disk.sync(fd)
             except OSError:
-                # What reached the disk is unknown; without the cut a retry would stand behind garbage.
+                # It is unknown what reached the disk. Cut it off, or a retry would follow garbage.
                 with suppress(OSError):
                     os.ftruncate(fd, after.hint)
                 raise
+        except OSError as error:
+            raise disk.failure("append to", journal.path, error) from error
         return Cursor(commit.version, total, after.hint + len(line))
 
     def lock(
@@ -147,13 +164,12 @@ class FileStore:
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         path = self._path(name)
-        replace = disk.replace_durably if durable else disk.replace
         with disk.failing_as("write", path, way_out=disk.NOTHING_COMMITTED if durable else disk.REBUILDABLE):
             try:
-                replace(path, data)
+                disk.replace(path, data, durable=durable)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                replace(path, data)
+                disk.replace(path, data, durable=durable)
 
     def delete(self, name: str) -> None:
         path = self._path(name)
@@ -218,24 +234,27 @@ class FileStore:
         return os.path.join(self.root, *parts)
 
     def _journal(self, session: str) -> _Open:
+        file = self._open.get(session)
+        if file is not None and self._forks == _forks:
+            return file
         try:
             return self._keep_open(session, (session, JOURNAL), os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
-            raise NotFound(f"there is no session {session}", way_out="detent history lists what there was") from None
+            raise NotFound(f"there is no session {session}", way_out="detent history lists ended sessions") from None
 
     def _lock_file(self) -> _Open:
         with disk.failing_as("lock", self.root):
             try:
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
-                # A package of a monorepo has no directory until somebody works in it.
+                # A package of a monorepo has no directory until its first use.
                 os.makedirs(self.root, exist_ok=True)
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
 
     def _keep_open(self, name: str, path: tuple[str, ...], flags: int) -> _Open:
-        if self._pid != os.getpid():
+        if self._forks != _forks:
             # A forked child shares the parent's descriptors and with them its locks: open its own.
-            self._open, self._opening, self._pid = {}, threading.Lock(), os.getpid()
+            self._open, self._opening, self._forks = {}, threading.Lock(), _forks
         file = self._open.get(name)
         if file is None:
             with self._opening:
@@ -246,16 +265,16 @@ class FileStore:
         return file
 
     def _forget_if_removed(self, name: str) -> None:
-        """A file that is gone may have been replaced by another: a lock on the old one would keep nobody out."""
+        """Close a removed file: another may have its name, and a lock on the old one excludes no process."""
         file = self._open.get(name)
-        if file is not None and self._pid == os.getpid() and os.fstat(file.fd).st_nlink == 0:
+        if file is not None and self._forks == _forks and os.fstat(file.fd).st_nlink == 0:
             with self._opening:
                 os.close(self._open.pop(name).fd)
             if name != PROJECT:
                 self._replaced.add(name)
 
     def _reread(self, session: str, after: Cursor) -> None:
-        """Another file is in the place of a journal: what is known of it up to `after` has to be in it, too."""
+        """Check that the file that replaced a journal holds the same commits up to `after`."""
         self._replaced.discard(session)
         cursor = START
         while cursor.version < after.version:
@@ -301,7 +320,7 @@ def _write_file(path: str, data: bytes, *, executable: bool) -> None:
 
 
 def _changed_ns(entry: "os.DirEntry[str]") -> int:
-    """Not the time of the content, which may be set when a file is copied; 0 if the file was removed meanwhile."""
+    """The time of the inode, since copying may set that of the content; 0 if the file was removed meanwhile."""
     try:
         return entry.stat(follow_symlinks=False).st_ctime_ns
     except FileNotFoundError:
@@ -318,7 +337,7 @@ def _open(path: str, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        # A project that may only be read can still be looked at; a write then fails with its own reason.
+        # A read-only project can still be read; a write then fails with its own reason.
         if isinstance(error, FileNotFoundError) or flags & os.O_CREAT:
             raise
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

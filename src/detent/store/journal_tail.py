@@ -4,7 +4,7 @@ import posix
 
 
 def holds(path: str, total: str, hint: int, *, last: bool = False) -> bool:
-    """Whether the commit with this sum ends where the cursor's hint says; with `last`, and nothing stands behind it."""
+    """Whether the commit with this sum ends at the cursor's hint; with `last` also whether it is the last."""
     end = (total + '"}\n').encode()
     try:
         fd = posix.open(path, posix.O_RDONLY)

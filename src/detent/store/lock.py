@@ -1,52 +1,69 @@
-"""An exclusive lock on an open file, with a bounded wait. The file is never deleted, which would defeat the lock."""
+"""An exclusive lock on an open file, with a bounded wait. The file is never deleted: that would defeat the lock."""
 
 import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 from detent.errors import LockTimeout
 
-# Long enough that waiting costs the one who works nothing: eight impatient processes halve the throughput of one.
+#: Long enough that waiting processes do not slow down the holder: eight that poll more often halve its throughput.
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.03
 
 
-@contextmanager
-def exclusive(
-    fd: int, threads: threading.Lock, *, wait_s: float, what: str, meanwhile: Callable[[], object] | None = None
-) -> Iterator[None]:
-    """flock keeps other processes out, `threads` the other threads of this one, which share the descriptor."""
-    deadline = time.monotonic() + wait_s
-    if not threads.acquire(timeout=max(wait_s, 0)):
-        raise _timeout(what, wait_s, "another thread of this process")
-    try:
-        _wait_for_flock(fd, deadline, what, meanwhile)
+class exclusive:  # noqa: N801 - a context manager, named as one
+    """A context manager. `flock` excludes other processes; `threads` excludes threads, which share the descriptor.
+
+    A class, because every transition takes the lock and a generator costs twice as much. `meanwhile` is called between
+    two tries.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        threads: threading.Lock,
+        *,
+        wait_s: float,
+        what: str,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> None:
+        self._fd, self._threads, self._wait_s, self._what, self._meanwhile = fd, threads, wait_s, what, meanwhile
+
+    def __enter__(self) -> None:
+        started = time.monotonic()
+        # Uncontended in most cases, where a timeout would only cost time.
+        if not self._threads.acquire(blocking=False) and not self._threads.acquire(timeout=max(self._wait_s, 0)):
+            raise _timeout(self._what, self._wait_s, "another thread of this process")
         try:
-            yield
+            self._wait_for_flock(started)
+        except BaseException:
+            self._threads.release()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
         finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)
-    finally:
-        threads.release()
+            self._threads.release()
 
-
-def _wait_for_flock(fd: int, deadline: float, what: str, meanwhile: Callable[[], object] | None) -> None:
-    started = time.monotonic()
-    pause = _FIRST_PAUSE_S
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise _timeout(what, time.monotonic() - started, _holder(fd)) from None
-            time.sleep(pause)
-            if meanwhile is not None:
-                meanwhile()
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
-        else:
-            return
+    def _wait_for_flock(self, started: float) -> None:
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waited_s = time.monotonic() - started
+                if waited_s >= self._wait_s:
+                    raise _timeout(self._what, waited_s, _holder(self._fd)) from None
+                time.sleep(pause)
+                if self._meanwhile is not None:
+                    self._meanwhile()
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+            else:
+                return
 
 
 def _timeout(what: str, wait_s: float, holder: str) -> LockTimeout:
@@ -57,7 +74,7 @@ def _timeout(what: str, wait_s: float, holder: str) -> LockTimeout:
 
 
 def _holder(fd: int) -> str:
-    """Linux tells who holds a lock; elsewhere it stays unnamed."""
+    """The process that holds the lock, where the kernel lists it in `/proc/locks`."""
     status = os.fstat(fd)
     file_id = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:

@@ -14,15 +14,15 @@ from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail
 
 
 class MemoryStore:
-    """See `Store` for the contract. Keeps the journal as the lines a file would have.
+    """See `Store` for the contract. Keeps a journal as the lines of its file.
 
-    Everything is gone with the object, and so are the directories that it gave out.
+    The content and the directories of the store are removed with the object.
     """
 
     def __init__(self) -> None:
         self._journals: dict[str, list[bytes]] = {}
         self._documents: dict[str, bytes] = {}
-        #: When each document was written, as a count of all writes.
+        #: The number of the write that wrote each document.
         self._written: dict[str, int] = {}
         self._writes = 0
         self._executable: set[str] = set()
@@ -148,5 +148,5 @@ class MemoryStore:
 
     def _lines(self, session: str) -> list[bytes]:
         if session not in self._journals:
-            raise NotFound(f"there is no session {session}", way_out="detent history lists what there was")
+            raise NotFound(f"there is no session {session}", way_out="detent history lists ended sessions")
         return self._journals[session]

@@ -1,6 +1,6 @@
-"""What a store must do. `tests/store/test_contract.py` holds every implementation to it."""
+"""The store port: the contract of every store. `tests/store/test_contract.py` checks each implementation."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ class Cursor(NamedTuple):
 
     version: int
     sum: str
-    #: Where the store finds the position again. It means something only to the store that made the cursor.
+    #: A position inside the store. Only the store that made the cursor can read it.
     hint: int = 0
 
 
@@ -25,7 +25,7 @@ START = Cursor(0, GENESIS)
 
 
 class Tail(NamedTuple):
-    """What stands behind a cursor."""
+    """The commits behind a cursor."""
 
     commits: list[Commit]
     end: Cursor
@@ -68,9 +68,9 @@ class Store(Protocol):
         rest: Iterable[Commit] = (),
         files: Iterable[tuple[SessionFile, bytes]] = (),
     ) -> Cursor:
-        """Make the session with its first commit, durably and all at once; `Conflict` if it exists.
+        """Create the session with its first commit, durably and atomically; `Conflict` if it exists.
 
-        A session that is imported comes with the `rest` of its commits and with its `files`.
+        An imported session has the `rest` of its commits and its `files`.
         """
         ...
 
@@ -94,8 +94,8 @@ class Store(Protocol):
     ) -> AbstractContextManager[None]:
         """Exclusive among processes and threads, not reentrant: a session id, or `PROJECT`.
 
-        `LockTimeout` after `wait_s`. `meanwhile` may be called while waiting, for what would otherwise have to be done
-        while others wait. Take `PROJECT` before a session's lock, never after.
+        `LockTimeout` after `wait_s`. `meanwhile` may be called while waiting, to do work before the lock is held. Take
+        `PROJECT` before a session's lock, never after.
         """
         ...
 
@@ -106,7 +106,7 @@ class Store(Protocol):
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         """Replace the document atomically: a reader sees the old one or the new one. The caller holds `PROJECT`.
 
-        Without `durable` a crash of the machine may lose it: for what can be rebuilt.
+        Without `durable` a crash of the machine may lose it: for documents that can be rebuilt.
         """
         ...
 
@@ -127,19 +127,19 @@ class Store(Protocol):
         ...
 
     def session_files(self, session: str) -> list[SessionFile]:
-        """All that is kept for the session besides its journal, at any depth; sorted."""
+        """All files of the session except its journal, at any depth; sorted."""
         ...
 
     def directory(self, name: str) -> str:
         """The path of a directory on this machine that belongs to the store: for packs of objects, staging and logs.
 
-        The caller makes it. Its content lasts as long as the journals do and is not seen on other machines. A store may
-        keep documents there too: never use the name of a document.
+        The caller creates it. Its content lasts as long as the journals and is not visible on other machines. A store
+        may keep documents there too: never use the name of a document.
         """
         ...
 
     def location(self, name: str) -> str:
-        """Where the document is, for people and for programs that are started; "" stands for the store itself.
+        """The location of a document, for people and for started programs; "" is the store itself.
 
         It is a path only if the store keeps its documents as files. No other store has the same location.
         """
@@ -150,12 +150,20 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files; the store can still be used and opens them again."""
+        """Close files. The store can still be used and opens them again."""
         ...
+
+
+def all_commits(store: Store, session: str) -> Iterator[Commit]:
+    """Every commit of a session, oldest first."""
+    cursor, more = START, True
+    while more:
+        commits, cursor, _, more = store.read(session, cursor)
+        yield from commits
 
 
 def displaced(session: str, after: Cursor) -> Corrupt:
     return Corrupt(
-        f"the journal of {session} does not hold commit {after.version} where it stood: it was cut or replaced",
+        f"the journal of {session} no longer holds commit {after.version} at its place: it was cut or replaced",
         way_out="restore journal.jsonl from a backup",
     )

@@ -8,7 +8,7 @@ import pytest
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree, checkpoint_id, checkpoint_name
 from detent.core.checkpoint.manifest import Changes, Entry, changes
-from detent.core.checkpoint.rollback import kept_paths, lineage, live_beside, restored, rolled_back
+from detent.core.checkpoint.rollback import kept_paths, live_beside, restored, rolled_back
 from detent.core.gate.evidence import Facts
 from detent.core.session.commands import Begin, Fail, Finish, Redo, Rollback, TakeCheckpoint
 from detent.core.session.decide import decide
@@ -48,17 +48,6 @@ def finish(phase):
 
 def back(session, past, checkpoint, **settings):
     return Rollback(to=checkpoint, past=past, version=session.version, before=TREE, after=TREE, **settings)
-
-
-def test_a_lineage_is_what_a_phase_builds_on_and_what_builds_on_it():
-    session = opened(diamond())
-
-    assert {key: lineage(session, key) for key in "abcd"} == {
-        "a": (frozenset(), {"b", "c", "d"}),
-        "b": ({"a"}, {"d"}),
-        "c": ({"a"}, {"d"}),
-        "d": ({"a", "b", "c"}, frozenset()),
-    }
 
 
 @pytest.mark.parametrize(("then", "now"), list(product(Status, repeat=2)))

@@ -55,7 +55,7 @@ def test_brackets_that_name_nothing_stay_as_they_are(command):
     assert (made.command, made.env, made.truncated) == (command, {}, ())
 
 
-def test_a_list_is_words_where_it_stands_alone_and_one_text_elsewhere():
+def test_a_list_is_words_where_it_stands_alone_and_joined_text_elsewhere():
     scope = scope_of({}, focus_paths=["src/a b", "tests"])
 
     assert expand("ls [focus_paths]", scope).command == 'ls "${DETENT_V0}" "${DETENT_V1}"'

@@ -309,7 +309,7 @@ def test_the_items_of_a_list_arrive_as_one_word_each(tmp_path):
     "command",
     [f'{SHOW} "[focus_paths]"', f"{SHOW} '[focus_paths]'", f"{SHOW} $'[focus_paths]'", f'x=[focus_paths]; {SHOW} "$x"'],
 )
-def test_a_list_inside_quotes_is_one_text_of_shell_words(command, tmp_path):
+def test_a_list_inside_quotes_is_joined_text_of_shell_words(command, tmp_path):
     items = [value for value in VALUES.values() if len(value) < 500]
     made = expand(command, scope_of({}, focus_paths=items))
 

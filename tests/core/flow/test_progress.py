@@ -21,7 +21,6 @@ from detent.core.flow.progress import (
     begin,
     decide,
     output_text,
-    outputs,
     record,
     resume,
     start,
@@ -54,6 +53,12 @@ def played(task, *outcomes):
     for outcome in outcomes:
         run, following = record(run, steps[run.current], outcome)
     return run, following
+
+
+def outputs(run, task):
+    """The outputs of the finished steps, by name; a skipped step has none."""
+    finished = {each.step: each.output or "" for each in run.steps if each.is_finished}
+    return {step.output_to: finished[step.step] for step in steps_of(task) if step.step in finished}
 
 
 def states(run):

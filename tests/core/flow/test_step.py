@@ -1,8 +1,16 @@
 import pytest
 
 from detent.core.flow.reference import task_properties
-from detent.core.flow.step import DEFAULT_TIMEOUT_S, OnError, Step, step_problems, steps_of
-from detent.core.flow.wrapper import is_balanced, is_wrapped, unwrap
+from detent.core.flow.step import (
+    DEFAULT_TIMEOUT_S,
+    OnError,
+    Step,
+    is_balanced,
+    is_wrapped,
+    step_problems,
+    steps_of,
+    unwrap,
+)
 from detent.errors import Invalid
 from tests.support.hostile import task
 

@@ -7,7 +7,7 @@ import pytest
 from detent.core.run.estimate import minutes_left, usual_minutes
 from detent.core.session.session import SessionStatus
 from detent.core.session.status import Status
-from detent.documents.state.entry import history_entry
+from detent.documents.state import history_entry
 from tests.support import story
 from tests.support.values import NOON, diamond, session_at
 

@@ -7,7 +7,7 @@ import pytest
 from detent.core.gate.evidence import Verdict
 from detent.core.run.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
 from detent.core.run.run_event import End, GateStarted, Need, PhaseEnded, Retrying, RunEnded, TaskEnded
-from detent.core.run.run_view import MAX_SAID, MOST_SAID, Doing, RunView, fold
+from detent.core.run.run_view import MAX_LINE, MAX_LINES, Doing, RunView, fold
 from detent.core.session.phase_state import Report, Tokens
 from tests.support.run_story import at, chain_run, did, judged, needed, started, turn, view, whole_run
 
@@ -43,8 +43,8 @@ def test_only_the_last_lines_are_kept_and_long_ones_are_cut():
     told = "\n".join(f"line {number}" for number in range(9)) + "\n\n" + "x" * 1000
 
     job = work_of(view(turn(0, "a"), did(1, "a", Said(text=told))), "a")
-    assert len(job.said) == MOST_SAID
-    assert job.said == ("line 7", "line 8", "x" * MAX_SAID)
+    assert len(job.lines) == MAX_LINES
+    assert job.lines == ("line 7", "line 8", "x" * MAX_LINE)
 
 
 def test_tokens_of_a_turn_replace_one_another_and_those_of_turns_add_up():

@@ -23,7 +23,7 @@ from detent.core.session.commands import (
     Skip,
 )
 from detent.core.session.decide import decide
-from detent.core.session.decide_question import MAX_CHOICES, MAX_QUESTIONS
+from detent.core.session.decide_gate import MAX_CHOICES, MAX_QUESTIONS
 from detent.core.session.events import (
     AgentEnded,
     Options,

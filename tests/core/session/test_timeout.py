@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from detent.core.session.obstacle import obstacles
+from detent.core.session.obstacle import obstacles, overdue
 from detent.core.session.status import Status
-from detent.core.session.timeout import overdue
 from detent.core.workflow.graph import Phase, Workflow
 from tests.support.values import NOON, session_at
 
@@ -34,4 +33,4 @@ def test_what_holds_a_session_names_a_late_phase():
 
     messages = [one.message for one in obstacles(session, now=NOON + timedelta(minutes=100))]
 
-    assert "in progress for 100 minutes, and 90 were meant for it" in messages
+    assert "in progress for 100 minutes; its limit is 90" in messages

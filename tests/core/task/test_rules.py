@@ -2,7 +2,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.task.row import Row
-from detent.core.task.rule_names import RULES
 from detent.core.task.rules import plan_problems
 from tests.support.task_model import S, calm, some_row, sound_rows
 
@@ -57,4 +56,4 @@ def test_a_sound_plan_has_no_problems(rows):
 @calm
 @given(st.lists(some_row(), max_size=12))
 def test_broken_rows_do_not_stop_the_report(rows):
-    assert all(problem.rule in RULES for problem in plan_problems(rows))
+    assert all(problem.rule and problem.message for problem in plan_problems(rows))

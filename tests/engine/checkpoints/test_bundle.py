@@ -127,7 +127,7 @@ def remade(packed, change):
     path = packed.with_name("remade")
     with path.open("wb+") as file:
         copies: list[Any] = [lambda fd, data=contents[part.name]: os.write(fd, data) and None for part in header.parts]
-        bundle_file.Writer(file.fileno(), None).write(header, copies)
+        bundle_file.write(file.fileno(), header, copies, None)
     return path
 
 
@@ -137,8 +137,7 @@ def replaced(name, data, header, contents, **extra):
     part = bundle_file.Part(name, len(data), hashlib.sha256(data).hexdigest())
     parts = {one.name: one for one in header.parts} | {name: part}
     order = sorted(parts, key=lambda key: (key != "journal.jsonl", key.startswith("files/"), key))
-    counted = {kind: sum(key.startswith(f"{kind}/") for key in order) for kind in ("objects", "files")}
-    return msgspec.structs.replace(header, parts=[parts[key] for key in order], **counted, **extra)
+    return msgspec.structs.replace(header, parts=[parts[key] for key in order], **extra)
 
 
 # Out
@@ -184,7 +183,7 @@ def test_an_export_overwrites_nothing_unless_asked(source, tmp_path):
     path = tmp_path / "mine"
     path.write_text("precious")
 
-    with pytest.raises(Conflict, match="there already"):
+    with pytest.raises(Conflict, match="exists already"):
         export_session(source[0], None, path)
 
     assert path.read_text() == "precious"
@@ -361,14 +360,14 @@ def test_a_session_that_moved_on_or_is_another_is_a_conflict(packed, target):
     target.flush()
     before = everything(Path(target.store.root))
 
-    with pytest.raises(Conflict, match=r"already a session WFS-carry-it-over.*keeps its id"):
+    with pytest.raises(Conflict, match=r"already another session WFS-carry-it-over.*be renamed"):
         import_session(target, packed)
 
     assert everything(Path(target.store.root)) == before
 
 
 def test_a_session_keeps_its_id(packed, target):
-    with pytest.raises(Refused, match="forging"):
+    with pytest.raises(Refused, match="cannot be renamed"):
         import_session(target, packed, name="other")
 
     assert target.store.sessions() == []
@@ -515,7 +514,7 @@ def test_a_part_that_is_not_what_the_header_says_is_refused_though_the_whole_fit
 def test_a_file_in_the_place_of_a_directory_is_refused(packed, target):
     bad = remade(packed, lambda header, contents: replaced("files/.chat", b"x", header, contents))
 
-    with pytest.raises(Corrupt, match="where it belongs"):
+    with pytest.raises(Corrupt, match="leads outside"):
         import_session(target, bad)
 
 
@@ -530,7 +529,7 @@ def test_a_link_in_the_tar_is_refused(packed, target, tmp_path):
     data[-1536 : -1536 + 64] = digest
     (tmp_path / "bad").write_bytes(data)
 
-    with pytest.raises(Corrupt, match="something else than should"):
+    with pytest.raises(Corrupt, match="unexpected content"):
         import_session(target, tmp_path / "bad")
 
 
@@ -559,13 +558,11 @@ def test_an_object_too_few_or_too_many_is_refused(packed, target):
     wanted = f"objects/{hashlib.sha256(b'two' + chr(10).encode()).hexdigest()}"
 
     more = remade(packed, lambda header, contents: replaced(extra, data, header, contents))
-    with pytest.raises(Corrupt, match="exactly what its journal names"):
+    with pytest.raises(Corrupt, match="exactly the objects that its journal names"):
         import_session(target, more)
     fewer = remade(
         packed,
-        lambda header, _: msgspec.structs.replace(
-            header, objects=header.objects - 1, parts=[part for part in header.parts if part.name != wanted]
-        ),
+        lambda header, _: msgspec.structs.replace(header, parts=[part for part in header.parts if part.name != wanted]),
     )
     with pytest.raises(Corrupt, match=r"a\.txt is missing"):
         import_session(target, fewer)
@@ -627,7 +624,7 @@ def test_a_journal_that_this_detent_reads_otherwise_is_refused(tmp_path, target)
 def test_a_checkpoint_with_files_that_no_rollback_may_write_is_refused(tmp_path, target, path):
     bad = forged(tmp_path, {path: ["f", hashlib.sha256(b"payload").hexdigest(), 7]})
 
-    with pytest.raises((Corrupt, Refused), match=r"no checkpoint can have|not part of any work"):
+    with pytest.raises((Corrupt, Refused), match=r"impossible entry|which no checkpoint may"):
         import_session(target, bad)
 
     assert target.store.sessions() == []
@@ -636,14 +633,18 @@ def test_a_checkpoint_with_files_that_no_rollback_may_write_is_refused(tmp_path,
 def test_a_checkpoint_that_would_write_through_a_link_is_refused(tmp_path, target):
     entry = [hashlib.sha256(b"payload").hexdigest(), 7]
 
-    with pytest.raises(Corrupt, match="'a', which no checkpoint can have"):
+    with pytest.raises(Corrupt, match="impossible entry 'a'"):
         import_session(target, forged(tmp_path, {"a": ["l", *entry], "a/passwd": ["f", *entry]}))
 
 
 def test_a_checkpoint_of_other_things_than_files_is_refused(tmp_path, target):
     digest = hashlib.sha256(b"payload").hexdigest()
 
-    for entry, told in ((["d", digest, 7], "no checkpoint"), (["f", digest, 8], "missing"), (["f", "x", 1], "missing")):
+    for entry, told in (
+        (["d", digest, 7], "impossible entry"),
+        (["f", digest, 8], "missing"),
+        (["f", "x", 1], "missing"),
+    ):
         with pytest.raises(Corrupt, match=told):
             import_session(target, forged(tmp_path, {"a": entry}))
     import_session(target, forged(tmp_path, {"a": ["f", digest, 7]}))

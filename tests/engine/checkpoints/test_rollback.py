@@ -350,7 +350,7 @@ def test_undo_and_undo_again_go_to_and_fro(project, tmp_path):
 def test_nothing_to_undo_is_said(project):
     handle = project.start(row("a"), "try it")
 
-    with pytest.raises(Refused, match="no rollback was made"):
+    with pytest.raises(Refused, match="no rollback to undo"):
         handle.checkpoints.undo()
 
 
@@ -400,7 +400,7 @@ def test_a_file_that_was_ignored_then_does_not_keep_a_directory_from_coming_back
         told = ""
 
     # Either is right, if it is said: the file that nobody knew of is in the way, or it makes room.
-    assert "fresh stands where" in told or texts(tmp_path, "fresh/x") == ["one"]
+    assert "fresh is in the place of" in told or texts(tmp_path, "fresh/x") == ["one"]
 
 
 def test_permissions_stay_but_for_those_to_execute(project, tmp_path):
@@ -444,7 +444,7 @@ def test_a_link_in_the_place_of_a_directory_is_not_followed(project, tmp_path, t
     shutil.rmtree(tmp_path / "d")
     (tmp_path / "d").symlink_to(outside)
 
-    with pytest.raises(Invalid, match="d stands where the directory of d/x belongs"):
+    with pytest.raises(Invalid, match="d is in the place of the directory of d/x"):
         handle.checkpoints.rollback("PRE_a_v1")
     assert (tmp_path / "d").is_symlink()
     handle.checkpoints.take("with the link")
@@ -491,7 +491,7 @@ from detent.errors import DetentError
 made = 0
 for number in range(6):
     with open_project(sys.argv[1], actor=sys.argv[2]) as project:
-        project.settle()
+        project.reconcile()
         try:
             project.session("WFS-try-it").checkpoints.rollback(sys.argv[2])
             made += 1
@@ -548,10 +548,10 @@ def test_a_rollback_waits_for_the_one_that_was_interrupted(project, tmp_path, mo
         lambda: handle.checkpoints.rollback("PRE_a_v1"),
         lambda: project.checkpoints.collect(dry_run=False),
     ):
-        with pytest.raises(DetentError, match="interrupted and comes first"):
+        with pytest.raises(DetentError, match="interrupted and must be finished first"):
             refused()
     assert [finding.invariant for finding in check(project) if "interrupted" in finding.message] == ["I7"]
-    project.settle()
+    project.reconcile()
 
     assert texts(tmp_path, "x") == ["one"]
-    assert any("had been interrupted; it was finished" in notice for notice in project.notices)
+    assert any("an interrupted rollback of WFS-try-it was finished" in notice for notice in project.notices)

@@ -11,7 +11,7 @@ import pytest
 from detent.core.flow.progress import Abort, Retry, SetValue, Skip, StepState
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
-from detent.engine.flow import flow_step
+from detent.engine.flow import steps as flow_steps
 from detent.engine.flow.flow import Flow
 from detent.engine.flow.record import Ended, Mask
 from detent.errors import Corrupt, Invalid, Refused
@@ -421,12 +421,12 @@ def test_an_output_that_was_changed_on_disk_is_not_used(stage):
     stage.run(step("one", "echo x", output_to="v"), step("two", "ls THERE; echo [v]; false"))
     (stage.folder / "IMPL-1/01-one.out").write_text("y\n")
 
-    with pytest.raises(Corrupt, match="'one' of IMPL-1 put out is not what it was"):
+    with pytest.raises(Corrupt, match="the output of step 'one' of IMPL-1 has changed"):
         stage.flow.resume("IMPL-1")
 
 
 def test_a_run_that_was_begun_is_not_begun_again(waiting):
-    with pytest.raises(Refused, match="have been begun"):
+    with pytest.raises(Refused, match="were started"):
         waiting.flow.run("IMPL-1")
 
 
@@ -439,13 +439,13 @@ def test_steps_that_never_ran_cannot_be_resumed(stage):
 
 def test_the_order_of_what_is_written(stage, monkeypatch):
     """A step is on record before it starts; nothing of a run needs what is only in memory."""
-    seen = []
+    seen, real = [], flow_steps.attempt
 
     def spy(given, step, values, **more):
         seen.append(stage.flow.show("IMPL-1").run.of(step.step).state)
-        return flow_step.attempt(given, step, values, **more)
+        return real(given, step, values, **more)
 
-    monkeypatch.setattr("detent.engine.flow.sequence.attempt", spy)
+    monkeypatch.setattr(flow_steps, "attempt", spy)
     stage.run(step("one", "true"), step("two", "true"))
 
     assert seen == [StepState.RUNNING, StepState.RUNNING]
@@ -580,7 +580,7 @@ def test_secrets_are_in_nothing_that_is_written_or_shown(stage, monkeypatch):
     assert any("[redacted:environment]" in line for line in lines)
 
     again = stage.flow.resume("IMPL-1")
-    assert "'say' put out held secrets, which are not kept" in again.warnings[0]
+    assert "the output of step 'say' is stored without its secrets" in again.warnings[0]
 
 
 def test_what_is_no_secret_of_the_environment():

@@ -247,7 +247,7 @@ def test_votes_that_make_a_quorum_impossible_are_a_no_and_may_be_changed(tmp_pat
     handle.approve("fine", who="ada")
     handle.approve("no tests", who="bob", approve=False)
     [judged] = handle.gates.judgements()["work"]
-    assert (judged.verdict, "bob said no: no tests" in judged.reason) == (Verdict.FAIL, True)
+    assert (judged.verdict, "bob rejected it: no tests" in judged.reason) == (Verdict.FAIL, True)
 
     handle.approve("there are now", who="bob")
     assert verdicts(handle) == {"consensus": Verdict.PASS}

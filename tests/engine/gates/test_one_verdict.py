@@ -7,7 +7,7 @@ import pytest
 from detent.core.guard import state_reader
 from detent.core.session.obstacle import obstacles
 from detent.documents.checkpoint import governance
-from detent.render.markdown.report_part import gate_lines
+from detent.render.markdown.report import gate_lines
 from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.gates import gates_text
 from tests.support.gated import started

@@ -32,11 +32,11 @@ def files(project, handle):
 def _clean_and_kept(project, files):
     """After every test the doctor has nothing to say, a further look changes nothing, and every text is still there."""
     yield
-    project.settle()
+    project.reconcile()
     project.flush()
     for name in project.store.sessions():
         assert list(check_tasks(project, name)) == []
-    assert project.settle() == []
+    assert project.reconcile() == []
     kept = b"\0".join(everything(project.place.state))
     journal = [
         json.dumps(json.loads(line), sort_keys=True) for line in kept.split(b"\n") if line.startswith(b'{"version"')
@@ -101,7 +101,7 @@ class Files:
 
 def settled(project):
     """What became of the edits, by file."""
-    return {adoption.document.rpartition("/")[2].removesuffix(".json"): adoption for adoption in project.settle()}
+    return {adoption.document.rpartition("/")[2].removesuffix(".json"): adoption for adoption in project.reconcile()}
 
 
 def assert_refused(project, handle, task, *words):
@@ -167,7 +167,7 @@ def test_layout_alone_is_no_change(project, handle, files):
     version = handle.state.version
     files.edit("IMPL-1")
 
-    project.settle()
+    project.reconcile()
 
     assert handle.state.version == version
 
@@ -187,7 +187,7 @@ def test_a_new_file_is_a_new_task(project, handle, files):
 def test_a_new_file_with_leading_zeros_is_one_task_in_one_file(project, handle, files):
     files.write("IMPL-009", new_document("IMPL-9", "By hand") | {"id": "IMPL-009"})
 
-    project.settle()
+    project.reconcile()
 
     assert [row.id for row in handle.tasks.rows()] == ["IMPL-1", "IMPL-2", "IMPL-3", "IMPL-9"]
     assert len([name for name in files.names() if name.endswith("9.json")]) == 1
@@ -250,7 +250,7 @@ def test_an_edit_made_while_nobody_looked_is_seen_by_the_next_process(project, h
     handle.tasks.add("Four")
     project.flush()
     with open_project(project.place.root, actor="another") as other:
-        other.settle()
+        other.reconcile()
 
         assert other.session().tasks.row("IMPL-1").title == "Better"
 
@@ -462,7 +462,7 @@ def test_an_old_copy_does_not_take_a_task_back(project, handle, files):
     project.flush()
     files.write("IMPL-1", old)
 
-    project.settle()
+    project.reconcile()
     handle.tasks.replan("IMPL-1", {"context": {"acceptance": ["it works"]}}, reason="more")
 
     assert handle.tasks.document("IMPL-1")["title"] == "Newer"
@@ -473,7 +473,7 @@ def test_a_copy_of_another_task_is_not_taken_for_this_one(project, handle, files
     with open(f"{files.folder}/IMPL-1.json", "rb") as file:
         files.write("IMPL-2", file.read())
 
-    project.settle()
+    project.reconcile()
 
     assert handle.tasks.document("IMPL-2")["id"] == "IMPL-2"
     assert files.document("IMPL-2")["title"] == "Two"
@@ -484,7 +484,7 @@ def test_the_folder_can_be_lost(project, handle, files):
         os.unlink(f"{files.folder}/{name}")
     os.rmdir(files.folder)
 
-    project.settle()
+    project.reconcile()
     handle.tasks.add("Four")
     project.flush()
 
@@ -496,7 +496,7 @@ def test_the_position_of_the_files_can_be_damaged(project, handle, files, text):
     with open(f"{files.folder}/.published.json", "wb") as file:
         file.write(text)
 
-    project.settle()
+    project.reconcile()
     handle.tasks.add("Four")
     project.flush()
 
@@ -507,13 +507,13 @@ def test_edits_in_a_paused_session_wait_until_it_goes_on(project, handle, files)
     other = project.start(FLOW, "Another")
     files.edit("IMPL-1", title="By hand")
     files.write("IMPL-2", b"{")
-    project.settle()
+    project.reconcile()
     other.tasks.add("Something else")
     project.flush()
     assert handle.tasks.row("IMPL-1").title == "One"
 
     project.sessions.switch(handle.id)
-    project.settle()
+    project.reconcile()
 
     assert handle.tasks.row("IMPL-1").title == "By hand"
     assert files.document("IMPL-2")["title"] == "Two"
@@ -525,7 +525,7 @@ def test_other_files_in_the_folder_are_left_alone(project, handle, files):
             file.write(f"this is {name}")
         files.written.append(f"this is {name}".encode())
 
-    assert project.settle() == []
+    assert project.reconcile() == []
 
     assert {"notes.txt", ".hidden.json", "IMPL-1.json~", "IMPL-1.json.orig"} <= set(os.listdir(files.folder))
 
@@ -533,6 +533,6 @@ def test_other_files_in_the_folder_are_left_alone(project, handle, files):
 def test_the_same_broken_text_twice_is_kept_once(project, handle, files):
     for _ in range(2):
         files.write("IMPL-1", b"{")
-        project.settle()
+        project.reconcile()
 
     assert [name for name in os.listdir(files.folder) if "rejected" in name] == ["IMPL-1.json.rejected-1"]

@@ -75,7 +75,7 @@ def test_a_document_of_the_active_session_that_is_gone_comes_back(project, busy,
     before = documents(tmp_path)
     (tmp_path / ".workflow" / lost).unlink()
 
-    project.settle()
+    project.reconcile()
     project.flush()
 
     assert {name: text for name, text in documents(tmp_path).items() if ".documents" not in name} == {
@@ -111,7 +111,7 @@ def test_documents_that_are_behind_are_brought_up_to_date(project, tmp_path):
     for name, text in old.items():
         (tmp_path / name).write_bytes(text)
 
-    project.settle()
+    project.reconcile()
     project.flush()
 
     assert {name: text for name, text in documents(tmp_path).items() if ".documents" not in name} == {
@@ -157,7 +157,7 @@ def test_ending_a_paused_session_shows_in_the_state_document_of_the_active_one(p
 
 def test_an_ended_session_has_one_line_whatever_is_written_again(project, busy):
     for _ in range(3):
-        project.settle()
+        project.reconcile()
         project.rebuild()
 
     assert [entry["session_id"] for entry in project.history()] == ["WFS-first"]
@@ -213,7 +213,7 @@ def test_a_marker_without_its_session_is_ignored_and_removed(project, busy, tmp_
     (tmp_path / ".workflow/.active-WFS-gone").touch()
 
     assert project.active() == "WFS-third"
-    project.settle()
+    project.reconcile()
 
     assert [path.name for path in (tmp_path / ".workflow").glob(".active-*")] == [".active-WFS-third"]
 
@@ -221,7 +221,7 @@ def test_a_marker_without_its_session_is_ignored_and_removed(project, busy, tmp_
 def test_a_marker_without_its_session_is_removed_when_nothing_else_is_active(project, tmp_path):
     (tmp_path / ".workflow/.active-WFS-gone").touch()
 
-    assert project.settle() == []
+    assert project.reconcile() == []
 
     assert list((tmp_path / ".workflow").glob(".active-*")) == []
 
@@ -233,7 +233,7 @@ def test_of_two_markers_that_people_made_the_session_with_the_latest_commit_coun
     project.session("second").begin("b")
 
     assert project.active() == "WFS-second"
-    project.settle()
+    project.reconcile()
 
     assert [path.name for path in (tmp_path / ".workflow").glob(".active-*")] == [".active-WFS-second"]
 

@@ -1,4 +1,4 @@
-"""`checkpoint create|list|show|verify|gc|export|import`: the positions that can be returned to."""
+"""`checkpoint`: takes, lists, verifies, cleans up, exports and imports checkpoints."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.request import Request, canvas, is_active, last, local_now, session_of, write_json, write_text
-from detent.cli.verb import TEXT, Verb, checkpoint_argument, common_options, session_option
+from detent.cli.verb import TEXT, VerbGroup, checkpoint_argument, session_option, verb
 
 if TYPE_CHECKING:
     from detent.documents.checkpoint import Position
@@ -17,42 +17,17 @@ _SHOWN = 20
 _DAMAGED = 5
 
 
-@click.pass_context
-def _alone(context: click.Context) -> None:
-    if context.invoked_subcommand is None:
-        write_text(context.get_help())
-
-
-checkpoint_verb = click.Group(
-    "checkpoint",
-    callback=_alone,
-    invoke_without_command=True,
-    params=common_options(),
-    short_help="Take, list, verify, clean up, export or import checkpoints.",
-    help="""Take, list, verify, clean up, export or import checkpoints.
-
-    A checkpoint is a position of the session with the files as they were: one is taken before and after each attempt of
-    a phase, and by create. detent rollback goes back to one.""",
-    epilog="\b\nExample:\n  detent checkpoint list",
-)
-
-
-def _example(text: str) -> str:
-    return f"\b\nExample:\n  {text}"
-
-
-@checkpoint_verb.command("create", cls=Verb, epilog=_example('detent checkpoint create "before the big refactoring"'))
+@verb("create", example='detent checkpoint create "before the big refactoring"')
 @click.argument("note", required=False, default="", type=TEXT)
 @session_option
-@click.pass_obj
 def create_checkpoint(request: Request, note: str, *, session: str | None) -> None:
-    """Take a checkpoint of the present, with a note if you like."""
+    """Take a checkpoint of the present, with an optional note."""
     from detent.documents.checkpoint import summary
 
     with request.changing() as project:
         handle = session_of(project, session)
         taken = handle.checkpoints.take(note)
-        position = next(one for one in handle.checkpoints.all() if one.event.id == taken.id)
+        position = next(each for each in handle.checkpoints.all() if each.event.id == taken.id)
         active = is_active(project, handle)
     named = "" if active else f" --session {handle.id}"
     request.answer(
@@ -68,7 +43,7 @@ def create_checkpoint(request: Request, note: str, *, session: str | None) -> No
     )
 
 
-@checkpoint_verb.command("list", cls=Verb, epilog=_example("detent checkpoint list -n 5"))
+@verb("list", example="detent checkpoint list -n 5")
 @click.option(
     "-n",
     "count",
@@ -77,11 +52,10 @@ def create_checkpoint(request: Request, note: str, *, session: str | None) -> No
     help="The last N, 20 if not given, all with --json; 0 is all.",
 )
 @session_option
-@click.pass_obj
 def list_checkpoints(request: Request, *, count: int | None, session: str | None) -> None:
     """List the checkpoints of the session, newest last.
 
-    A * marks the one that was rolled back to last. With --json an array.
+    A * marks the target of the last rollback. --json prints an array.
     """
     from detent.documents.checkpoint import summary
 
@@ -93,7 +67,7 @@ def list_checkpoints(request: Request, *, count: int | None, session: str | None
     if request.json:
         write_json([summary(handle.id, position) for position in shown])
         return
-    request.say_notices()
+    request.print_notices()
     if not shown:
         write_text(_none_text(handle.id, canvas(), is_on=is_on))
         return
@@ -104,15 +78,14 @@ def list_checkpoints(request: Request, *, count: int | None, session: str | None
     write_text(list_text(rows, left_out=left_out, reached=_reached(positions), now=now, canvas=canvas(), undo=undo))
 
 
-@checkpoint_verb.command("show", cls=Verb, epilog=_example("detent checkpoint show POST_01-requirements_v1 --files"))
+@verb("show", example="detent checkpoint show POST_01-requirements_v1 --files")
 @checkpoint_argument
 @click.option("--files", "with_files", is_flag=True, help="Also list every file with kind, size and SHA-256.")
 @session_option
-@click.pass_obj
 def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, session: str | None) -> None:
-    """Show one checkpoint and what stood then.
+    """Show a checkpoint and the state of the session at that time.
 
-    CHECKPOINT is a name, an id, or the first six digits or more of an id.
+    CHECKPOINT is a name, an id, or at least the first six digits of an id.
     """
     from detent.core.path_text import to_text
     from detent.documents.checkpoint import document
@@ -120,11 +93,11 @@ def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, sess
 
     with request.reading() as project:
         handle = session_of(project, session)
-        found = project.checkpoints
-        position = found.find(handle.id, checkpoint)
-        then = found.past(handle.id, position)
-        files, left_out = found.contents(position.event.tree.manifest)
-        names = {one.event.id: one.event.name for one in handle.checkpoints.all()}
+        checkpoints = project.checkpoints
+        position = checkpoints.find(handle.id, checkpoint)
+        then = checkpoints.past(handle.id, position)
+        files, left_out = checkpoints.contents(position.event.tree.manifest)
+        names = {each.event.id: each.event.name for each in handle.checkpoints.all()}
         now = local_now(project)
     parent = names.get(position.event.parent, position.event.parent) if position.event.parent else None
     record: dict[str, Any] = {
@@ -143,63 +116,59 @@ def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, sess
     )
 
 
-@checkpoint_verb.command("verify", cls=Verb, epilog=_example("detent checkpoint verify"))
-@click.pass_obj
+@verb("verify", example="detent checkpoint verify")
 def verify_checkpoints(request: Request) -> int:
-    """Hash every object that checkpoints are made of, of all sessions.
+    """Hash every object of the checkpoints of all sessions.
 
-    The exit code is 5 if one is damaged or missing; the answer says which files of which checkpoints that concerns.
+    The exit code is 5 if an object is damaged or missing; the answer names the affected files and checkpoints.
     """
     from detent.cli.damage import find_damage
     from detent.render.terminal.damage import damage_text
 
     with request.reading() as project:
-        count, found = find_damage(project, request.progress("hashing objects"))
-    request.answer(
-        lambda canvas: damage_text(
-            count, [(one.digest, one.where, one.reason, _uses(one.used_by)) for one in found], canvas=canvas
-        ),
-        {"objects": count, "damaged": found},
-    )
-    return _DAMAGED if found else 0
+        count, damaged = find_damage(project, request.progress("hashing objects"))
+    request.answer(lambda canvas: damage_text(count, damaged, canvas=canvas), {"objects": count, "damaged": damaged})
+    return _DAMAGED if damaged else 0
 
 
-@checkpoint_verb.command("gc", cls=Verb, epilog=_example("detent checkpoint gc --yes"))
-@click.option("--yes", is_flag=True, help="Remove them; without it only what would go is told.")
-@click.pass_obj
+@verb("gc", example="detent checkpoint gc --yes")
+@click.option("--yes", is_flag=True, help="Remove them; without it the verb only lists them.")
 def collect_garbage(request: Request, *, yes: bool) -> None:
-    """Remove objects that nothing names.
+    """Remove unreferenced objects.
 
-    Such objects are left by commands that were refused, and by sessions that were removed. Everything that a
-    checkpoint, an archive of a rollback or a journal names stays.
+    Refused commands and removed sessions leave such objects. Objects that a checkpoint, an archive of a rollback or a
+    journal references stay.
     """
     from detent.render.size import counted, size_text
 
     with request.changing() if yes else request.reading() as project:
-        found = project.checkpoints.collect(dry_run=not yes)
-    what = f"{counted(found.objects, 'object')}, {size_text(found.bytes)}"
+        garbage = project.checkpoints.collect(dry_run=not yes)
+    amount = f"{counted(garbage.objects, 'object')}, {size_text(garbage.bytes)}"
 
     def text(canvas: "Canvas") -> str:
-        if not found.objects:
-            return "\n".join(canvas.wrap("nothing to remove: a checkpoint or an archive names every object"))
+        if not garbage.objects:
+            return "\n".join(canvas.wrap("nothing to remove: every object is referenced"))
         if yes:
-            return f"removed {what}"
+            return f"removed {amount}"
         return "\n".join(
-            [*canvas.wrap(f"would remove {what} that nothing names"), "", *canvas.command("detent checkpoint gc --yes")]
+            [
+                *canvas.wrap(f"would remove {amount} that nothing references"),
+                "",
+                *canvas.command("detent checkpoint gc --yes"),
+            ]
         )
 
-    request.answer(text, {"removed": yes, "objects": found.objects, "bytes": found.bytes})
+    request.answer(text, {"removed": yes, "objects": garbage.objects, "bytes": garbage.bytes})
 
 
-@checkpoint_verb.command("export", cls=Verb, epilog=_example("detent checkpoint export login.detent"))
+@verb("export", example="detent checkpoint export login.detent")
 @click.argument("file", metavar="FILE")
-@click.option("--overwrite", is_flag=True, help="Even if FILE is there already.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @session_option
-@click.pass_obj
 def export_checkpoints(request: Request, file: str, *, overwrite: bool, session: str | None) -> None:
     """Write the session with all its checkpoints to one file.
 
-    detent checkpoint import makes the same session of it in another project.
+    detent checkpoint import creates the same session from it in another project.
     """
     import msgspec
 
@@ -212,22 +181,21 @@ def export_checkpoints(request: Request, file: str, *, overwrite: bool, session:
         count = len(handle.checkpoints.all())
         progress = request.progress("exporting bytes")
         bundle = export_session(project, handle.id, path, overwrite=overwrite, progress=progress)
-    request.notices += [f"{one} is neither a file nor a directory and is not part of it" for one in bundle.left_out]
-    what = f"{handle.id} with {counted(count, 'checkpoint')}, {size_text(bundle.bytes)}"
+    request.notices += [f"{path} is neither a file nor a directory and was left out" for path in bundle.left_out]
+    content = f"{handle.id} with {counted(count, 'checkpoint')}, {size_text(bundle.bytes)}"
     request.answer(
-        lambda canvas: "\n".join(canvas.wrap(f"wrote {path}: {what}")),
+        lambda canvas: "\n".join(canvas.wrap(f"wrote {path}: {content}")),
         {"written": path, "checkpoints": count, **msgspec.to_builtins(bundle)},
     )
 
 
-@checkpoint_verb.command("import", cls=Verb, epilog=_example("detent checkpoint import login.detent"))
+@verb("import", example="detent checkpoint import login.detent")
 @click.argument("file", metavar="FILE")
-@click.pass_obj
 def import_checkpoints(request: Request, file: str) -> None:
-    """Make a session of a file that export wrote.
+    """Create a session, with all its checkpoints, from a file of export.
 
-    With all its checkpoints. It does not become the active one, and no file of the project is touched: detent rollback
-    with --session brings those of a checkpoint.
+    The session does not become the active one, and no file of the project is touched: detent rollback with --session
+    restores the files of a checkpoint.
     """
     from detent.engine.checkpoints.bundle import import_session
     from detent.render.json.record import session_record
@@ -250,6 +218,23 @@ def import_checkpoints(request: Request, file: str) -> None:
     )
 
 
+checkpoint_verb = VerbGroup(
+    "checkpoint",
+    create_checkpoint,
+    list_checkpoints,
+    show_checkpoint,
+    verify_checkpoints,
+    collect_garbage,
+    export_checkpoints,
+    import_checkpoints,
+    help="""Take, list, verify, clean up, export or import checkpoints.
+
+    A checkpoint holds the state of the session and the files of the project. One is taken before and after each attempt
+    of a phase, and by create. detent rollback restores one.""",
+    example="detent checkpoint list",
+)
+
+
 def _amount(position: "Position") -> str:
     from detent.render.size import counted, size_text
 
@@ -259,13 +244,12 @@ def _amount(position: "Position") -> str:
 
 
 def _none_text(session: str, canvas: "Canvas", *, is_on: bool) -> str:
-    if not is_on:
-        told = (
-            f'{session} has no checkpoints: they are switched off by capture = "off" under [checkpoint] in detent.toml'
+    reason = f'{session} has no checkpoints: capture = "off" under [checkpoint] in detent.toml switches them off'
+    if is_on:
+        reason = (
+            f"{session} has no checkpoints yet; the next begin or finish takes one, as detent checkpoint create does"
         )
-    else:
-        told = f"{session} has no checkpoints yet; the next begin or finish takes one, as detent checkpoint create does"
-    return "\n".join(canvas.wrap(told))
+    return "\n".join(canvas.wrap(reason))
 
 
 def _reached(positions: "list[Position]") -> "Reached | None":
@@ -275,7 +259,3 @@ def _reached(positions: "list[Position]") -> "Reached | None":
     if not rolled or rolled[-1].rollback is None:
         return None
     return Reached(rolled[-1].rollback.to, rolled[-1].at)
-
-
-def _uses(used_by: "list[Any]") -> list[tuple[str, str, str]]:
-    return [(one.session, one.checkpoint, one.path) for one in used_by]

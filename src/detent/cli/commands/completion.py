@@ -1,4 +1,4 @@
-"""`completion`: what a shell needs to complete verbs, phases and workflows."""
+"""`completion`: prints the completion script of a shell, and answers its queries."""
 
 import click
 from click.shell_completion import ShellComplete, get_completion_class
@@ -12,7 +12,6 @@ VARIABLE = "_DETENT_COMPLETE"
 
 @verb("completion", example='eval "$(detent completion bash)"')
 @click.argument("shell", type=click.Choice(SHELLS))
-@click.pass_obj
 def completion_verb(request: Request, shell: str) -> None:
     """Print the completion script of a shell.
 
@@ -33,7 +32,7 @@ def script_of(shell: str) -> str:
 
 
 def complete(instruction: str) -> int:
-    """Answer the shell, which asks in the environment."""
+    """Answer the query of a shell, which is in the environment."""
     from click.shell_completion import shell_complete
 
     from detent.cli.app import GROUP

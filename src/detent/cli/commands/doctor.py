@@ -1,4 +1,4 @@
-"""`doctor`: whether what is on disk is what it should be."""
+"""`doctor`: checks journals, documents and hooks."""
 
 import os
 from typing import TYPE_CHECKING
@@ -12,42 +12,42 @@ if TYPE_CHECKING:
     from detent.doctor.finding import Finding
     from detent.render.terminal.canvas import Canvas
 
+_FIELDS = ("severity", "subject", "message", "way_out")
+
 
 @verb("doctor", example="detent doctor --fix")
-@click.option("--fix", "mend", is_flag=True, help="Rebuild what can be rebuilt from the journals.")
-@click.option("--dry-run", is_flag=True, help="With --fix: only say what it would do to markers and tasks.")
-@click.pass_obj
-def doctor_verb(request: Request, *, mend: bool, dry_run: bool) -> int:
+@click.option("--fix", is_flag=True, help="Rebuild documents and indexes from the journals.")
+@click.option("--dry-run", is_flag=True, help="With --fix: only show the repairs of markers and tasks.")
+def doctor_verb(request: Request, *, fix: bool, dry_run: bool) -> int:
     """Check journals, documents and hooks; repair with --fix.
 
-    The exit code is 1 if an error was found. Looking changes nothing; --fix takes nothing out of a journal.
+    The exit code is 1 if there is an error. Checking changes nothing; --fix removes nothing from a journal.
     """
     from detent.doctor import invariants
 
-    changing = mend and not dry_run
-    with request.changing(settled=False) if changing else request.reading() as project:
-        request.notices += (
-            [f"would {line}" for line in invariants.mend(project, dry_run=True)] if mend and dry_run else []
-        )
-        found = invariants.fix(project) if changing else invariants.check(project)
-        found = [*found, *_installed(project.place.root)]
-    request.answer(lambda canvas: _text(found, canvas), {"findings": found})
-    return int(any(finding.severity == "error" for finding in found))
+    changing = fix and not dry_run
+    with request.changing(adopt=False) if changing else request.reading() as project:
+        if fix and dry_run:
+            request.notices += [f"would {line}" for line in invariants.repair(project, dry_run=True)]
+        findings = invariants.fix(project) if changing else invariants.check(project)
+        findings = [*findings, *_installed(project.place.root)]
+    request.answer(lambda canvas: _text(findings, canvas), {"findings": findings})
+    return int(any(finding.severity == "error" for finding in findings))
 
 
 def _installed(root: str) -> "list[Finding]":
-    """What keeps the agents' hooks from working."""
+    """Findings about the hooks of the agents."""
     from detent import install
     from detent.doctor.finding import Finding
 
     return [
-        Finding(invariant="hooks", severity=one.severity, subject=one.subject, message=one.message, way_out=one.way_out)
-        for one in install.findings(root, environment=os.environ, version_of=_version_of)
+        Finding(invariant="hooks", **{name: getattr(finding, name) for name in _FIELDS})
+        for finding in install.findings(root, environment=os.environ, version_of=_version_of)
     ]
 
 
 def _version_of(program: str) -> str | None:
-    """The version that a client's program prints; None if it is not on the path."""
+    """The version of a client's program; None if it is not on the path."""
     from shutil import which
 
     from detent.process import run

@@ -1,12 +1,11 @@
-"""`export`: documents of the session, as files for others."""
+"""`export`: writes a document of the session."""
 
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.request import Request, is_active, write_bytes
+from detent.cli.request import Request, is_active, write_bytes, write_file
 from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
@@ -17,9 +16,8 @@ KINDS = ("state", "session", "workflow", "history", "log")
 
 @verb("export", example="detent export state -o state.json")
 @click.argument("document", type=click.Choice(KINDS))
-@click.option("-o", "--output", metavar="FILE", help="Where to; standard output if not given.")
+@click.option("-o", "--output", metavar="FILE", help="The file; standard output if not given.")
 @session_option
-@click.pass_obj
 def export_verb(request: Request, document: str, output: str | None, session: str | None) -> None:
     """Write a document of the session to a file.
 
@@ -28,11 +26,10 @@ def export_verb(request: Request, document: str, output: str | None, session: st
     with request.reading() as project:
         data = _exported(project, document, session)
     if output in (None, "-"):
-        request.say_notices()
+        request.print_notices()
         write_bytes(data)
         return
-    path = os.path.join(request.directory, output or "")
-    _write(path, data)
+    path = write_file(request, output or "", data)
     request.answer(lambda canvas: canvas.cut(f"wrote {path}", canvas.width), {"written": path, "bytes": len(data)})
 
 
@@ -58,10 +55,3 @@ def _lines(values: Iterable[object]) -> bytes:
     import msgspec
 
     return b"".join(msgspec.json.encode(value) + b"\n" for value in values)
-
-
-def _write(path: str, data: bytes) -> None:
-    from detent.store import disk
-
-    with disk.failing_as("write", path):
-        disk.replace(path, data)

@@ -1,8 +1,10 @@
-"""`flow run|show|resume`: the steps of a task before its work begins."""
+"""`flow`: runs the flow-control steps of a task."""
 
 import json
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -10,43 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.flow_progress import Watch
 from detent.cli.person import WAITING
-from detent.cli.request import Request
-from detent.cli.task_argument import claim_option, known, task_argument
-from detent.cli.verb import TEXT, Usage, Verb, session_option
+from detent.cli.request import Request, Usage, canvas, visible
+from detent.cli.task import claim_option, known_task, task_argument
+from detent.cli.verb import TEXT, VerbGroup, session_option, verb
+from detent.render.elapsed import duration
+from detent.render.terminal.flow import ended_line, step_line
 
 if TYPE_CHECKING:
-    from detent.core.flow.progress import Decision
+    from detent.core.flow.progress import Decision, StepRun
+    from detent.core.flow.step import Step
     from detent.engine.flow.flow import FlowOutcome
     from detent.engine.flow.record import Ended
 
 FAILED = 7
+_REDRAW_S = 0.2
 
-_rerun_option = click.option("--rerun-from", metavar="STEP", help="Run again from STEP on; what came before is kept.")
+_rerun_option = click.option("--rerun-from", metavar="STEP", help="Run again from STEP on; earlier outputs are kept.")
 _context_option = click.option(
-    "--context", metavar="FILE", type=click.Path(dir_okay=False), help="Write what the agent is given to FILE, too."
+    "--context", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the agent's context to FILE."
 )
 
 
-@click.group(
-    "flow", short_help="Run the flow-control steps of a task.", epilog="\b\nExample:\n  detent flow run IMPL-1"
-)
-def flow_verb() -> None:
-    """Run the flow-control steps of a task.
-
-    They come before its work. What they find out becomes the context of the agent that does it.
-    """
-
-
-@flow_verb.command("run", cls=Verb, epilog="\b\nExample:\n  detent flow run IMPL-1 --dry-run")
+@verb("run", example="detent flow run IMPL-1 --dry-run")
 @task_argument
 @click.option("--dry-run", is_flag=True, help="Show what would run, and run nothing.")
 @_rerun_option
 @claim_option
 @_context_option
 @session_option
-@click.pass_obj
 def run_flow(
     request: Request,
     task: str,
@@ -56,95 +50,162 @@ def run_flow(
     claim: int | None,
     context: str | None,
     session: str | None,
-) -> None:
-    """Take the task ID, run its steps in order, and print what its agent is given.
+) -> int:
+    """Start the task ID, run its steps in order, and print the context of its agent.
 
-    The exit code is 6 if a step waits for a person, and 7 if one failed and with it the task.
+    The exit code is 6 if a step waits for a person, and 7 if a step failed and with it the task.
     """
     from detent.engine.flow.flow import Flow
 
     if dry_run:
         with request.reading() as project:
             handle = project.session(session)
-            outcome = Flow(project, handle).run(known(handle, task), dry_run=True)
+            outcome = Flow(project, handle).run(known_task(handle, task), dry_run=True)
         _answer_planned(request, outcome)
-        return
+        return 0
     with request.changing() as project, _stoppable(request, task) as watch:
         handle = project.session(session)
-        flow, task = Flow(project, handle), known(handle, task)
+        flow, task = Flow(project, handle), known_task(handle, task)
         outcome = flow.run(task, rerun_from=rerun_from, claim=claim, observer=watch)
         _write_context(request, outcome, context)
-    _answer_ended(request, outcome)
+    return _answer_ended(request, outcome)
 
 
-@flow_verb.command("resume", cls=Verb, epilog="\b\nExample:\n  detent flow resume IMPL-1 --skip")
+@verb("resume", example="detent flow resume IMPL-1 --skip")
 @task_argument
-@click.option("--retry", is_flag=True, help="Decide: run the step that waits once more.")
-@click.option("--skip", is_flag=True, help="Decide: go on without it; what it puts out is empty.")
-@click.option("--set", "value", metavar="VALUE", type=TEXT, help="Decide: go on with VALUE as its output; - reads it.")
-@click.option("--abort", is_flag=True, help="Decide: the task fails.")
+@click.option("--retry", is_flag=True, help="Run the waiting step again.")
+@click.option("--skip", is_flag=True, help="Skip the waiting step; its output is empty.")
+@click.option(
+    "--set", "value", metavar="VALUE", type=TEXT, help="Use VALUE as the output of the waiting step; - reads it."
+)
+@click.option("--abort", is_flag=True, help="Fail the task.")
 @_rerun_option
 @claim_option
 @_context_option
 @session_option
-@click.pass_obj
-def resume_flow(request: Request, /, task: str, *, context: str | None, session: str | None, **options: Any) -> None:
-    """Go on with the steps of the task ID where they stopped.
+def resume_flow(request: Request, /, task: str, *, context: str | None, session: str | None, **options: Any) -> int:
+    """Continue the steps of the task ID where they stopped.
 
-    A step that waits for a person needs the decision of one.
+    A step that waits for a person needs one of --retry, --skip, --set and --abort.
     """
     from detent.engine.flow.flow import Flow
 
     decision = _decision(**{name: options.pop(name) for name in ("retry", "skip", "value", "abort")})
     with request.changing() as project, _stoppable(request, task) as watch:
         handle = project.session(session)
-        flow, task = Flow(project, handle), known(handle, task)
+        flow, task = Flow(project, handle), known_task(handle, task)
         outcome = flow.resume(task, decision=decision, observer=watch, **options)
         _write_context(request, outcome, context)
-    _answer_ended(request, outcome)
+    return _answer_ended(request, outcome)
 
 
-@flow_verb.command("show", cls=Verb, epilog="\b\nExample:\n  detent flow show IMPL-1")
+@verb("show", example="detent flow show IMPL-1")
 @task_argument
 @session_option
-@click.pass_obj
 def show_flow(request: Request, task: str, session: str | None) -> None:
-    """Show how far the steps of the task ID are."""
+    """Show the progress of the steps of the task ID."""
     from detent.engine.flow.flow import Flow
     from detent.render.terminal.flow import flow_text
 
     with request.reading() as project:
         handle = project.session(session)
-        outcome = Flow(project, handle).show(known(handle, task))
-    stands = outcome.ended.value if outcome.ended else "running" if outcome.running else "not finished"
-    begun = any(each.state != "pending" for each in outcome.run.steps)
+        outcome = Flow(project, handle).show(known_task(handle, task))
+    state = outcome.ended.value if outcome.ended else "running" if outcome.running else "not finished"
+    begun = any(step.state != "pending" for step in outcome.run.steps)
     if not begun and outcome.steps:
-        stands = "not run yet"
+        state = "not run yet"
     commands = [] if outcome.running else _next(outcome.task, outcome.ended, outcome.claim, begun=begun)
     request.answer(
-        lambda canvas: flow_text(outcome.run, outcome.steps, canvas=canvas, stands=stands, commands=commands),
+        lambda canvas: flow_text(outcome.run, outcome.steps, canvas=canvas, state=state, commands=commands),
         {**_record(outcome), "running": outcome.running},
     )
+
+
+flow_verb = VerbGroup(
+    "flow",
+    run_flow,
+    show_flow,
+    resume_flow,
+    help="""Run the flow-control steps of a task.
+
+    Steps run before the work of a task. Their outputs become the context of its agent.""",
+    example="detent flow run IMPL-1",
+)
+
+
+class _Watch:
+    """Shows the progress of steps on standard error, and stops them on a signal; see `Observer` of the engine."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self.is_stopped = False
+        self._is_live = sys.stderr.isatty()
+        self._is_shown = shown or self._is_live
+        self._head = ""
+        self._since_s = self._drawn_s = 0.0
+        self._is_drawn = False
+
+    def begins(self, number: int, total: int, step: "Step") -> None:
+        self._check()
+        self._head, self._since_s = step_line(number, total, step.step, step.action), time.monotonic()
+        if self._is_live:
+            self._draw("")
+        else:
+            self._print(self._head)
+
+    def watches(self, line: str) -> None:
+        self._check()
+        if self._is_live and time.monotonic() - self._drawn_s >= _REDRAW_S:
+            self._draw(line)
+
+    def ended(self, number: int, total: int, run: "StepRun") -> None:
+        self.clear()
+        if self._is_live:
+            self._print(self._head)
+        self._print(f"step {number} of {total}: {ended_line(run)}")
+        self._check()
+
+    def clear(self) -> None:
+        if self._is_drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._is_drawn = False
+
+    def _check(self) -> None:
+        if self.is_stopped:
+            raise KeyboardInterrupt
+
+    def _draw(self, line: str) -> None:
+        self._drawn_s = time.monotonic()
+        text = f"{self._head}  {duration(self._drawn_s - self._since_s)}  {line}"
+        width = canvas().width
+        sys.stderr.write(f"\r{canvas().cut(text, width - 1)}\x1b[K")
+        sys.stderr.flush()
+        self._is_drawn = True
+
+    def _print(self, line: str) -> None:
+        if self._is_shown:
+            sys.stderr.write(f"detent: {visible(line)}\n")
+            sys.stderr.flush()
 
 
 def _decision(*, retry: bool, skip: bool, value: str | None, abort: bool) -> "Decision | None":
     from detent.core.flow.progress import Abort, Retry, SetValue, Skip
 
-    made: list[Decision] = [
+    decisions: list[Decision] = [
         *([Retry()] if retry else []),
         *([Skip()] if skip else []),
         *([SetValue(value)] if value is not None else []),
         *([Abort()] if abort else []),
     ]
-    if len(made) > 1:
-        raise Usage("only one of --retry, --skip, --set and --abort can be decided")
-    return made[0] if made else None
+    if len(decisions) > 1:
+        raise Usage("only one of --retry, --skip, --set and --abort can be given")
+    return decisions[0] if decisions else None
 
 
 @contextmanager
-def _stoppable(request: Request, task: str) -> Iterator[Watch]:
-    """A signal to end is obeyed where nothing is half done; the step that runs is ended with all that it started."""
-    watch = Watch(shown=not request.json)
+def _stoppable(request: Request, task: str) -> Iterator["_Watch"]:
+    """Stop on a signal, between two writes; the running step is ended with its child processes."""
+    watch = _Watch(shown=not request.json)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         watch.is_stopped = True
@@ -155,7 +216,7 @@ def _stoppable(request: Request, task: str) -> Iterator[Watch]:
         yield watch
     except KeyboardInterrupt:
         watch.clear()
-        request.notices.append(f"the steps of {task} go on with detent flow resume {task}")
+        request.notices.append(f"detent flow resume {task} continues the steps of {task}")
         raise
     finally:
         watch.clear()
@@ -180,28 +241,26 @@ def _answer_planned(request: Request, outcome: "FlowOutcome") -> None:
     request.answer(lambda canvas: planned_text(planned, canvas=canvas), record)
 
 
-def _answer_ended(request: Request, outcome: "FlowOutcome") -> None:
+def _answer_ended(request: Request, outcome: "FlowOutcome") -> int:
     from detent.engine.flow.record import Ended
     from detent.render.terminal.flow import flow_text
 
     ended = outcome.ended
     assert ended is not None
-    told = [f"the context is in {os.path.relpath(outcome.context_file)}"] if outcome.context_file else []
+    notes = [f"the context is in {os.path.relpath(outcome.context_file)}"] if outcome.context_file else []
     request.answer(
         lambda canvas: flow_text(
             outcome.run,
             outcome.steps,
             canvas=canvas,
-            stands=ended.value,
-            lines=told,
+            state=ended.value,
+            lines=notes,
             commands=_next(outcome.task, ended, outcome.claim),
             warnings=outcome.warnings,
         ),
         {**_record(outcome), "context_file": outcome.context_file, "context": outcome.context},
     )
-    code = {Ended.WAITING: WAITING, Ended.FAILED: FAILED}.get(ended)
-    if code is not None:
-        raise click.exceptions.Exit(code)
+    return {Ended.WAITING: WAITING, Ended.FAILED: FAILED}.get(ended, 0)
 
 
 def _record(outcome: "FlowOutcome") -> dict[str, Any]:

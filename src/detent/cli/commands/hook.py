@@ -1,4 +1,4 @@
-"""`hook`, `uninstall`: the agents' side."""
+"""`hook`: answers a hook event of an agent."""
 
 import sys
 
@@ -13,13 +13,12 @@ _CLIENTS = with_hooks()
 
 @verb("hook", example=f"detent hook {_CLIENTS[0]} --explain < payload.json")
 @click.argument("client", type=click.Choice(_CLIENTS))
-@click.option("--explain", is_flag=True, help="Print what each rule found instead of the answer.")
-@click.pass_obj
+@click.option("--explain", is_flag=True, help="Print the result of each rule instead of the answer.")
 def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa: ARG001 - every verb has a request
     """Answer a hook event of an agent, or explain the answer.
 
-    The event comes as JSON on standard input. What is installed in agents is a faster way to the same answer; this one
-    is for people who want to know why.
+    The event comes as JSON on standard input. Installed hooks call a faster entry point with the same answers; this
+    verb is for debugging them.
     """
     from detent.hooks import fast
 
@@ -27,27 +26,3 @@ def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa:
     text = fast.main([client, *(["--explain"] if explain else [])], data)
     if text:
         write_text(text)
-
-
-@verb("uninstall", example="detent uninstall --dry-run")
-@click.option("--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Only from this one; repeat it.")
-@click.option("--dry-run", is_flag=True, help="Show the changes as a diff and change nothing.")
-@click.pass_obj
-def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:
-    """Remove hooks and instructions from the agents.
-
-    The files are then as they were before.
-    """
-    from detent import install
-    from detent.engine.policy import Decision
-
-    request.authorize(Decision.UNINSTALL)
-    with request.reading() as project:
-        root = project.place.root
-    plan = install.plan_removal(root, agents or _CLIENTS)
-    if not dry_run:
-        install.apply(plan)
-    changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
-    request.notices += plan.notes
-    said = plan.diff() if dry_run else "\n".join(f"restored {path}" for path in changed) or "nothing was installed"
-    request.answer(lambda _: said, {"changed": changed, "diff": plan.diff() if dry_run else None})

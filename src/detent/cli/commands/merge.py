@@ -1,6 +1,4 @@
-"""`merge`: bringing the work of a worktree back into the project."""
-
-import click
+"""`merge`: merges the work of a worktree into the project."""
 
 from detent.cli.request import Request, session_of
 from detent.cli.verb import phase_argument, session_option, verb
@@ -9,13 +7,12 @@ from detent.cli.verb import phase_argument, session_option, verb
 @verb("merge", example="detent merge 06-implementation")
 @phase_argument
 @session_option
-@click.pass_obj
 def merge_verb(request: Request, phase: str | None, session: str | None) -> None:
     """Merge the work of a phase's worktree into the project.
 
-    What is not committed in the worktree is committed there; then its branch is merged into what the project has
-    checked out. Without PHASE it is the worktree of the whole session, or the one that this is called in. The exit code
-    is 3 if the merge cannot be made; then nothing has changed in the project.
+    Commits open changes in the worktree, then merges its branch into the project's checked-out branch. Without PHASE it
+    merges the current worktree, or that of the whole session. The exit code is 3 if the merge fails; the project is
+    then unchanged.
     """
     from detent.core.session.decide_phase import known_phase
     from detent.run.merging import current, merge

@@ -1,21 +1,18 @@
-"""`report`: how the session went, as Markdown."""
-
-import os
+"""`report`: writes the report of the session."""
 
 import click
 
-from detent.cli.request import Request, session_of, write_bytes
+from detent.cli.request import Request, session_of, write_bytes, write_file
 from detent.cli.verb import session_option, verb
 
 
 @verb("report", example="detent report --out REPORT.md")
 @session_option
-@click.option("--out", metavar="FILE", help="Where to; standard output if not given.")
-@click.pass_obj
+@click.option("--out", metavar="FILE", help="The file; standard output if not given.")
 def report_verb(request: Request, session: str | None, out: str | None) -> None:
     """Write a report of the session in Markdown.
 
-    What was done, what proved it, what failed on the way, who decided what, and how to go back.
+    Work, evidence, failures, decisions of people, and commands to roll back.
     """
     from detent.render.markdown.report import report_text
 
@@ -26,16 +23,8 @@ def report_verb(request: Request, session: str | None, out: str | None) -> None:
         if request.json:
             request.answer(lambda _: text, {"session": state.id, "report": text})
         else:
-            request.say_notices()
+            request.print_notices()
             write_bytes(text.encode())
         return
-    path = os.path.join(request.directory, out or "")
-    _write(path, text.encode())
+    path = write_file(request, out or "", text.encode())
     request.answer(lambda canvas: canvas.cut(f"wrote {path}", canvas.width), {"session": state.id, "written": path})
-
-
-def _write(path: str, data: bytes) -> None:
-    from detent.store import disk
-
-    with disk.failing_as("write", path):
-        disk.replace(path, data)

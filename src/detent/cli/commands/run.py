@@ -1,4 +1,4 @@
-"""`run`: a session by agents, from where it stands to its end."""
+"""`run`: runs a session with agents until it ends or needs a person."""
 
 import os
 import signal
@@ -6,20 +6,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from detent.cli.person import WAITING
-from detent.cli.request import Request, write_text
+from detent.cli.request import Request, Usage, print_error, write_text
 from detent.cli.run_screen import Screen, Style
-from detent.cli.run_session import Asked, resolve_run
 from detent.cli.verb import TEXT, known_workflows, session_option, verb
 from detent.clients.registry import with_hooks
-from detent.errors import Conflict, LockTimeout, Refused, StoreFailed
+from detent.errors import Conflict, LockTimeout, NotFound, Refused, StoreFailed
 
 if TYPE_CHECKING:
     from detent.core.run.run_event import End, RunEvent
+    from detent.core.workflow.graph import Workflow
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
     from detent.run.agents import ConfiguredAgents
@@ -33,16 +33,17 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
 @click.option("--workflow", metavar="W", shell_complete=known_workflows, help="For a new session; else [run] workflow.")
 @click.option("--size", help="A size of the workflow, such as light, for a new session.")
 @click.option(
-    "--agent", "agents", metavar="[PHASE=]NAME", multiple=True, help="Who does the work, or that of a phase or role."
+    "--agent", "agents", metavar="[PHASE=]NAME", multiple=True, help="The agent for all phases, or for a phase or role."
 )
-@click.option("--parallel", metavar="N", type=click.IntRange(1, 64), help="So many phases or tasks at once.")
+@click.option(
+    "--parallel", metavar="N", type=click.IntRange(1, 64), help="Maximum number of phases or tasks to run in parallel."
+)
 @click.option(
     "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
 )
-@click.option("--tests", metavar="COMMAND", help="What runs the tests, for gates that name no command.")
-@click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; by default wait at a terminal.")
+@click.option("--tests", metavar="COMMAND", help="The test command, for gates that name none.")
+@click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
 @session_option
-@click.pass_obj
 def run_verb(
     request: Request,
     /,
@@ -54,38 +55,41 @@ def run_verb(
     wait: bool | None,
     session: str | None,
     **options: Any,
-) -> None:
+) -> int:
     """Run the session with agents until it ends or needs a person.
 
-    With a TASK that no session is about a new one is started. Without, or when it was interrupted, the session goes on
-    where it stands. Ctrl-C pauses the run; a second one ends it at once.
+    With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session.
+    Ctrl-C pauses the run; a second Ctrl-C kills it.
 
-    The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when
-    somebody else runs it (at a terminal you look on instead), and 130 when it was paused.
+    The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when another
+    process runs it (a terminal shows that run instead), and 130 when the run was paused.
     """
     if os.environ.get("DETENT_PHASE"):
-        raise Refused("an agent of a run does not start another run", way_out="detent task add, or ask a person")
+        raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     try:
         with request.changing() as project:
             _set(project, **options)
-            handle, chosen = resolve_run(request, project, Asked(task, session, workflow, size, agents))
-            request.say_notices()
+            handle, chosen = _resolve_run(request, project, _RunRequest(task, session, workflow, size, agents))
+            request.print_notices()
             end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
         if not at_terminal or request.json or conflict.way_out != "detent watch":
             raise
-        _attach(request, session, conflict)
-        return
-    _leave(end)
+        from detent.cli.commands.watch import watch
+
+        print_error(f"{conflict.message}; showing that run, Ctrl-C leaves it")
+        watch(request, session)
+        return 0
+    return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
 
 
 def _set(project: "Project", **options: Any) -> None:
-    """What the command line says (parallel, isolation, tests) counts more than the settings."""
+    """Options of the command line (parallel, isolation, tests) override the settings."""
     import msgspec
 
-    given = {name: value for name, value in options.items() if value is not None}
-    run = msgspec.structs.replace(project.settings.run, **given)
+    overrides = {name: value for name, value in options.items() if value is not None}
+    run = msgspec.structs.replace(project.settings.run, **overrides)
     project.settings = msgspec.structs.replace(project.settings, run=run)
 
 
@@ -100,7 +104,7 @@ def _run(
     from detent.run.feed import Feed, feed_path
     from detent.run.scheduler import Runner
 
-    # Threads that only wait for children and files are not to wait for each other's turn at the interpreter.
+    # The threads mostly wait for child processes and files; a short interval lets them react at once.
     sys.setswitchinterval(0.0005)
     settings, style = project.settings.run, Style.fitting(json=request.json)
     usual = usual_minutes(project.history(), handle.state.workflow.name)
@@ -116,7 +120,7 @@ def _run(
         with handle.reading():
             screen.tick()
 
-    # An agent may have a terminal too, and nothing that it says there is a person's word.
+    # An agent may have a terminal too, but only a person may decide.
     asks = waits and style is Style.LIVE and sys.stdin.isatty() and may_decide(project.actor)
     person = Terminal(screen) if asks else None
     runner = Runner(
@@ -141,25 +145,25 @@ def _run(
     finally:
         screen.close()
         feed.close()
-    told = _write_report(project, handle)
+    line = _write_report(project, handle)
     if not request.json:
-        write_text(told)
+        write_text(line)
     return end
 
 
 @contextmanager
 def _stoppable(runner: "Runner") -> Iterator[None]:
-    """The first signal pauses the run, and a second one ends it with all that it started."""
-    seen = 0
+    """The first signal pauses the run, a second one kills it with its child processes."""
+    signals = 0
 
     def stop(kind: int, _frame: FrameType | None) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 1:
+        nonlocal signals
+        signals += 1
+        if signals == 1:
             runner.pause("interrupted" if kind == signal.SIGINT else f"ended by signal {kind}")
             return
         runner.kill()
-        # Threads wait for children that are gone now; what they were doing is recorded by the next run.
+        # The threads wait for children that are gone. The next run records the interrupted work.
         os._exit(PAUSED)
 
     kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -174,25 +178,79 @@ def _stoppable(runner: "Runner") -> Iterator[None]:
 
 
 def _write_report(project: "Project", handle: "SessionHandle") -> str:
-    """The report of the session beside its journal; a line that says where."""
+    """Write the report beside the journal; returns a line that names the file."""
     from detent.run.report import write_report
 
     try:
         return f"The report is in {os.path.relpath(write_report(project, handle))}"
     except (LockTimeout, StoreFailed) as error:
-        # The run stands for itself; detent report makes it anew.
+        # The run itself succeeded; detent report writes the report again.
         return f"the report could not be written: {error.message}"
 
 
-def _attach(request: Request, session: str | None, conflict: Conflict) -> None:
-    from detent.cli.commands.watch import watch
-    from detent.cli.request import print_error
+class _RunRequest(NamedTuple):
+    task: str | None
+    session: str | None
+    workflow: str | None
+    size: str | None
+    agents: tuple[str, ...]
 
-    print_error(f"{conflict.message}; looking on, Ctrl-C leaves")
-    watch(request, session)
+
+def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "tuple[SessionHandle, ConfiguredAgents]":
+    """The active session, or one with this task, or else a new one; everything is checked before one is started."""
+    from detent.core.run.isolation import isolated
+
+    handle = _existing(project, asked)
+    if handle is not None:
+        state = handle.state
+        return handle, _agents(project, state.workflow, state.active_order, asked.agents)
+    assert asked.task is not None
+    chosen = project.catalogue.workflow(asked.workflow or project.settings.run.workflow)
+    chosen = isolated(chosen, project.settings.run.isolation, size=asked.size)
+    left_out = chosen.sizes.get(asked.size, ()) if asked.size else ()
+    agents = _agents(project, chosen, [key for key in chosen.order if key not in left_out], asked.agents)
+    handle = project.start(chosen, asked.task, size=asked.size, delegates=True, joins=True)
+    request.notices += project.left_out
+    return handle, agents
 
 
-def _leave(end: "End") -> None:
-    code = {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
-    if code:
-        raise click.exceptions.Exit(code)
+def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
+    from detent.core.session.session import SessionStatus
+    from detent.run.lease import left_behind
+
+    active = project.active()
+    if asked.session is not None and asked.session != active:
+        raise Refused(f"{asked.session} is not the active session", way_out=f"detent switch {asked.session}")
+    handle = project.session() if active is not None else None
+    if asked.task is None:
+        if handle is None:
+            raise NotFound("no session is active", way_out='detent run "TASK"')
+        return handle
+    task = asked.task.strip()
+    if handle is not None and handle.state.status is SessionStatus.ACTIVE:
+        if handle.state.task == task:
+            return handle
+        raise Refused(
+            f"{handle.id} is active with another task: {handle.state.task[:80]}",
+            way_out=f"detent run continues it; detent pause, then detent run {task[:30]!r} …, starts another",
+        )
+    # The run died after the session was completed: repeating the command must not repeat the work.
+    completed = [left for left in left_behind(project) if left.state.status is SessionStatus.COMPLETED]
+    return next((left for left in completed if left.state.task == task), None)
+
+
+def _agents(
+    project: "Project", workflow: "Workflow", phases: "tuple[str, ...] | list[str]", chosen: tuple[str, ...]
+) -> "ConfiguredAgents":
+    from detent.run.agents import ConfiguredAgents
+
+    overrides: dict[str, str] = {}
+    for choice in chosen:
+        phase, equals, name = choice.rpartition("=")
+        if not name or (equals and not phase):
+            raise Usage(f"{choice!r} is not an agent; give NAME, or PHASE=NAME")
+        overrides[phase] = name
+    known = {*workflow.by_key, *(phase.agent for phase in workflow.phases), ""}
+    if unknown := [phase for phase in overrides if phase not in known]:
+        raise NotFound(f"{workflow.name} has no phase or role {', '.join(unknown)}")
+    return ConfiguredAgents(project.settings, overrides, needed=[(key, workflow.by_key[key].agent) for key in phases])

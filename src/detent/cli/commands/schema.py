@@ -1,4 +1,4 @@
-"""`schema`: what each file may hold, as JSON Schema made from the types that read and write it."""
+"""`schema`: prints JSON Schemas, generated from the types that read and write the documents."""
 
 from typing import Any
 
@@ -12,11 +12,10 @@ NAMES = ("detent.toml", "journal", "workflow", "session", "state", "history")
 
 @verb("schema", example="detent schema detent.toml")
 @click.argument("name", required=False, metavar="[NAME]", type=click.Choice(NAMES))
-@click.pass_obj
 def schema_verb(request: Request, name: str | None) -> None:
     """Print the JSON Schema of a document.
 
-    Without NAME the names of the documents that have one. journal and history describe one line of their files.
+    Without NAME it lists the documents. journal and history describe one line of their files.
     """
     if name is not None:
         write_json(schema_of(name))

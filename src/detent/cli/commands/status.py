@@ -1,21 +1,24 @@
-"""`detent status`. It does without click, so that it can be answered before click would be loaded."""
+"""`status`: shows the state of the session."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from detent.cli.plain import SESSION
 from detent.cli.request import Request, is_active, local_now
 
 if TYPE_CHECKING:
     from detent.core.session.session import Session
-    from detent.engine.run_lease import RunLease
+
+EXAMPLE = "detent status"
+PARAMETERS = (SESSION,)
 
 
-def show_status(request: Request, session: str | None = None) -> None:
+def status(request: Request, session: str | None = None) -> None:
+    """Show where the session stands and the next command."""
     from detent.core.session.session import SessionStatus
     from detent.engine.run_lease import live_lease
     from detent.render.json.record import session_record
     from detent.render.next_commands import START
-    from detent.render.terminal.footer import idle_text
-    from detent.render.terminal.status import status_text
+    from detent.render.terminal.status import idle_text, status_text
 
     with request.reading() as project:
         if session is None and project.binding is None and project.active() is None:
@@ -25,19 +28,14 @@ def show_status(request: Request, session: str | None = None) -> None:
             return
         handle = project.session(session)
         state, active, now = handle.state, is_active(project, handle), local_now(project)
-        runner = live_lease(project.store, handle.id, now=project.clock())
+        lease = live_lease(project.store, handle.id, now=project.clock())
     if active and state.status is not SessionStatus.ACTIVE:
-        request.notices.append("the last command was interrupted; the next one, or detent adopt, tidies up after it")
+        request.notices.append("the last command was interrupted; the next command, or detent adopt, completes it")
+    runner = {name: getattr(lease, name) for name in ("run", "owner", "host", "pid", "since")} if lease else None
     request.answer(
-        lambda canvas: status_text(state, now=now, canvas=canvas, active=active, runner=str(runner or "")),
-        {**session_record(state, active=active), "tasks": _task_counts(state), "runner": _runner_record(runner)},
+        lambda canvas: status_text(state, now=now, canvas=canvas, active=active, runner=str(lease or "")),
+        {**session_record(state, active=active), "tasks": _task_counts(state), "runner": runner},
     )
-
-
-def _runner_record(runner: "RunLease | None") -> dict[str, Any] | None:
-    if runner is None:
-        return None
-    return {name: getattr(runner, name) for name in ("run", "owner", "host", "pid", "since")}
 
 
 def _task_counts(state: "Session") -> dict[str, int] | None:

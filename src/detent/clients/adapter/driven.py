@@ -10,15 +10,14 @@ import msgspec
 
 from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
-from detent.core.redact import redact
+from detent.core.limits import MAX_ERROR, MAX_SAID, MAX_TOOL_INPUT
 from detent.core.run.agent_event import AgentEvent, Failed, Failure, Said, ToolUsed
 from detent.engine.agents.environment import AGENT
 from detent.process.conversation import Exited, converse
 from detent.process.marked import end_marked
 
-MAX_SAID = 400
-MAX_INPUT = 200
-MAX_REASON = 500
+#: Text is passed on this many times longer than it is shown, so that secrets are redacted while they are whole.
+_MARGIN = 4
 #: What a process says faster than anybody can read is not all told, since looking for secrets in it takes time too;
 #: nothing else is left out.
 SAID_A_SECOND = 50
@@ -60,7 +59,7 @@ class Driven:
         with closing(self._events(turn, stopping)) as events:
             for event in events:
                 if not isinstance(event, Said) or (event.text.strip() and pace.allows_one_more()):
-                    yield _in_short(event)
+                    yield _bounded(event)
 
     def _events(self, turn: Turn, stopping: Callable[[], bool]) -> Generator[AgentEvent, None, None]:
         reader = self._reader(turn)
@@ -131,21 +130,17 @@ def _cut_short(exited: Exited) -> Failure:
     return Failure.STOPPED if exited.problem == "stopped" else Failure.ERROR
 
 
-def _in_short(event: AgentEvent) -> AgentEvent:
+def _bounded(event: AgentEvent) -> AgentEvent:
+    """The event with texts that are not longer than what can matter."""
     match event:
         case Said(text=text):
-            return Said(text=_short(text.strip(), MAX_SAID))
+            return Said(text=text.strip()[: _MARGIN * MAX_SAID])
         case ToolUsed(tool=tool, input=given, succeeded=succeeded):
-            return ToolUsed(tool=_short(tool, MAX_INPUT), input=_short(given, MAX_INPUT), succeeded=succeeded)
+            most = _MARGIN * MAX_TOOL_INPUT
+            return ToolUsed(tool=tool[:most], input=given[:most], succeeded=succeeded)
         case Failed(failure=failure, reason=reason):
-            return Failed(failure=failure, reason=_short(reason.strip(), MAX_REASON))
+            return Failed(failure=failure, reason=reason.strip()[: _MARGIN * MAX_ERROR])
     return event
-
-
-def _short(text: str, limit: int) -> str:
-    """Secrets go first, while they are whole; of a very long text only as much is looked at as can matter."""
-    shown = redact(text[: 10 * limit])
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
 class _Pace:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from detent.core.task.exchange.draft import Draft, checked, status_of
-from detent.core.task.title import one_line
+from detent.core.task.exchange.draft import Draft, checked, ids_at, make_draft, text_at
 from detent.errors import Invalid
 
 
@@ -25,9 +24,9 @@ def read_claude_tasks(decoded: object) -> tuple[Draft, ...]:
     tasks = [each for each in entries if _is_task(each) and each.get("status") != "deleted"]
     needs: dict[str, dict[str, None]] = {_id(each, at): {} for at, each in enumerate(tasks, 1)}
     for at, each in enumerate(tasks, 1):
-        for other in _ids(each, "blockedBy", problems):
+        for other in ids_at(each, "blockedBy", _id(each, at), problems):
             needs[_id(each, at)][other] = None
-        for other in _ids(each, "blocks", problems):
+        for other in ids_at(each, "blocks", _id(each, at), problems):
             if other in needs:
                 needs[other][_id(each, at)] = None
     drafts = tuple(_draft(each, _id(each, at), tuple(needs[_id(each, at)])) for at, each in enumerate(tasks, 1))
@@ -46,18 +45,7 @@ def read_todo_list(decoded: object) -> tuple[Draft, ...]:
         raise Invalid("the todo list cannot be read", problems)
     drafts = []
     for at, each in enumerate(entries, 1):
-        status, reason, notes = status_of(each.get("status"))
-        title, priority = one_line(each["content"]), each.get("priority")
-        drafts.append(
-            Draft(
-                source_id=str(at),
-                title=title,
-                status=status,
-                reason=reason,
-                notes=notes,
-                priority=priority if isinstance(priority, str) else None,
-            )
-        )
+        drafts.append(make_draft(str(at), each["content"], status=each.get("status"), priority=each.get("priority")))
     return checked("the todo list", tuple(drafts), [])
 
 
@@ -77,24 +65,6 @@ def _id(task: Mapping[str, Any], at: int) -> str:
     return str(task.get("id") or at)
 
 
-def _ids(task: Mapping[str, Any], key: str, problems: list[str]) -> list[str]:
-    named = task.get(key) or []
-    if not isinstance(named, list) or not all(isinstance(each, str | int) for each in named):
-        problems.append(f"task {task.get('id')}: {key} must be a list of ids")
-        return []
-    return [str(each) for each in named]
-
-
 def _draft(task: Mapping[str, Any], source_id: str, depends_on: tuple[str, ...]) -> Draft:
-    status, reason, notes = status_of(task.get("status"))
-    description = task.get("description")
-    wanted = (description.strip(),) if isinstance(description, str) and description.strip() else ()
-    return Draft(
-        source_id=source_id,
-        title=one_line(task["subject"]),
-        status=status,
-        reason=reason,
-        notes=notes,
-        requirements=wanted,
-        depends_on=depends_on,
-    )
+    wanted = (text_at(task, "description"),)
+    return make_draft(source_id, task["subject"], status=task.get("status"), requirements=wanted, depends_on=depends_on)

@@ -1,24 +1,25 @@
-"""What separates two checkpoints: files, phases, gates, agents."""
+"""Compares two checkpoints: files, phases, gates, agents."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.checkpoint.manifest import Manifest, changes
 from detent.core.path_text import to_text
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two: a checkpoint, or the present."""
+    """One side of a comparison: a checkpoint, or the present."""
 
     name: str
     run_id: str
     completed: tuple[str, ...]
     files: Manifest
-    #: Gate of a phase, as `phase/gate`, to its verdict.
+    #: `phase/gate` to its verdict.
     gates: Mapping[str, str]
-    #: Agent to its status and the tokens it used, read and written.
+    #: Agent to its status, input tokens and output tokens.
     agents: Mapping[str, tuple[str, int, int]]
 
 
@@ -37,7 +38,7 @@ class AgentChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckpointDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """From `a` to `b`. Empty if nothing separates them."""
+    """The differences from `a` to `b`."""
 
     a: str
     b: str
@@ -52,14 +53,14 @@ class CheckpointDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        told = (self.added, self.removed, self.modified, self.newly_completed, self.no_longer_completed)
-        return not any((*told, self.gates, self.agents))
+        phases = (*self.newly_completed, *self.no_longer_completed)
+        return not any((self.added, self.removed, self.modified, phases, self.gates, self.agents))
 
     def as_record(self) -> dict[str, Any]:
-        """Plain values, with paths as any JSON can hold them."""
-        record: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, added=(), removed=(), modified=()))
+        """Plain values for JSON, with paths as text."""
+        record: dict[str, Any] = msgspec.to_builtins(replace(self, added=(), removed=(), modified=()))
         paths = {"added": self.added, "removed": self.removed, "modified": self.modified}
-        return record | {kind: [to_text(path) for path in found] for kind, found in paths.items()}
+        return record | {kind: [to_text(path) for path in changed] for kind, changed in paths.items()}
 
 
 def compare(a: Side, b: Side) -> CheckpointDiff:
@@ -89,9 +90,5 @@ def compare(a: Side, b: Side) -> CheckpointDiff:
 def _agent_change(agent: str, before: tuple[str, int, int] | None, after: tuple[str, int, int] | None) -> AgentChange:
     old, new = before or (None, 0, 0), after or (None, 0, 0)
     return AgentChange(
-        agent=agent,
-        before=old[0],
-        after=new[0],
-        input_tokens=new[1] - old[1],
-        output_tokens=new[2] - old[2],
+        agent=agent, before=old[0], after=new[0], input_tokens=new[1] - old[1], output_tokens=new[2] - old[2]
     )

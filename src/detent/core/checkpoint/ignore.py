@@ -1,8 +1,7 @@
-"""Which paths of a tree its ignore files leave out: the rules of gitignore(5), without git.
+"""Ignore rules: the rules of gitignore(5), without git.
 
-`Rules` are those of one file, `Ignored` is the stack of them that holds in a directory. Both look only at the path that
-they are asked about. Whoever walks the tree does not enter a directory that is left out; that is what keeps a `!` rule
-from bringing back what lies below one.
+`Rules` are those of one file, `Ignored` is the stack of rules of a directory. Both look only at the path in question.
+The caller must not enter an ignored directory: a `!` rule cannot bring back a path below one.
 """
 
 import re
@@ -15,7 +14,7 @@ from detent.core.lazy import lazy
 from detent.core.limits import MAX_PATH
 
 _BOM = b"\xef\xbb\xbf"
-_ANYWHERE = re.compile(r"\A(?:\*{2,}/)+")  # before a name it adds nothing: a name alone is looked for everywhere
+_ANYWHERE = re.compile(r"\A(?:\*{2,}/)+")  # redundant before a name, which matches in every directory
 
 _Find = Callable[[str, int], re.Match[str] | None]
 _Texts = tuple[str, ...]
@@ -29,10 +28,10 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules:
-    """The rules of one ignore file, or of a list in the settings. The last one that matches decides."""
+    """The rules of one ignore file, or of a list in the settings. The last match decides."""
 
     def __init__(self, lines: Iterable[str], base: str = "") -> None:
-        """`base` is the directory that the rules are for, seen from the root of the walk: "" or "a/b"."""
+        """`base` is the directory of the rules, relative to the root of the walk: "" or "a/b"."""
         self._start = len(octets(base)) + 1 if base else 0
         self._rules = [rule for number, line in enumerate(lines) if (rule := _rule(octets(line), f"n{number}_"))]
         self._signs = (_signs(rule for rule in self._rules if not rule.directories_only), _signs(self._rules))
@@ -47,9 +46,9 @@ class Rules:
         return bool(self._rules)
 
     def decide(self, path: str, is_directory: bool) -> bool | None:  # noqa: FBT001 - asked for every file of a tree
-        """True if `path` is ignored, False if a `!` rule keeps it, None if no rule is about it.
+        """True if `path` is ignored, False if a `!` rule includes it, None if no rule matches.
 
-        `path` is below the base, seen from the root of the walk, and text as `os.fsdecode` gives it.
+        `path` is below the base, relative to the root of the walk, as `os.fsdecode` returns it.
         """
         text = path if path.isascii() else octets(path)
         name, start = text.rfind("/") + 1, self._start
@@ -71,27 +70,27 @@ class Rules:
         return self._find(for_directories=True, by_name=True), self._find(for_directories=True, by_name=False)
 
     def _find(self, *, for_directories: bool, by_name: bool) -> _Find | None:
-        """All rules of a kind in one expression, the last first. The group that closes it tells which one matched."""
-        found = [
+        """All rules of a kind in one expression, the last first. The name of the last group is the matching rule."""
+        expressions = [
             f"{rule.pattern.expression}(?P<r{number}>)"
             for number, rule in enumerate(self._rules)
             if rule.by_name is by_name and (for_directories or not rule.directories_only)
         ]
-        return re.compile("|".join(reversed(found)), re.DOTALL).fullmatch if found else None
+        return re.compile("|".join(reversed(expressions)), re.DOTALL).fullmatch if expressions else None
 
 
 class Ignored:
-    """What is left out in one directory: its own rules, and after them those of the directories above."""
+    """The rules of one directory: its own, then those of the directories above."""
 
     def __init__(self, *innermost_first: Rules) -> None:
         self._stack = innermost_first
 
     def with_rules(self, rules: Rules) -> "Ignored":
-        """The same for a directory further down that has `rules` of its own."""
+        """The stack of a directory below that has `rules` of its own."""
         return Ignored(rules, *self._stack) if rules else self
 
     def matches(self, path: str, is_directory: bool) -> bool:  # noqa: FBT001 - asked for every file of a tree
-        """Whether `path` is left out. The directories that it is in are not, or nobody would ask."""
+        """Whether `path` is ignored. No directory above it may be ignored."""
         for rules in self._stack:
             decision = rules.decide(path, is_directory)
             if decision is not None:
@@ -100,7 +99,7 @@ class Ignored:
 
 
 def _signs(rules: Iterable[_Rule]) -> tuple[_Texts, _Texts, _Texts]:
-    """What is at the end of a path, at the start of its name or at its own start if any of the rules matches it."""
+    """Ends of the path, starts of its name and starts of the path: a path without any of them matches no rule."""
     ends: list[str] = []
     names: list[str] = []
     paths: list[str] = []
@@ -117,8 +116,8 @@ def _number(match: re.Match[str] | None) -> int:
 
 
 def _rule(line: str, prefix: str) -> _Rule | None:
-    """The rule that a line says, with `prefix` for its groups. None for a comment, or what is for nothing: no path is
-    longer than MAX_PATH, and a line that is takes too long to read."""
+    """The rule of a line, with `prefix` for its groups. None for a comment, a blank line, or one over MAX_PATH, which
+    no path can match."""
     pattern = _trimmed(line.partition("\0")[0])
     if pattern.startswith("#") or len(pattern) > MAX_PATH:
         return None
@@ -128,14 +127,14 @@ def _rule(line: str, prefix: str) -> _Rule | None:
     last = _ANYWHERE.sub("", pattern)
     if last != pattern and "/" not in last:
         by_name, pattern = True, last
-    found = read(pattern, by_name=by_name, prefix=prefix)
-    if found is None:
+    matcher = read(pattern, by_name=by_name, prefix=prefix)
+    if matcher is None:
         return None
-    return _Rule(ignores=ignores, directories_only=directories_only, by_name=by_name, pattern=found)
+    return _Rule(ignores=ignores, directories_only=directories_only, by_name=by_name, pattern=matcher)
 
 
 def _trimmed(line: str) -> str:
-    """Without the blanks at its end, but with one that has a backslash before it."""
+    """The line without trailing blanks, but with one that has a backslash before it."""
     bare = line.rstrip(" ")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if backslashes % 2 and bare != line else bare

@@ -1,11 +1,11 @@
-r"""One pattern of an ignore file as a regular expression, read the way git's own matcher reads it.
+r"""Compiles one pattern of an ignore file to a regular expression, as git's matcher reads it.
 
 Text has one character per byte here (`octets`), because git compares bytes: `?` is one byte of a name, not one letter.
-A pattern becomes tokens: a literal character is itself, everything else is the expression that it stands for.
+A pattern becomes tokens: a literal character is itself, every other token is an expression.
 
-The expressions cannot run away. Between two wild cards of a kind stands something of fixed size - characters between
-two `*` of a segment, whole segments between two `**` - so the first place where it fits is as good as any later one,
-and only that one is tried: `(?=(?P<name>…))(?P=name)` takes what the lookahead found and never comes back for more.
+The expressions do not backtrack exponentially. Between two wildcards of a kind is text of fixed size - characters
+between two `*` of a segment, whole segments between two `**` - so the first match of that text is as good as any later
+one. Only the first is tried: `(?=(?P<name>…))(?P=name)` is an atomic group.
 """
 
 import re
@@ -15,12 +15,12 @@ from itertools import count, pairwise, takewhile
 
 import msgspec
 
-_MAX_ENDS, _MAX_END = 16, 64  # how many, and how long
+_MAX_ENDS, _MAX_END = 16, 64  # maximum number and length
 _STAR, _ONE, _NEVER = "[^/]*", "[^/]", "(?!)"
-_ANY = ".*"  # `**` at the end; and `*` in a name, which has no slash to stop at: it is found faster
+_ANY = ".*"  # `**` at the end; and `*` in a name, which has no slash: it matches faster
 _DEEP, _DEEPER = "(?:[^/]*/)*", "(?:[^/]*/)+"  # `**/`, and `**\/`, which is at least one directory
 _DEPTHS = (_DEEP, _DEEPER, _ANY)
-_FAST = {_DEEP: "(?:.*/)?", _DEEPER: ".*/"}  # the same from the other end
+_FAST = {_DEEP: "(?:.*/)?", _DEEPER: ".*/"}  # the same, matched from the end
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
     "alpha": string.ascii_letters,
@@ -40,14 +40,14 @@ _RANGE = re.compile(r"-(?!\])\\?(.)", re.DOTALL)
 
 
 def octets(text: str) -> str:
-    """`text` with one character for each byte that it has as a file name."""
+    """`text` with one character for each byte of it as a file name."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True):
-    """What matches the whole of a path, or of a name, and two things that are seen without it.
+    """The expression for a whole path or name, and two quick tests.
 
-    What matches has one of `ends`, if there are any, and begins with `head`.
+    Every match ends with one of `ends`, if there are any, and starts with `head`.
     """
 
     expression: str
@@ -56,7 +56,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(pattern: str, *, by_name: bool, prefix: str) -> Pattern | None:
-    """None if it is for nothing. The groups of the expression have names that begin with `prefix`."""
+    """The compiled pattern; None if it matches nothing. The names of its groups start with `prefix`."""
     tokens = _tokens(pattern, _ANY if by_name else _STAR)
     if not tokens:
         return None
@@ -68,7 +68,7 @@ def read(pattern: str, *, by_name: bool, prefix: str) -> Pattern | None:
 
 
 def _tokens(pattern: str, star: str) -> list[str] | None:
-    """None if a bracket or a backslash at the end makes the pattern one that never matches."""
+    """None if an open bracket or a backslash at the end makes the pattern match nothing."""
     tokens: list[str] = []
     at, end = 0, len(pattern)
     while at < end:
@@ -89,10 +89,10 @@ def _tokens(pattern: str, star: str) -> list[str] | None:
         elif char == "?":
             tokens.append(_ONE)
         elif char == "[":
-            found = _bracket(pattern, at)
-            if found is None:
+            bracket = _bracket(pattern, at)
+            if bracket is None:
                 return None
-            token, at = found
+            token, at = bracket
             tokens.append(token)
         elif char == "\\":
             if at == end:
@@ -105,12 +105,12 @@ def _tokens(pattern: str, star: str) -> list[str] | None:
 
 
 def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
-    """The set that is open at `at`, and where the pattern goes on. None if it does not end or names no class."""
+    """The set that opens at `at`, and the position after it. None if it does not end or names no known class."""
     is_negated = pattern.startswith(("!", "^"), at)
     at += is_negated
     first, end = at, len(pattern)
     members: set[str] = set()
-    low = ""  # what a range can start from
+    low = ""  # the start of a possible range
     while at < end:
         char = pattern[at]
         if char == "]" and at > first:
@@ -139,7 +139,7 @@ def _set(members: set[str], *, is_negated: bool) -> str:
 
 
 def _written(tokens: list[str], wild: tuple[tuple[str, ...], ...], names: Iterator[str]) -> str:
-    """The tokens cut before each wild card of the first kind, what lies between cut by the next kind."""
+    """The expression of the tokens, split before each wildcard of the first kind, the parts by the next kind."""
     if not wild:
         return "".join([re.escape(token) if _is_literal(token) else token for token in tokens])
     cuts = [at for at, token in enumerate(tokens) if token in wild[0]]
@@ -154,7 +154,7 @@ def _written(tokens: list[str], wild: tuple[tuple[str, ...], ...], names: Iterat
 
 
 def _ends(tokens: list[str]) -> tuple[str, ...]:
-    """The texts after the last wild card, one for each choice from the sets among them; or what they end with."""
+    """The texts that can follow the last wildcard, or the ends of these texts."""
     ends = [""]
     for token in reversed(tokens):
         if not _is_literal(token) and not token.startswith("[\\x"):

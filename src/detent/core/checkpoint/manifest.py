@@ -1,11 +1,11 @@
-"""The files of a tree by path, as a value, and what separates two of them."""
+"""Manifests: the files of a tree by path, and the differences of two manifests."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """One file of a manifest: `f` a file, `x` one that can be executed, `l` a link, whose content is its target."""
+    """One file of a manifest. Kinds: `f` a file, `x` an executable, `l` a symbolic link with its target as content."""
 
     kind: str
     digest: str
@@ -16,7 +16,7 @@ Manifest = Mapping[str, Entry]
 
 
 class Changes(NamedTuple):
-    """What separates two manifests, each in order of path."""
+    """The differences of two manifests, sorted by path."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]

@@ -1,6 +1,8 @@
-"""What a rollback makes of the phases, and what it has to leave alone."""
+"""Computes the phases and tasks after a rollback, and the paths that it must keep."""
 
-import msgspec
+from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session
@@ -8,92 +10,85 @@ from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
 
-def lineage(session: Session, phase: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What the phase builds on, and what builds on it."""
-    descendants = frozenset(session.workflow.descendants(phase))
-    ancestors: set[str] = set()
-    waiting = [phase]
-    while waiting:
-        for need in session.workflow.by_key[waiting.pop()].needs:
-            if need not in ancestors:
-                ancestors.add(need)
-                waiting.append(need)
-    return frozenset(ancestors), descendants
-
-
 def rolled_back(now: Session, past: Session, phase: str, version: int) -> dict[str, PhaseState]:
-    """The phases that stand otherwise after a rollback to where `past` stood, of which `phase` was the one meant.
+    """The phases that change in a rollback of `phase` to the session `past`.
 
-    The phase and what it builds on stand as they did; what builds on it has to be done again; everything beside it
-    stays as it is. Nothing goes on that was in progress then: whoever did it is gone.
+    The phase and its ancestors return to their past state, its descendants become pending, all others stay. A phase
+    that was in progress becomes pending: its agent has ended.
     """
-    ancestors, descendants = lineage(now, phase)
-    changed: dict[str, PhaseState] = {}
-    for key, present in now.phases.items():
+    states: dict[str, PhaseState] = {}
+    for key in _with_ancestors(now, phase):
         then = past.phases[key]
-        if key in descendants:
-            after = then if then.status is Status.SKIPPED else PhaseState(agent=present.agent)
-        elif key == phase or key in ancestors:
-            after = PhaseState(agent=then.agent) if then.status is Status.IN_PROGRESS else then
-        else:
-            continue
-        after = _continued(present, after, version)
-        if after != present:
-            changed[key] = after
-    return changed
+        states[key] = PhaseState(agent=then.agent) if then.status is Status.IN_PROGRESS else then
+    for key in now.workflow.descendants(phase):
+        then = past.phases[key]
+        states[key] = then if then.status is Status.SKIPPED else PhaseState(agent=now.phases[key].agent)
+    return _changes(now, {key: states[key] for key in now.workflow.order if key in states}, version)
 
 
 def restored(now: Session, past: Session, version: int) -> dict[str, PhaseState]:
-    """The phases that stand otherwise when everything stands again as it did in `past`, work in progress too."""
-    found: dict[str, PhaseState] = {}
-    for key, present in now.phases.items():
-        after = _continued(present, past.phases[key], version)
-        if after != present:
-            found[key] = after
-    return found
+    """The phases that change when all return to their state in `past`, including those in progress."""
+    return _changes(now, past.phases, version)
 
 
 def tasks_rolled_back(now: Session, past: Session) -> dict[str, str]:
-    """Tasks whose work was undone with the files: they stand as they did. What is to be done in them stays as it is.
+    """The tasks that return to their past status, because a rollback undoes their work. Their documents stay.
 
-    Nobody goes on with a task that was in progress then; it is open again.
+    A task that was in progress becomes pending.
     """
     if now.tasks_sum == past.tasks_sum:
         return {}
-    found: dict[str, str] = {}
+    changed: dict[str, str] = {}
     for row in now.tasks:
         then = past.tasks.get(row.id)
         if then is None or then.status is row.status or TaskStatus.CONTAINER in (then.status, row.status):
             continue
         status = TaskStatus.PENDING if then.status is TaskStatus.ACTIVE else then.status
         if status is not row.status:
-            found[row.id] = status.value
-    return found
+            changed[row.id] = status.value
+    return changed
 
 
 def kept_paths(now: Session, past: Session, phase: str) -> frozenset[str]:
-    """What phases beside the one that is rolled back have declared since: it stays, as they do."""
-    ancestors, descendants = lineage(now, phase)
+    """The artifacts that unrelated phases have completed since `past`; a rollback keeps them."""
+    related = _related(now, phase)
     return frozenset(
         path
-        for key, state in now.phases.items()
-        if key != phase and key not in ancestors and key not in descendants
-        if state.status is Status.COMPLETED and state != past.phases[key]
-        for path in state.artifacts
+        for key in now.with_status(Status.COMPLETED)
+        if key not in related and now.phases[key] != past.phases[key]
+        for path in now.phases[key].artifacts
     )
 
 
 def live_beside(now: Session, phase: str) -> tuple[str, ...]:
-    """Phases in progress that a rollback of `phase` would leave in progress."""
-    ancestors, descendants = lineage(now, phase)
-    live = now.with_status(Status.IN_PROGRESS)
-    return tuple(key for key in live if key != phase and key not in ancestors and key not in descendants)
+    """The phases in progress that are unrelated to `phase`: a rollback leaves them in progress."""
+    related = _related(now, phase)
+    return tuple(key for key in now.with_status(Status.IN_PROGRESS) if key not in related)
+
+
+def _related(session: Session, phase: str) -> set[str]:
+    return _with_ancestors(session, phase).union(session.workflow.descendants(phase))
+
+
+def _with_ancestors(session: Session, phase: str) -> set[str]:
+    keys, waiting = {phase}, [phase]
+    while waiting:
+        new = set(session.workflow.by_key[waiting.pop()].needs) - keys
+        keys |= new
+        waiting += new
+    return keys
+
+
+def _changes(now: Session, states: Mapping[str, PhaseState], version: int) -> dict[str, PhaseState]:
+    """Those of `states` that differ from the present, with the present counters."""
+    after = {key: _continued(now.phases[key], state, version) for key, state in states.items()}
+    return {key: state for key, state in after.items() if state != now.phases[key]}
 
 
 def _continued(present: PhaseState, after: PhaseState, version: int) -> PhaseState:
-    """Counting never goes back: not the attempts, not what was spent, and no token of another attempt is good again."""
+    """The past state with the present counters: attempts, tokens and fences never go back."""
     same_attempt = after.attempt == present.attempt and after.status is not Status.PENDING
-    return msgspec.structs.replace(
+    return replace(
         after,
         attempt=present.attempt,
         fence=after.fence if same_attempt else version if after.status is Status.IN_PROGRESS else present.fence,

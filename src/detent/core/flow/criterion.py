@@ -26,14 +26,14 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """`reason` says what did not hold, or what did."""
+    """`reason` names the criterion that failed, or all that hold."""
 
     passed: bool
     reason: str
 
 
 def parse(text: str) -> Criterion:
-    """One criterion; `Invalid` if it can never be one."""
+    """The criterion that `text` spells; `Invalid` if it spells none."""
     kind, colon, argument = text.partition(":")
     kind = kind.strip()
     if kind not in _KINDS:
@@ -54,7 +54,7 @@ def parse(text: str) -> Criterion:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern, unless it is none, or one that could keep the judge busy for ever."""
+    """The compiled pattern; `Invalid` if it is not valid, or if it could take exponential time."""
     if len(pattern) > MAX_PATTERN:
         raise Invalid(f"a pattern may have {MAX_PATTERN} characters and this one has {len(pattern)}")
     if problem := _pattern_problem(pattern):
@@ -140,7 +140,7 @@ def _pattern_problem(pattern: str) -> str:
 
 
 def _class_end(pattern: str, at: int) -> int:
-    """The bracket that closes a class; a first one, also behind `^`, is one of its characters."""
+    """The position of the bracket that closes a class; a first bracket, also after `^`, is a character of it."""
     at += 2 if pattern.startswith("^", at + 1) else 1
     at += pattern.startswith("]", at)
     while at < len(pattern) and pattern[at] != "]":

@@ -1,8 +1,7 @@
-"""Commands that take an argument for code, or for the name of a variable, and so would run what a value says.
+"""Refuses references in arguments that a command evaluates as code or as the name of a variable.
 
-A value that arrives byte for byte is still no argument for `eval`, the script of `bash -c`, or the variable of
-`printf -v`, whose subscript bash evaluates. References there are refused. What a command makes of an ordinary argument,
-and of a shell variable that a value was put in, is its author's business.
+Such arguments are those of `eval`, the script of `bash -c`, and the variable of `printf -v`, whose subscript bash
+evaluates. How a command uses an ordinary argument, or a shell variable that holds a value, is up to its author.
 """
 
 import re
@@ -14,7 +13,7 @@ from detent.core.guard.shell.prefixes import command_start
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 ASSIGNMENT = re.compile(rf"{_NAME}(?:\[[A-Za-z0-9_$@*]*\])?\+?=")
-#: Bash evaluates what is assigned to these, or runs it later.
+#: Variables whose value bash evaluates, or runs later.
 SPECIAL = frozenset(
     (
         *("BASH_ENV", "BASHOPTS", "ENV", "HISTCMD", "IFS", "LINENO", "OPTIND", "PROMPT_COMMAND", "PS0"),
@@ -48,7 +47,7 @@ _VERSION = re.compile(r"[0-9.]+$")
 
 
 def check_assignment(name: str, word: Word) -> None:
-    """The value of an assignment is nobody's code, except for a few variables of the shell's own."""
+    """Refuse values for the few variables that the shell evaluates."""
     if name in SPECIAL:
         _refuse(word.sites, f"the shell gives {name} a meaning of its own")
     elif name == "PATH":
@@ -56,7 +55,7 @@ def check_assignment(name: str, word: Word) -> None:
 
 
 def check_command(words: list[Word], fed: list[Site]) -> None:
-    """Refuses the sites of one simple command that would be evaluated; `fed` are those of its standard input."""
+    """Refuse the sites of one simple command that it would evaluate; `fed` are the sites of its standard input."""
     at = _effective(words)
     name, arguments = words[at], words[at + 1 :]
     if name.plain in DECLARING:
@@ -89,7 +88,7 @@ def makes_attribute(words: list[Word], letters: str) -> bool:
 
 
 def check_condition(words: list[Word]) -> None:
-    """The words of `[[ … ]]`: some operators evaluate their operand as arithmetic, or as the name of a variable."""
+    """Refuse values in `[[ … ]]` if an operator evaluates its operand as arithmetic or as the name of a variable."""
     operators = {word.keyword for word in words} & {"=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"}
     if operators:
         for word in words:
@@ -150,7 +149,7 @@ def _check_first(program: str, arguments: list[Word]) -> None:
 
 
 def _check_interpreters(words: list[Word], command_at: int, fed: list[Site]) -> None:
-    """A shell or another interpreter anywhere in the command, as `find -exec sh -c` has one."""
+    """Check shells and other interpreters anywhere in the command, as in `find -exec sh -c`."""
     for at, word in enumerate(words):
         name = _VERSION.sub("", word.program)
         if name not in _CODE_FLAGS:
@@ -163,7 +162,7 @@ def _check_interpreters(words: list[Word], command_at: int, fed: list[Site]) -> 
 
 
 def _check_code(name: str, arguments: list[Word]) -> bool:
-    """True if there is code among the arguments; no reference may stand in it or before it."""
+    """Refuse references in or before the code among the arguments; returns whether there is code."""
     is_code = False
     for at, word in enumerate(arguments):
         if _CODE_FLAGS[name].fullmatch(word.plain):

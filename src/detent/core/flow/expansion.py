@@ -1,7 +1,7 @@
-"""A command with its values: each in an environment variable, and an expansion of it where the reference stood.
+"""Expands references in a command: each value goes into an environment variable that replaces the reference.
 
-The shell expands a variable inside quotes to exactly its value and reads nothing in it again. So what is put into the
-command is fitted to the quotes that are already there, and no part of a value ever becomes part of the command's text.
+The shell expands a quoted variable to exactly its value and does not parse it again. The expansion is fitted to the
+quotes around the reference, so no part of a value ever becomes part of the command's text.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from detent.core.flow.reference import Reference, find
-from detent.core.flow.scope import Missing, Scope, SessionFacts, is_in_file_list, one_text, plain
+from detent.core.flow.scope import Missing, Scope, SessionFacts, is_in_file_list, joined_text, plain
 from detent.core.flow.site import Place, Site, Unsure
 from detent.core.flow.sites import track
 from detent.errors import Refused
 
-#: One string of an environment may have 128 KiB on Linux, name included; all of them 1 MiB on macOS, with the rest.
+#: Linux allows 128 KiB for one variable with its name, macOS 1 MiB for the whole environment.
 MAX_VALUE_BYTES = 96 * 1024
 MAX_TOTAL_BYTES = 640 * 1024
 MAX_COMMAND_BYTES = 96 * 1024
@@ -31,7 +31,7 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expand(command: str, scope: Scope) -> Expanded:
-    """`command`, without its `bash(…)`, made ready to run. Nothing is guessed: what is not certain is `Refused`."""
+    """The command, without its `bash(…)`, ready to run; `Refused` if the place of a reference is not certain."""
     _check_bytes("the command", command, limit=MAX_COMMAND_BYTES)
     matches = list(find(command, scope.declared))
     if not matches:
@@ -45,11 +45,11 @@ def expand(command: str, scope: Scope) -> Expanded:
     for site in sites:
         if site.why:
             raise _refusal(site.name, site.start, site.why)
-    return _Expansion(command, scope).made(sites)
+    return _Expansion(command, scope).expanded(sites)
 
 
 def task_environment(document: Mapping[str, Any], session: SessionFacts) -> dict[str, str]:
-    """Properties of the task for commands that ask the shell for them, such as `for dep in ${depends_on}`."""
+    """Properties of the task as variables, for commands such as `for dep in ${depends_on}`."""
     context = document.get("context")
     context = context if isinstance(context, Mapping) else {}
     values = {
@@ -70,7 +70,7 @@ def _words(value: Any) -> str:
 
 
 class _Expansion:
-    """The variables that are given out while a command is put together."""
+    """Collects the variables of one command."""
 
     def __init__(self, command: str, scope: Scope) -> None:
         self.command, self.scope = command, scope
@@ -82,7 +82,7 @@ class _Expansion:
         while self.prefix in command:
             self.prefix += "_"
 
-    def made(self, sites: tuple[Site, ...]) -> Expanded:
+    def expanded(self, sites: tuple[Site, ...]) -> Expanded:
         parts: list[str] = []
         at = 0
         for site in sites:
@@ -108,7 +108,7 @@ class _Expansion:
                 raise _refusal(site.name, site.start, why)
             if site.place is Place.BARE:
                 value = plain(value[0]) if value else ""
-        variable = f"${{{self._variable(site, one_text(value, ',' if is_file_list else None))}}}"
+        variable = f"${{{self._variable(site, joined_text(value, ',' if is_file_list else None))}}}"
         match site.place:
             case Place.DOUBLE:
                 return variable
@@ -120,16 +120,16 @@ class _Expansion:
                 return f'"{variable}"'
 
     def _variable(self, site: Site, value: str) -> str:
-        """The name of the variable that has the value; the same value twice is one variable."""
-        kept = self._cut(site, value)
-        if kept not in self.names:
-            name = self.names[kept] = f"{self.prefix}{len(self.names)}"
-            self.env[name] = kept
-            self.total += len(name) + _size(kept) + 10
+        """The name of the variable with this value; equal values share a variable."""
+        value = self._cut(site, value)
+        if value not in self.names:
+            name = self.names[value] = f"{self.prefix}{len(self.names)}"
+            self.env[name] = value
+            self.total += len(name) + _size(value) + 10
             if self.total > MAX_TOTAL_BYTES:
                 why = f"with it the values of this command have more than {MAX_TOTAL_BYTES} bytes"
                 raise _refusal(site.name, site.start, why, way_out="give the command files: [name.file]")
-        return self.names[kept]
+        return self.names[value]
 
     def _cut(self, site: Site, value: str) -> str:
         try:

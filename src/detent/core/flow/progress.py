@@ -1,7 +1,6 @@
-"""How far the steps of a task have come: a value that survives a crash, and the moves that are legal in it.
+"""The progress of the steps of a task: a value that survives a crash, and its transition table.
 
-A step that was running when everything stopped is run again: execution is at least once, and this says so by counting
-only the attempts whose outcome is known.
+A step that was interrupted runs again: execution is at least once. Only attempts with a known outcome are counted.
 """
 
 import hashlib
@@ -107,11 +106,11 @@ class Retry(msgspec.Struct, frozen=True, tag="retry"):
 
 
 class Skip(msgspec.Struct, frozen=True, tag="skip"):
-    """Go on without what the step would have put out."""
+    """Continue without the output of the step."""
 
 
 class SetValue(msgspec.Struct, frozen=True, tag="set_value"):
-    """Go on with a value that a person gives."""
+    """Continue with a value that a person gives."""
 
     value: str
 
@@ -129,10 +128,10 @@ def begin(document: Mapping[str, Any]) -> FlowRun:
 
 
 def resume(run: FlowRun, document: Mapping[str, Any], rerun_from: str | None = None) -> FlowRun:
-    """The run to go on with: what is finished stays, what was running or failed is to be run again.
+    """The run to continue: finished steps stay, steps that were running or failed run again.
 
-    Finished steps must be what they were, in the order they were. `rerun_from` names a step from which on nothing is
-    kept; a step that waits for a person goes on waiting.
+    Finished steps must be unchanged and in the same order. From the step `rerun_from` on, every step runs again. A step
+    that waits for a person continues to wait.
     """
     fresh = begin(document)
     if fresh.task_id != run.task_id:
@@ -150,13 +149,13 @@ def resume(run: FlowRun, document: Mapping[str, Any], rerun_from: str | None = N
 
 
 def start(run: FlowRun, step: Step) -> FlowRun:
-    """The step is about to be run: what is written before anything is done."""
+    """The run with the step running; it is saved before the command starts."""
     state = _expected(run, step)
     return _moved(run, msgspec.structs.replace(state, exit_code=None, duration_s=None, reason=""), Move.START)
 
 
 def record(run: FlowRun, step: Step, outcome: Outcome) -> tuple[FlowRun, Next]:
-    """The outcome of one attempt, and what to do now. A step that was not started is started by this."""
+    """The run after one attempt, and the next action. A step that was not started is started first."""
     state = _expected(run, step)
     if state.state is StepState.PENDING:
         run = start(run, step)
@@ -169,10 +168,10 @@ def record(run: FlowRun, step: Step, outcome: Outcome) -> tuple[FlowRun, Next]:
         reason=outcome.reason,
     )
     if outcome.passed:
-        return _went_on(_moved(run, _with_output(state, outcome.output), Move.FINISH))
+        return _advanced(_moved(run, _with_output(state, outcome.output), Move.FINISH))
     match step.on_error:
         case OnError.SKIP_OPTIONAL:
-            return _went_on(_moved(run, _with_output(state, ""), Move.SKIP))
+            return _advanced(_moved(run, _with_output(state, ""), Move.SKIP))
         case OnError.RETRY_ONCE if attempts < MAX_ATTEMPTS:
             return _moved(run, state, Move.RETRY), Next.AGAIN
         case OnError.MANUAL_INTERVENTION:
@@ -190,25 +189,15 @@ def decide(run: FlowRun, step: str, decision: Decision) -> tuple[FlowRun, Next]:
         case Retry():
             return _moved(run, state, Move.RETRY), Next.AGAIN
         case Skip():
-            return _went_on(_moved(run, _with_output(state, ""), Move.SKIP))
+            return _advanced(_moved(run, _with_output(state, ""), Move.SKIP))
         case SetValue(value=value):
-            return _went_on(_moved(run, _with_output(state, _checked(value)), Move.FINISH))
+            return _advanced(_moved(run, _with_output(state, _checked(value)), Move.FINISH))
         case Abort():
             return _moved(run, state, Move.FAIL), Next.FAILED
 
 
-def outputs(run: FlowRun, document: Mapping[str, Any]) -> dict[str, str]:
-    """The outputs of the finished steps, by name; a skipped step has none."""
-    finished = {each.step: each.output or "" for each in run.steps if each.is_finished}
-    return {
-        step.output_to: finished[step.step]
-        for step in steps_of(document)
-        if step.output_to is not None and step.step in finished
-    }
-
-
 def output_text(raw: bytes) -> str:
-    """The output of a program as the value it becomes: without NUL bytes and without the newline at its end."""
+    """The output of a program as a value: without NUL bytes and without the newline at its end."""
     return raw.replace(b"\0", b"").decode("utf-8", "replace").removesuffix("\n")
 
 
@@ -252,7 +241,7 @@ def _changes(run: FlowRun, kept: tuple[StepRun, ...], fresh: FlowRun, stop: int)
 
 
 def _expected(run: FlowRun, step: Step) -> StepRun:
-    """The state of the step whose turn it is, if it still is what it was when the run began."""
+    """The state of the current step, if its command is unchanged."""
     state = run.of(step.step)
     if state.state is StepState.FAILED or step.step != run.current:
         raise Refused(f"step {step.step!r} is {state.state}; the turn is at {run.current!r}")
@@ -269,7 +258,7 @@ def _moved(run: FlowRun, state: StepRun, move: Move) -> FlowRun:
     return msgspec.structs.replace(run, steps=tuple(state if each.step == state.step else each for each in run.steps))
 
 
-def _went_on(run: FlowRun) -> tuple[FlowRun, Next]:
+def _advanced(run: FlowRun) -> tuple[FlowRun, Next]:
     return run, Next.FINISHED if run.current is None else Next.GO_ON
 
 

@@ -1,7 +1,7 @@
 """References to values, such as `[focus_paths]` or `[shared_context.strategy]`, in commands and in prose.
 
 Brackets mean much else to a shell, so only a name that the task declares makes a reference: `[ -n "$x" ]`, `[a-z]`,
-`arr[i]` and `.[]` stay as they are. An odd number of backslashes before the bracket takes the meaning from it.
+`arr[i]` and `.[]` stay as they are. An odd number of backslashes before the bracket escapes it.
 """
 
 import re
@@ -20,7 +20,7 @@ GIVEN = ("session", "dependency_summaries")
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
-    """One occurrence. `start` and `end` take in the brackets."""
+    """One occurrence. `start` and `end` include the brackets."""
 
     name: str
     start: int
@@ -41,7 +41,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reference_at(text: str, position: int, declared: Collection[str]) -> Reference | None:
-    """The reference that begins exactly here, if one does."""
+    """The reference that starts at `position`, if there is one."""
     match = _REFERENCE.match(text, position)
     if match is None or match[1].split(".")[0] not in declared:
         return None
@@ -49,7 +49,7 @@ def reference_at(text: str, position: int, declared: Collection[str]) -> Referen
 
 
 def find(text: str, declared: Collection[str], start: int = 0, stop: int | None = None) -> Iterator[Match]:
-    """All that could be references by their form and their name, with whether they are escaped."""
+    """Every text with the form and the name of a reference, escaped or not."""
     for match in _REFERENCE.finditer(text, start, len(text) if stop is None else stop):
         if match[1].split(".")[0] in declared:
             reference = Reference(name=match[1], start=match.start(), end=match.end())
@@ -68,7 +68,7 @@ def references(text: str, declared: Collection[str]) -> tuple[Reference, ...]:
 
 
 def task_properties(document: object) -> frozenset[str]:
-    """The names that a task declares by being a task; what its steps put out comes on top."""
+    """The names that every task declares, and those of its own document; outputs of steps are not among them."""
     names = {*CONTEXT_FIELDS, *TOP_FIELDS, *META_FIELDS, *GIVEN, "meta", "context"}
     if isinstance(document, dict):
         for part in (document.get("context"), document.get("meta")):

@@ -1,6 +1,6 @@
-"""The values of a task's references, and their text in a command and in prose.
+"""The scope: looks up the values of references, and renders them as text.
 
-A missing value is an error that names the variable; it is never an empty text, unless its step was skipped.
+A missing value is an error that names the variable. Only a skipped step has an empty output.
 """
 
 import json
@@ -35,9 +35,9 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The task's document, what its steps have put out so far (a skipped step: nothing), and where it all stands.
+    """The task's document, the outputs of its steps so far, and the session.
 
-    `files` names, for an output, a file that holds all of it: that is what `[name.file]` stands for.
+    `files` has the path of the file with the whole output, by its name: the value of `[name.file]`.
     """
 
     task: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return task_properties(self.task) | frozenset(self.produced)
 
     def lookup(self, reference: Reference) -> Any:
-        """The value, or what is `Missing`. Step outputs come first, then the task's own fields, then the session's."""
+        """The value, or `Missing`: an output of a step, else a field of the task, else one of the session."""
         first, *rest = reference.path
         if first in self.produced:
             return self._output(reference, first, rest)
@@ -111,7 +111,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def _absent(self, reference: Reference, first: str, rest: list[str]) -> Any:
-        """A field that may be left out reads as nothing; a key that was never declared is missing."""
+        """The value of an optional field that is left out; a key that is not declared is `Missing`."""
         if not rest:
             return [] if first in _LISTS else None
         if first == "inherited" and len(rest) == 1 and rest[0] in _INHERITED:
@@ -137,14 +137,14 @@ def _walk(reference: Reference, value: Any, rest: list[str]) -> Any:
 
 
 def plain(value: Any) -> str:
-    """One value as text: null is nothing, an object or a list inside a list is compact JSON."""
+    """A value as text: null is empty, an object or a nested list is compact JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def one_text(value: Any, separator: str | None) -> str:
-    """A list joined by `separator`, or as shell words where that is None; anything else as it is."""
+def joined_text(value: Any, separator: str | None) -> str:
+    """A list joined by `separator`, or as shell words if that is None; any other value as text."""
     if not isinstance(value, list):
         return plain(value)
     items = [plain(item) for item in value]
@@ -158,7 +158,7 @@ def is_in_file_list(text: str, reference: Reference) -> bool:
 
 
 def render_text(text: str, scope: Scope) -> str:
-    """Prose with its references replaced. Nothing in a value is read as a reference again."""
+    """Prose with its references replaced. A value is not searched for references."""
     made: list[str] = []
     at = 0
     for match in find(text, scope.declared):
@@ -170,6 +170,6 @@ def render_text(text: str, scope: Scope) -> str:
         value = scope.lookup(reference)
         if isinstance(value, Missing):
             raise value.refusal()
-        made += text[at : reference.start], one_text(value, "," if is_in_file_list(text, reference) else ", ")
+        made += text[at : reference.start], joined_text(value, "," if is_in_file_list(text, reference) else ", ")
         at = reference.end
     return "".join([*made, text[at:]])

@@ -1,4 +1,4 @@
-"""A site: where a reference stands in a command, in which quotes, and whether a value may go there."""
+"""Sites: the places of references in a command, their quotes, and whether a value may go there."""
 
 from enum import StrEnum
 
@@ -14,11 +14,11 @@ class Place(StrEnum):
     DOUBLE = "double"
     SINGLE = "single"
     ANSI = "ansi"  # $'…'
-    ESCAPE = "escape"  # the backslash that took the meaning from a reference; it goes
+    ESCAPE = "escape"  # the backslash that escapes a reference; it is removed
 
 
 class Site(msgspec.Struct, kw_only=True):
-    """`start` and `end` count in the whole command. A site with a reason takes no value."""
+    """`start` and `end` are positions in the whole command. A site with a reason in `why` takes no value."""
 
     name: str
     start: int
@@ -32,7 +32,7 @@ class Site(msgspec.Struct, kw_only=True):
 
     @property
     def is_session(self) -> bool:
-        """True if Detent itself gives the value; it is not the output of a program."""
+        """True if Detent itself provides the value, which is then no output of a program."""
         return self.name.startswith("session.")
 
     def refuse(self, why: str) -> None:
@@ -66,7 +66,7 @@ class Word(msgspec.Struct, kw_only=True):
 
     @property
     def keyword(self) -> str:
-        """Its text if it was written without quotes or anything to expand; only then a shell takes it for its own."""
+        """Its text if it has no quotes or expansions; only then it can be a keyword of the shell."""
         return "" if self.is_sealed else self.plain
 
     @property
@@ -80,7 +80,7 @@ class Word(msgspec.Struct, kw_only=True):
 
 
 class Unsure(Refused):
-    """The shell may read a command in another way than Detent does."""
+    """The shell may parse a command in another way than Detent does."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(f"character {position + 1}: {why}")

@@ -1,7 +1,7 @@
 """Finds the sites of a command in the tree of the shell reader.
 
-A value goes only into words that the tree shows: unquoted, or in any quotes. A reference anywhere else is refused: in a
-here-document, in arithmetic, in `${…}`, in a name. A command that bash may read in another way is refused as a whole.
+A value goes only into words of the tree, unquoted or in any quotes. A reference anywhere else is refused: in a
+here-document, in arithmetic, in `${…}`, in a name. A command that bash may parse in another way is refused as a whole.
 """
 
 import re
@@ -28,7 +28,7 @@ _NOWHERE = "no value can stand there: it is no word of a command"
 
 
 def track(text: str, declared: Collection[str]) -> tuple[Site, ...]:
-    """Every reference outside of comments, in order. Raises `Unsure` where bash may read the command otherwise."""
+    """Every reference outside of comments, in order; `Unsure` if bash may parse the command in another way."""
     reader = parse(text)
     if reader.doubts:
         raise Unsure(*min(reader.doubts, key=lambda doubt: doubt[0]))
@@ -156,7 +156,7 @@ class _Tracker:
         return any(find(self.text, self.declared, part.start, part.end))
 
     def _literal(self, word: Word, start: int, end: int, place: Place) -> None:
-        """Text that stands for itself, but for its references. Bare, only a backslash before it keeps one as it is."""
+        """Add literal text and the sites of its references."""
         is_quoted = place is not Place.BARE
         word.add("", quoted=is_quoted)
         for match in find(self.text, self.declared, start, end):
@@ -177,7 +177,7 @@ class _Tracker:
         return site
 
     def _refuse_region(self, start: int, stop: int, why: str) -> None:
-        """Text in which no value may stand; an escaped reference there loses its backslash."""
+        """Refuse all references of a region; an escaped reference loses its backslash."""
         for match in find(self.text, self.declared, start, stop):
             reference = match.reference
             if match.escaped:

@@ -1,4 +1,4 @@
-"""The steps of a task's `flow_control.pre_analysis`: as values, and all that can be wrong with them, found at once."""
+"""Steps: parses and checks `flow_control.pre_analysis` of a task."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -10,7 +10,6 @@ from detent.core.flow.criterion import parse
 from detent.core.flow.reference import IDENTIFIER, references
 from detent.core.flow.site import Unsure
 from detent.core.flow.sites import track
-from detent.core.flow.wrapper import is_balanced, is_wrapped, unwrap
 from detent.core.limits import cut
 from detent.core.problem import Problem
 from detent.errors import Invalid
@@ -18,6 +17,24 @@ from detent.errors import Invalid
 DEFAULT_TIMEOUT_S = 600.0
 MAX_TIMEOUT_S = 86_400.0
 MAX_STEPS = 200
+#: A command is written as `bash(…)`: up to the last parenthesis, whatever parentheses are inside.
+_WRAPPER = "bash("
+
+
+def is_wrapped(command: str) -> bool:
+    return command.strip().startswith(_WRAPPER)
+
+
+def is_balanced(command: str) -> bool:
+    """Whether a wrapper is closed at the end of the command."""
+    return not is_wrapped(command) or command.strip().endswith(")")
+
+
+def unwrap(command: str) -> str:
+    """The command for bash, without its wrapper if it has one."""
+    if not is_wrapped(command) or not is_balanced(command):
+        return command
+    return command.strip()[len(_WRAPPER) : -1]
 
 
 class OnError(StrEnum):
@@ -44,7 +61,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steps_of(document: Mapping[str, Any]) -> tuple[Step, ...]:
-    """The steps of a document that was validated; `Invalid` if it was not. A null field reads as one left out."""
+    """The steps of a valid document. A null field counts as left out."""
     flow = document.get("flow_control")
     raw = flow.get("pre_analysis") if isinstance(flow, Mapping) else None
     try:
@@ -57,7 +74,7 @@ def steps_of(document: Mapping[str, Any]) -> tuple[Step, ...]:
 
 
 def step_problems(flow_control: object, *, declared: Collection[str]) -> list[Problem]:
-    """Everything that is wrong with the steps. `declared` are the names of the task's own properties."""
+    """Every problem of the steps. `declared` are the names of the task's own properties."""
     if not isinstance(flow_control, Mapping):
         return [Problem(rule="flow_control", path="flow_control", message="flow_control must be an object")]
     path = "flow_control.pre_analysis"
@@ -130,7 +147,7 @@ class _Check:
         self._references(at, script)
 
     def _references(self, at: int, script: str) -> None:
-        """Those that only a later step produces, and those that stand where no value may go."""
+        """Report references that only a later step produces, and those at a place where no value may go."""
         used = references(script, self.declared)
         for name in dict.fromkeys(each.first for each in used):
             if name not in self.properties and self.made_by[name] >= at:

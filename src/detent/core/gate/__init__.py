@@ -1,4 +1,4 @@
-"""Gates: what a phase requires before it can be finished.
+"""Gates: the conditions that a phase must meet before it can be finished.
 
 `kinds` has one module for each kind, `registry` lists the kinds, `judge` is the only judge of all of them.
 """

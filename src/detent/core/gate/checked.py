@@ -26,7 +26,7 @@ class Checked(Gate):
         return None
 
     def shortfall(self, receipt: Receipt) -> str | None:
-        """Why a run that passed does not open the gate."""
+        """The reason why a run that passed does not open the gate; None if it does."""
         return None
 
     def limit_reason(self, receipt: Receipt) -> str:

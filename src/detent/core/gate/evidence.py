@@ -39,17 +39,17 @@ class Receipt(_Value, frozen=True, kw_only=True):
     exit_code: int | None = None
     duration_s: float = 0.0
     tail: str = ""
-    #: The most telling line, and the same without what differs from run to run.
+    #: The most telling line, and the same line without parts that differ from run to run.
     error: str | None = None
     signature: str | None = None
     coverage: float | None = None
-    #: Digest of the manifest of the input files as they were at the run.
+    #: Digest of the manifest of the input files at the run.
     inputs: str | None = None
-    #: Whether the tests as they were at the phase's begin passed too.
+    #: The result of the protected tests, as they were when the phase began.
     protected: Result | None = None
-    #: Seen in the agent's shell, not run by Detent.
+    #: Observed in the agent's shell, not run by Detent.
     observed: bool = False
-    #: Articles of a constitution that the run was about and that did not comply.
+    #: Articles of a constitution that the work does not comply with.
     violated: tuple[str, ...] = ()
 
 
@@ -64,7 +64,7 @@ class GateState(_Value, frozen=True, kw_only=True):
 
     iterations: int = 0
     failures: int = 0
-    #: How often the same failure came in a row.
+    #: Number of times that the same failure occurred in a row.
     repeats: int = 0
     receipt: Receipt | None = None
     checked_at: datetime | None = None
@@ -103,12 +103,12 @@ class Facts(_Value, frozen=True, kw_only=True):
     exists: frozenset[str] | None = None
     #: Manifest digest of a receipt to the files that have changed since.
     changed: dict[str, tuple[str, ...]] = {}
-    #: The files of the project, where a checkpoint is to be taken of what is decided.
+    #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
-    #: Tasks whose holder is known to be gone: its process ended, or its lease ran out.
+    #: Tasks whose claim is void: the process of the holder ended, or the lease expired.
     abandoned: frozenset[str] = frozenset()
     now: datetime
 
 
-#: For commands that no gate can hold.
+#: For commands that need no facts.
 NOTHING_KNOWN = Facts(now=datetime.min.replace(tzinfo=UTC))

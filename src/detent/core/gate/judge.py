@@ -3,7 +3,7 @@
 A gate that cannot be judged is ERROR, and one without evidence is PENDING; neither opens.
 """
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
 from detent.core.gate.kind import Evidence, Gate, gate_name, required_paths
@@ -43,11 +43,11 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, paths_exist: boo
     receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
     unchanged = {receipt.inputs: ()} if receipt is not None and receipt.inputs is not None else {}
     exists = frozenset(required_paths(gate, session.folder)) if paths_exist else None
-    judgement = judge(session, phase, gate, msgspec.structs.replace(NOTHING_KNOWN, changed=unchanged, exists=exists))
+    judgement = judge(session, phase, gate, replace(NOTHING_KNOWN, changed=unchanged, exists=exists))
     if judgement.verdict is Verdict.PASS or session.phases[phase].status is not Status.COMPLETED:
         return judgement
     reason = "open when the phase was finished"
-    return msgspec.structs.replace(judgement, verdict=Verdict.PASS, reason=reason, way_out="")
+    return replace(judgement, verdict=Verdict.PASS, reason=reason, way_out="")
 
 
 def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:

@@ -95,7 +95,7 @@ class CheckRunner(Protocol):
         ...
 
     def run_protected(self, command: str) -> Ran | None:
-        """Run it in a copy that has the protected files as they were when the phase began; None if none are kept."""
+        """Run it in a copy that has the protected files as they were when the phase began; None if there are none."""
         ...
 
 
@@ -112,7 +112,7 @@ class Gate:
 
     @property
     def name(self) -> str:
-        """The name that commands and evidence use; empty stands for the kind."""
+        """The name that commands and evidence use; empty for the name of the kind."""
         return ""
 
     @property
@@ -134,14 +134,14 @@ class Gate:
         raise NotImplementedError
 
     def proof(self, evidence: Evidence) -> str:
-        """What an open gate rests on besides receipts and votes, for the report."""
+        """The evidence of an open gate besides receipts and votes, for the report."""
         return ""
 
     # Facts
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths that must exist; `{artifact_folder}` stands for the folder of the session."""
+        """Paths that must exist; `{artifact_folder}` is the folder of the session."""
         return ()
 
     @property
@@ -155,7 +155,7 @@ class Gate:
         return ()
 
     def skipped_because(self, project: Surroundings) -> str | None:
-        """Why the gate cannot apply in this project; None if it applies."""
+        """The reason why the gate cannot apply in this project; None if it applies."""
         return None
 
     # Opening
@@ -188,10 +188,10 @@ class Gate:
         return ()
 
     def check_voter(self, phase: str, who: str) -> None:
-        """Refuse a vote of somebody who is no approver."""
+        """Refuse the vote of a person who is no approver."""
 
     def exhausted(self, state: GateState) -> str | None:
-        """Why another run would not help, so that a person has to decide."""
+        """The reason why a person has to decide instead of another run; None if a run may help."""
         return None
 
     def needs_person(self, verdict: Verdict, *, sees_tests: bool) -> bool:
@@ -199,7 +199,7 @@ class Gate:
         return self.opened_by.is_person
 
     def person_task(self, phase: str) -> str | None:
-        """What a person has to do besides voting or answering."""
+        """The work for a person besides voting or answering."""
         return None
 
     # Documents
@@ -210,13 +210,7 @@ class Gate:
 
 
 class GateSettings(
-    msgspec.Struct,
-    Gate,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
+    msgspec.Struct, Gate, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="kind"
 ):
     """The settings that every kind has. A kind gives its own name as `tag`."""
 

@@ -1,9 +1,9 @@
-"""How an event at a gate changes the state of the gate."""
+"""Applies an event at a gate to the state of the gate."""
 
 from datetime import datetime
 from typing import assert_never
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import GateState, Receipt, Result, Vote
 from detent.core.session.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
@@ -14,14 +14,12 @@ def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> 
         case GateChecked():
             return _checked(state, event.receipt, at)
         case QuestionAnswered():
-            return msgspec.structs.replace(
-                state, interactions=state.interactions + 1, selection=event.choice or state.selection
-            )
+            return replace(state, interactions=state.interactions + 1, selection=event.choice or state.selection)
         case VoteCast():
             vote = Vote(approve=event.approve, reason=event.reason, at=at)
-            return msgspec.structs.replace(state, votes={**state.votes, event.approver: vote})
+            return replace(state, votes={**state.votes, event.approver: vote})
         case GateApproved():
-            return msgspec.structs.replace(state, approved_by=by, approval_reason=event.reason, escalated=None)
+            return replace(state, approved_by=by, approval_reason=event.reason, escalated=None)
         case _:
             assert_never(event)
 
@@ -29,7 +27,7 @@ def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> 
 def _checked(state: GateState, receipt: Receipt, at: datetime) -> GateState:
     failed = receipt.result is Result.FAILED
     same = failed and state.receipt is not None and state.receipt.signature == receipt.signature
-    return msgspec.structs.replace(
+    return replace(
         state,
         iterations=state.iterations + 1,
         failures=state.failures + failed,

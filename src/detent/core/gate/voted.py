@@ -29,7 +29,7 @@ class Voted(Gate):
             return Verdict.PASS, f"approved by {', '.join(in_favour)}"
         open_votes = [who for who in self.approvers if who not in votes]
         if against and (not self.approvers or len(in_favour) + len(open_votes) < self.quorum):
-            return Verdict.FAIL, f"{', '.join(against)} said no: {votes[against[-1]].reason}"
+            return Verdict.FAIL, f"{', '.join(against)} rejected it: {votes[against[-1]].reason}"
         waiting = f"; {', '.join(open_votes)} may still vote" if open_votes else ""
         return Verdict.PENDING, f"{len(in_favour)} of {self.quorum} approvals{waiting}"
 

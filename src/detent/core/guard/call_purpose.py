@@ -1,6 +1,6 @@
-"""What a tool call is for: which phase it delegates to, and whether it asks to leave the present one.
+"""The purpose of a tool call: the phase that it delegates to, and whether it asks to leave the current phase.
 
-Decided on structured fields. Words count only in the fields that carry them, and only as whole words.
+Decided on structured fields. Words count only in text fields, and only as whole words.
 """
 
 from detent.core.guard import state_reader
@@ -14,15 +14,8 @@ if TYPE_CHECKING:
 ADVANCE = ("advance", "gate", "next phase", "proceed", "move to phase", "progress to")
 HAND_OVER = ("delegate", "hand off", "handoff", "phase complete", "declare complete")
 SETUP = (
-    "discover",
-    "constitution",
-    "init",
-    "setup",
-    "configure",
-    "configure-cloud",
-    "new project",
-    "install",
-    "status",
+    *("discover", "constitution", "init", "setup", "configure", "configure-cloud"),
+    *("new project", "install", "status"),
 )
 WORKFLOW_SKILLS = ("detent", "isdlc")
 _EVERY_PHASE = ("sdlc-orchestrator", "skill-manager")
@@ -55,7 +48,7 @@ def agent_name(text: object) -> str:
 
 
 def asks_to_move(doc: object, call: "Json", phrases: tuple[str, ...], *, only_orchestrators: bool) -> bool:
-    """Whether a call that delegates to no phase asks to leave the present one."""
+    """Whether a call that delegates to no phase asks to leave the current one."""
     words = split_words(call["text"])
     if call["kind"] == "skill":
         if agent_name(call["agent"].lstrip("/")) not in WORKFLOW_SKILLS or words[:1] in (["analyze"], ["add"]):
@@ -69,9 +62,9 @@ def asks_to_move(doc: object, call: "Json", phrases: tuple[str, ...], *, only_or
 
 
 def says(words: list[str], phrases: tuple[str, ...]) -> bool:
-    """Whether one of `phrases` stands in `words`, each of its words as a whole."""
+    """Whether one of the phrases occurs in `words`, as whole words."""
     wanted = [phrase.split() for phrase in phrases]
-    return any(words[at : at + len(one)] == one for one in wanted for at in range(len(words) - len(one) + 1))
+    return any(words[at : at + len(each)] == each for each in wanted for at in range(len(words) - len(each) + 1))
 
 
 def split_words(text: str) -> list[str]:

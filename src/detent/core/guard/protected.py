@@ -23,7 +23,7 @@ _JOURNAL = (
     ".lock", ".active-wfs",
 )  # fmt: skip
 _DOCUMENTS = ("state.json", "wfs-*/workflow-session.json", "wfs-*/.task/impl-*.json")
-# What a path of unknown start must name before it is taken for one of ours.
+# A path of unknown start is protected only if it contains one of these.
 _TELLING = (".workflow", "journal.jsonl", "workflow-session.json", _CONFIG, ".active-wfs")
 
 TYPE_CHECKING = False
@@ -52,9 +52,7 @@ def _of_workflow(segments: list[str]) -> str | None:
     for segment in segments:
         if segment == "checkpoints":
             return JOURNAL
-        if segment in _FREE_FOLDERS:
-            return None
-        if segment in _FREE_FILES:
+        if segment in _FREE_FOLDERS or segment in _FREE_FILES:
             return None
     last = segments[-1]
     task = segments[-2:-1] == [".task"] and last.startswith("impl-") and last.endswith(".json")
@@ -62,9 +60,9 @@ def _of_workflow(segments: list[str]) -> str | None:
 
 
 def guarded_hits(targets: list[tuple[str, str]], root: str, files: "Files") -> list[Hit]:
-    """The targets that can be guarded files, each with what it is: (path, how, kind).
+    """The targets that can be guarded files, each as (path, how, kind).
 
-    Where several kinds are possible, the first of journal, config, document is said.
+    Where several kinds are possible, the kind is the first of journal, config, document.
     """
     hits: list[Hit] = []
     for at, (path, how) in enumerate(targets):
@@ -93,7 +91,7 @@ def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive:
         return None
     path, root = path.lower(), root.lower()
     start = _checkout(literal_start(path), root).rstrip("/") + "/"
-    # The way to a worktree leads through `.workflow` too, and says nothing about what is named in it.
+    # The path of a worktree leads through `.workflow` too, and does not decide about the files in it.
     inner = path.removeprefix(start)
     above, named, _ = inner.partition(".workflow")
     if named and inner == path and not may_meet(above, start):
@@ -121,7 +119,7 @@ def _checkout(path: str, root: str) -> str:
 
 
 def _starts(files: "Files") -> list[str]:
-    """The directories of the clients' files; a file that stands in no directory is named itself."""
+    """The directories of the clients' files; of a file without a directory, its name."""
     return [path.rpartition("/")[0] + "/" if "/" in path else path for each in files.values() for path in each]
 
 

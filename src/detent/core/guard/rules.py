@@ -71,7 +71,7 @@ def _guarded_files(given: GuardInput) -> "str | None":
 
 
 def _people_decide(given: GuardInput) -> "str | None":
-    """An agent that may approve itself makes every approval worthless."""
+    """Deny verbs that only a person may run; an agent that approves itself makes every approval worthless."""
     if given.call["kind"] != "shell" or _is_harmless(given):
         return None
     from detent.core.guard.shell.opaque import words_of  # noqa: PLC0415 - most calls never need it
@@ -132,7 +132,7 @@ def _in_order(given: GuardInput) -> "str | None":
 
 
 def _corridor(given: GuardInput) -> "str | None":
-    """While a gate fails, the way is back to the work, not on."""
+    """While a gate fails, the agent may work on it and not move on."""
     if given.call["kind"] not in ("delegate", "skill"):
         return None
     from detent.core.guard import state_reader  # noqa: PLC0415
@@ -146,7 +146,7 @@ def _corridor(given: GuardInput) -> "str | None":
         run = state_reader.tests(given.doc, phase)
         error = state_reader.counted(run.get("last_error") or "no error was recorded", run, "current_iteration")
         again = run.get("last_test_command") or "them"
-        return f"the tests of {phase} fail ({error}); mend the code and run {again} again first. {RELEASE}"
+        return f"the tests of {phase} fail ({error}); fix the code and run {again} again first. {RELEASE}"
     record = state_reader.constitution(given.doc, phase)
     articles = ", ".join(map(str, record.get("articles_required") or ("all articles",)))
     status = state_reader.counted(record.get("status") or "not started", record, "iterations_used")

@@ -150,7 +150,7 @@ def _missing_paths(doc: object, paths: object, exists: "Callable[[str], bool]") 
         return "nothing is known about them"
     named = [str(path).replace("{artifact_folder}", folder) for path in paths]
     missing = [path for path in named if not exists(path)]
-    return f"{', '.join(missing)} not there" if missing else ""
+    return f"{', '.join(missing)} missing" if missing else ""
 
 
 def _review(doc: object, phase: str) -> str:

@@ -1,22 +1,28 @@
-"""Takes secrets out of text and of documents, before anything is hashed or written.
+"""Redacts secrets from text, records and documents before they are hashed or written.
 
-A secret leaves `[redacted:<kind>]` in its place. What is taken out and what stays is decided by `form` and
-`name`; text that only resembles a secret is left alone, because a journal full of holes is of no use either.
+A secret is replaced by `[redacted:<kind>]`. `form` recognises secrets by their form, `name` by the name beside them.
+Text that only resembles a secret stays, because a journal full of holes is of no use either.
 """
 
 import re
-from typing import Any
+from collections.abc import Iterable, Set
+from typing import Any, TypeVar
+
+import msgspec
 
 from detent.core.redact.form import FORMS
-from detent.core.redact.name import element_secrets, is_count, is_nothing, name_kind, named_secrets
+from detent.core.redact.name import Secret, element_secrets, is_count, is_nothing, name_kind, named_secrets
 
-#: Documents are flatter than this; what is deeper is taken out whole, so that nothing can hide there.
+#: Documents are flatter than this; a deeper value is replaced as a whole, so that nothing can hide there.
 MAX_DEPTH = 100
-#: One pass is enough unless taking a secret out shows another one; then the next pass finds it.
+#: One pass is enough unless replacing a secret uncovers another, which the next pass finds.
 MAX_PASSES = 8
+_S = TypeVar("_S", bound=msgspec.Struct)
 _TOO_DEEP = "[redacted:depth]"
-#: Most texts have none of them: one quick look at all, in the order of the forms.
+#: Most texts contain none of them, so they are searched first, in the order of the forms.
 _NEEDLES = tuple((needle.lower(), form) for form in FORMS for needle in form.needles)
+
+_NAME_NEEDLES = ("pass", "secret", "token", "cred", "key")
 
 
 def redact(text: str) -> str:
@@ -30,16 +36,34 @@ def redact(text: str) -> str:
 
 
 def redact_tree(value: Any) -> Any:
-    """The same for a JSON value; a field that is named for a secret loses its text, or each text of its list."""
+    """A JSON value without secrets; all text of a field whose name means a secret is replaced."""
     return _tree(value, None, MAX_DEPTH)
+
+
+def redact_fields(record: _S, names: Set[str]) -> _S:
+    """A record without secrets in the named fields, and in the fields of these names of the records in them."""
+    values = {name: getattr(record, name) for name in record.__struct_fields__ if name in names}
+    changes = {name: _value(value, names) for name, value in values.items() if value}
+    return msgspec.structs.replace(record, **changes) if changes else record
+
+
+def _value(value: Any, names: Set[str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, tuple):
+        return tuple(_value(each, names) for each in value)
+    return redact_fields(value, names) if isinstance(value, msgspec.Struct) else value
 
 
 def _pass(text: str) -> str:
     lowered = text.lower()
     for form in dict.fromkeys([form for needle, form in _NEEDLES if needle in lowered]):
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
+    # A name holds one of these words. Letters beyond ASCII may match one of them too: then look closely.
+    if text.isascii() and not any(word in lowered for word in _NAME_NEEDLES):
+        return text
     for find in (named_secrets, element_secrets):
-        text = _replaced(text, [(found.kind, found.start, found.end) for found in find(text)])
+        text = _replaced(text, find(text))
     return text
 
 
@@ -80,10 +104,10 @@ def _without(match: re.Match[str], kind: str) -> str:
     return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
 
 
-def _replaced(text: str, found: list[tuple[str, int, int]]) -> str:
+def _replaced(text: str, secrets: Iterable[Secret]) -> str:
     parts: list[str] = []
     position = 0
-    for kind, start, end in found:
+    for kind, start, end in secrets:
         parts += text[position:start], f"[redacted:{kind}]"
         position = end
     return "".join(parts) + text[position:]

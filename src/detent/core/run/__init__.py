@@ -1,1 +1,1 @@
-"""What a run reports: agent events, run events and the view folded from them."""
+"""A run as values: events of agents and of the run, its view, estimates, isolation."""

@@ -1,4 +1,4 @@
-"""What an agent tells while it works on a turn. The last is always `Finished` or `Failed`."""
+"""Events of an agent during one turn. The last one is always `Finished` or `Failed`."""
 
 from enum import StrEnum
 
@@ -8,16 +8,16 @@ from detent.core.session.phase_state import Report, Tokens
 
 
 class Failure(StrEnum):
-    """Why a turn came to nothing, as far as it decides what happens next."""
+    """The kind of failure of a turn. It decides what happens next."""
 
-    #: Nothing to do with the work: a rate limit, a broken connection. Worth the same turn again, a little later.
+    #: Unrelated to the work, such as a rate limit or a lost connection. The turn is retried later.
     TRANSIENT = "transient"
-    #: The agent will not do it. Asking again does not change its mind.
+    #: The agent refuses the work. A retry does not help.
     REFUSED = "refused"
-    #: It ended with an error, or with something that cannot be understood.
+    #: An error, or output that cannot be parsed.
     ERROR = "error"
     TIMEOUT = "timeout"
-    #: It was ended from here.
+    #: Detent stopped it.
     STOPPED = "stopped"
 
 
@@ -26,14 +26,14 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Started(_Event, frozen=True, kw_only=True, tag="agent_started"):
-    #: What the agent calls its own conversation, and the model that answers it.
+    #: The agent's id of the conversation, and its model.
     conversation: str = ""
     model: str = ""
 
 
 class ToolUsed(_Event, frozen=True, kw_only=True, tag="tool_used"):
     tool: str
-    #: In short: a command, a path.
+    #: The command or path, shortened.
     input: str = ""
     succeeded: bool = True
 
@@ -43,13 +43,13 @@ class Said(_Event, frozen=True, kw_only=True, tag="said"):
 
 
 class Used(_Event, frozen=True, kw_only=True, tag="used"):
-    """Tokens and cost of the turn so far, all together."""
+    """Total tokens and cost of the turn so far."""
 
     tokens: Tokens
 
 
 class Finished(_Event, frozen=True, kw_only=True, tag="agent_finished"):
-    """The agent says that it is done, and what it did. Its report has no tools: those were told one by one."""
+    """The turn succeeded. The report has no tool calls: each of them is an event of its own."""
 
     report: Report = Report()
 

@@ -1,4 +1,4 @@
-"""How much longer a session will take, by what its phases took in earlier sessions."""
+"""Estimates the remaining time of a session from the durations of its phases in earlier sessions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from detent.core.session.status import Status
 
 
 def usual_minutes(history: Sequence[Mapping[str, Any]], workflow: str) -> dict[str, float]:
-    """Phase key to the minutes that it usually takes; phases that were done too seldom have none.
+    """Phase key to its usual minutes; only phases with enough earlier runs.
 
     `history` has an entry for each session that ended, oldest first.
     """
@@ -25,7 +25,7 @@ def usual_minutes(history: Sequence[Mapping[str, Any]], workflow: str) -> dict[s
 
 
 def minutes_left(session: Session, usual: Mapping[str, float], now: datetime, parallel: int = 1) -> float | None:
-    """None if what is usual is not known of every phase that is still to be done, or nothing is left of it."""
+    """The remaining minutes; None if the usual duration of an open phase is unknown, or no time remains."""
     open_phases = [key for key in session.active_order if session.phases[key].status is not Status.COMPLETED]
     if session.status is not SessionStatus.ACTIVE or not all(key in usual for key in open_phases):
         return None
@@ -45,8 +45,8 @@ def _left(state: PhaseState, usual: float, now: datetime) -> float:
 def _durations(entry: Mapping[str, Any]) -> list[tuple[str, float]]:
     snapshots = entry.get("phase_snapshots")
     return [
-        (str(one.get("key")), float(one["duration_minutes"]))
-        for one in (snapshots if isinstance(snapshots, list) else ())
-        if isinstance(one, dict) and one.get("status") == "completed"
-        if isinstance(one.get("duration_minutes"), int | float)
+        (str(snapshot.get("key")), float(snapshot["duration_minutes"]))
+        for snapshot in (snapshots if isinstance(snapshots, list) else ())
+        if isinstance(snapshot, dict) and snapshot.get("status") == "completed"
+        if isinstance(snapshot.get("duration_minutes"), int | float)
     ]

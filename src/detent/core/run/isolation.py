@@ -1,12 +1,12 @@
-"""Work in a git worktree of its own: what it is called, and the gate that brings it back.
+"""Isolation of work in git worktrees: their names, and the gate that merges them.
 
-Bringing back is a gate like any other: a phase is not finished before its work is where the next ones begin.
+The merge is a gate, so a phase is not finished before later phases have its work.
 """
 
 import hashlib
 from typing import Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate import gate_name
 from detent.core.gate.kinds.command import merge_gate
@@ -18,9 +18,9 @@ _OTHER_GATE = "merge-worktree"
 
 
 def isolated(workflow: Workflow, mode: Mode, *, size: str | None = None) -> Workflow:
-    """The workflow with a merge as the last gate: of every phase, or of those that nothing comes after.
+    """The workflow with a merge as the last gate of every phase, or only of the last phases.
 
-    `size` is the one that the session has: what it leaves out ends nothing.
+    `size` is the size of the session; the phases that it leaves out do not count as last.
     """
     if mode == "none":
         return workflow
@@ -29,11 +29,11 @@ def isolated(workflow: Workflow, mode: Mode, *, size: str | None = None) -> Work
         _with_merge(phase, phase.key if mode == "phase" else None) if mode == "phase" or phase.key in last else phase
         for phase in workflow.phases
     )
-    return msgspec.structs.replace(workflow, phases=phases)
+    return replace(workflow, phases=phases)
 
 
 def tree_name(session: str, phase: str | None = None, project: str | None = None) -> str:
-    """The name of a worktree's directory, and of its branch below `detent/`."""
+    """The name of the worktree's directory, and of its branch below `detent/`."""
     return ".".join(_plain(part) for part in (project, session, phase) if part is not None)
 
 
@@ -48,11 +48,11 @@ def _with_merge(phase: Phase, key: str | None) -> Phase:
     merge = merge_gate(_OTHER_GATE if GATE in taken else GATE, arguments)
     if any(gate.runnable(None) == merge.command for gate in phase.gates):
         return phase
-    return msgspec.structs.replace(phase, gates=(*phase.gates, merge))
+    return replace(phase, gates=(*phase.gates, merge))
 
 
 def _plain(part: str) -> str:
-    """`part` if git takes it within the name of a branch, else something like it that stands for no other."""
+    """`part` if git accepts it in a branch name, else a similar unique text."""
     dotted = ".." in part or part.startswith(".") or part.endswith((".", ".lock"))
     if not dotted:
         return part

@@ -1,4 +1,4 @@
-"""The lines by which an agent says at the end of its work what it did."""
+"""Parses the result block: the lines in which an agent reports its result."""
 
 from typing import NamedTuple
 
@@ -15,23 +15,23 @@ class ResultBlock(NamedTuple):
 
 
 def result_block(text: str) -> ResultBlock:
-    """`Status:`, `Summary:`, `Deliverables:` and `Context for next:` lines; without them the last lines serve."""
-    found: dict[str, list[str]] = {}
+    """Parses `Status:`, `Summary:`, `Deliverables:` and `Context for next:`. Without them, uses lines of the text."""
+    fields: dict[str, list[str]] = {}
     key = ""
     for line in text.splitlines():
         head, colon, rest = line.strip().lstrip("*#- ").partition(":")
         name = head.strip("* ").lower()
         if colon and name in _NAMES:
             key = name.replace("_", " ")
-            found[key] = [rest.strip("* ")] if rest.strip("* ") else []
+            fields[key] = [rest.strip("* ")] if rest.strip("* ") else []
         elif key and line.strip():
-            found[key].append(line.strip().lstrip("-* "))
+            fields[key].append(line.strip().lstrip("-* "))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    deliverables = [part.strip() for line in found.get("deliverables", ()) for part in line.split(",") if part.strip()]
-    status = " ".join(found.get("status", ())).lower()
+    deliverables = [part.strip() for line in fields.get("deliverables", ()) for part in line.split(",") if part.strip()]
+    status = " ".join(fields.get("status", ())).lower()
     return ResultBlock(
-        summary=" ".join(found.get("summary", ())) or (lines[0] if lines else ""),
+        summary=" ".join(fields.get("summary", ())) or (lines[0] if lines else ""),
         deliverables=tuple(deliverables[:MAX_DELIVERABLES]),
-        context="\n".join(found.get("context for next", lines[-3:]))[:MAX_CONTEXT],
+        context="\n".join(fields.get("context for next", lines[-3:]))[:MAX_CONTEXT],
         failed=status.startswith(("failed", "blocked", "error")),
     )

@@ -1,4 +1,4 @@
-"""What a run tells whoever looks on. Not the truth, which is the journal: what is lost here was only shown."""
+"""Events of a run, for display. The journal is the truth; a lost event only was not shown."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +10,7 @@ from detent.core.run.agent_event import AgentEvent
 
 
 class Need(StrEnum):
-    """What a person is needed for."""
+    """The kind of help that a run needs from a person."""
 
     APPROVAL = "approval"
     ANSWER = "answer"
@@ -21,52 +21,52 @@ class Need(StrEnum):
 
 
 class End(StrEnum):
-    """How a run ended. Only the first means that the session is over."""
+    """The end of a run. Only COMPLETED and CANCELLED end the session."""
 
     COMPLETED = "completed"
     CANCELLED = "cancelled"
-    #: Nothing can go on before a person has done something.
+    #: Every phase waits for a person.
     WAITING = "waiting"
-    #: Somebody stopped it.
+    #: The run was stopped.
     PAUSED = "paused"
-    #: Another runner took the session over.
+    #: Another run took over the session.
     LOST = "lost"
-    #: Something went wrong that has nothing to do with the work, such as a journal that was damaged.
+    #: An error outside the work, such as a damaged journal.
     ERROR = "error"
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+class _RunEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     at: datetime
 
 
-class RunStarted(_Told, frozen=True, kw_only=True, tag="run_started"):
+class RunStarted(_RunEvent, frozen=True, kw_only=True, tag="run_started"):
     run: str
     session: str
     parallel: int = 1
-    #: What was taken over from a run that died, in words.
+    #: Descriptions of the work that was recovered from a dead run.
     taken_over: tuple[str, ...] = ()
 
 
-class TurnStarted(_Told, frozen=True, kw_only=True, tag="turn_started"):
-    """An agent sets to work on a phase, or on one task of it."""
+class TurnStarted(_RunEvent, frozen=True, kw_only=True, tag="turn_started"):
+    """An agent starts a turn on a phase, or on one task of it."""
 
     phase: str
     attempt: int
     turn: int
-    #: The agent's name in the settings, and the role that it has in the phase.
+    #: The name of the agent in the settings, and its role in the phase.
     agent: str
     role: str = ""
     task: str | None = None
 
 
-class AgentDid(_Told, frozen=True, kw_only=True, tag="agent_did"):
+class AgentDid(_RunEvent, frozen=True, kw_only=True, tag="agent_did"):
     phase: str
     task: str | None = None
     did: AgentEvent
 
 
-class StepRan(_Told, frozen=True, kw_only=True, tag="step_ran"):
-    """A step of a task's flow, before the agent works on the task."""
+class StepRan(_RunEvent, frozen=True, kw_only=True, tag="step_ran"):
+    """A step of a task's flow ran, before the agent works on the task."""
 
     phase: str
     task: str
@@ -74,8 +74,8 @@ class StepRan(_Told, frozen=True, kw_only=True, tag="step_ran"):
     said: str
 
 
-class Retrying(_Told, frozen=True, kw_only=True, tag="retrying"):
-    """The turn failed for a passing reason and is tried again after a pause."""
+class Retrying(_RunEvent, frozen=True, kw_only=True, tag="retrying"):
+    """The turn failed for a transient reason and is retried after a pause."""
 
     phase: str
     task: str | None = None
@@ -85,20 +85,20 @@ class Retrying(_Told, frozen=True, kw_only=True, tag="retrying"):
     of: int
 
 
-class GateStarted(_Told, frozen=True, kw_only=True, tag="gate_started"):
+class GateStarted(_RunEvent, frozen=True, kw_only=True, tag="gate_started"):
     phase: str
     gate: str
     command: str = ""
 
 
-class GateJudged(_Told, frozen=True, kw_only=True, tag="gate_judged"):
+class GateJudged(_RunEvent, frozen=True, kw_only=True, tag="gate_judged"):
     phase: str
     gate: str
     verdict: Verdict
     reason: str
 
 
-class PhaseEnded(_Told, frozen=True, kw_only=True, tag="phase_ended"):
+class PhaseEnded(_RunEvent, frozen=True, kw_only=True, tag="phase_ended"):
     phase: str
     attempt: int
     #: completed, failed or skipped
@@ -107,30 +107,30 @@ class PhaseEnded(_Told, frozen=True, kw_only=True, tag="phase_ended"):
     warnings: tuple[str, ...] = ()
 
 
-class TaskEnded(_Told, frozen=True, kw_only=True, tag="task_ended"):
+class TaskEnded(_RunEvent, frozen=True, kw_only=True, tag="task_ended"):
     phase: str
     task: str
     status: str
     said: str = ""
 
 
-class PersonNeeded(_Told, frozen=True, kw_only=True, tag="person_needed"):
+class PersonNeeded(_RunEvent, frozen=True, kw_only=True, tag="person_needed"):
     need: Need
     phase: str
     text: str
-    #: The command that gives what is needed.
+    #: The command with which a person helps.
     way_out: str
-    #: The question or gate that it is about.
+    #: The question or gate.
     about: str = ""
     choices: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The same as long as it is about the same thing; what is said about it may change."""
+        """Identifies the need. Its text may change."""
         return self.need, self.phase, self.about or self.text
 
 
-class RunEnded(_Told, frozen=True, kw_only=True, tag="run_ended"):
+class RunEnded(_RunEvent, frozen=True, kw_only=True, tag="run_ended"):
     end: End
     said: str = ""
 

@@ -1,9 +1,10 @@
-"""What somebody who looks on knows of a run: a fold over what it told, which loses what is no longer going on."""
+"""The view of a run: a fold over its events that keeps the work in progress."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Verdict
 from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
@@ -23,24 +24,24 @@ from detent.core.run.run_event import (
 )
 from detent.core.session.phase_state import Tokens
 
-#: Of what an agent says, so many lines of so many characters are remembered.
-MOST_SAID, MAX_SAID = 3, 300
+#: Maximum number of lines of an agent that a view keeps, and their length.
+MAX_LINES, MAX_LINE = 3, 300
 NOTHING = Tokens()
 
 
 class Doing(StrEnum):
-    """What is going on at a phase."""
+    """The activity of a job."""
 
     WORKING = "working"
     STEPS = "steps"
     GATE = "gate"
     RETRYING = "retrying"
-    #: The turn is over, and what comes of it is being found out.
+    #: The turn has ended, and its result is judged.
     TURN_OVER = "turn_over"
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent at a phase, or at one task of it."""
+    """The work of an agent on a phase, or on one task of it."""
 
     phase: str
     task: str | None = None
@@ -51,16 +52,17 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 1
     since: datetime
     doing: Doing = Doing.WORKING
-    #: More about that: the gate and its command, the step, why it is tried again.
+    #: Details: the gate and its command, the step, the reason of a retry.
     note: str = ""
-    #: When the next try comes.
+    #: The time of the next retry.
     until: datetime | None = None
     tool: ToolUsed | None = None
     tools: int = 0
-    #: The last sign of life.
+    #: The time of the last event.
     heard: datetime
-    said: tuple[str, ...] = ()
-    #: What the turn has used so far.
+    #: The last lines of the agent.
+    lines: tuple[str, ...] = ()
+    #: The tokens of the turn so far.
     tokens: Tokens = NOTHING
 
 
@@ -70,24 +72,24 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     parallel: int = 1
     started_at: datetime | None = None
     taken_over: tuple[str, ...] = ()
-    #: What is going on, in the order in which it began.
+    #: Jobs in progress, in the order in which they began.
     jobs: tuple[JobView, ...] = ()
-    #: By phase and gate, of the phases that are being worked on.
+    #: Phase in progress to its gates and their verdicts.
     verdicts: dict[str, dict[str, GateJudged]] = {}
-    #: By phase, what the turns used that are over.
+    #: Phase to the tokens of its finished turns.
     spent: dict[str, Tokens] = {}
-    #: What only a person can give, oldest first.
+    #: Open requests to a person, oldest first.
     needs: tuple[PersonNeeded, ...] = ()
     ended: RunEnded | None = None
 
     @property
     def tokens(self) -> Tokens:
-        """Of the whole run, so far."""
+        """The tokens of the run so far."""
         return sum(self.spent.values(), self.unreported)
 
     @property
     def unreported(self) -> Tokens:
-        """Of the turns that are not over."""
+        """The tokens of turns in progress."""
         return sum((job.tokens for job in self.jobs), NOTHING)
 
     def tokens_of(self, phase: str) -> Tokens:
@@ -98,7 +100,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fold(view: RunView, event: RunEvent) -> RunView:
-    """The picture when `event` was told too. Nothing that is told can fail: a picture may begin in the middle."""
+    """The view after `event`. Never fails: a view may start in the middle of a run."""
     match event:
         case RunStarted():
             return RunView(
@@ -126,29 +128,29 @@ def fold(view: RunView, event: RunEvent) -> RunView:
         case GateJudged():
             judged = {**view.verdicts.get(event.phase, {}), event.gate: event}
             verdicts = {**view.verdicts, event.phase: judged}
-            known = msgspec.structs.replace(view, verdicts=verdicts)
+            known = replace(view, verdicts=verdicts)
             if event.verdict is Verdict.PASS:
-                known = _needless(known, event.phase, event.gate)
+                known = _without_needs(known, event.phase, event.gate)
             return _changed(known, event, None, doing=Doing.TURN_OVER, note="") if _is_shown(known, event) else known
         case TaskEnded():
             return _without(view, event.phase, event.task)
         case PhaseEnded():
-            gone = _needless(view, event.phase)
+            left = _without_needs(view, event.phase)
             for job in view.of_phase(event.phase):
-                gone = _without(gone, event.phase, job.task)
-            verdicts = {phase: found for phase, found in gone.verdicts.items() if phase != event.phase}
-            return msgspec.structs.replace(gone, verdicts=verdicts)
+                left = _without(left, event.phase, job.task)
+            verdicts = {phase: judged for phase, judged in left.verdicts.items() if phase != event.phase}
+            return replace(left, verdicts=verdicts)
         case PersonNeeded():
-            others = [one for one in view.needs if one.key != event.key]
-            return msgspec.structs.replace(view, needs=(*others, event))
+            others = [need for need in view.needs if need.key != event.key]
+            return replace(view, needs=(*others, event))
         case RunEnded():
             for job in view.jobs:
                 view = _without(view, job.phase, job.task)
-            return msgspec.structs.replace(view, ended=event)
+            return replace(view, ended=event)
 
 
 def _turn_started(view: RunView, event: TurnStarted) -> RunView:
-    paid = _needless(_paid(view, event.phase, event.task), event.phase)
+    paid = _without_needs(_paid(view, event.phase, event.task), event.phase)
     job = JobView(
         phase=event.phase,
         task=event.task,
@@ -170,10 +172,9 @@ def _agent_did(view: RunView, event: AgentDid, did: AgentEvent) -> RunView:
             used = _job(view, event.phase, event.task, event.at).tools + 1
             return _changed(view, event, event.task, doing=Doing.WORKING, tool=did, tools=used)
         case Said():
-            lines = [line.strip()[:MAX_SAID] for line in did.text.splitlines() if line.strip()]
-            before = _job(view, event.phase, event.task, event.at).said
-            said = (*before, *lines)[-MOST_SAID:]
-            return _changed(view, event, event.task, doing=Doing.WORKING, said=said)
+            lines = [line.strip()[:MAX_LINE] for line in did.text.splitlines() if line.strip()]
+            before = _job(view, event.phase, event.task, event.at).lines
+            return _changed(view, event, event.task, doing=Doing.WORKING, lines=(*before, *lines)[-MAX_LINES:])
         case Used():
             return _changed(view, event, event.task, tokens=did.tokens)
         case Finished():
@@ -187,47 +188,44 @@ def _agent_did(view: RunView, event: AgentDid, did: AgentEvent) -> RunView:
 
 
 def _is_shown(view: RunView, event: GateJudged) -> bool:
-    """Whether the verdict is about work that is shown; one that is judged without a run is no work of its own."""
+    """Whether the view has a job for the verdict. A verdict without a run is no job."""
     return any(job.task is None for job in view.of_phase(event.phase))
 
 
 def _changed(view: RunView, event: RunEvent, task: str | None, **changes: object) -> RunView:
     assert not isinstance(event, RunStarted | RunEnded)
     job = _job(view, event.phase, task, event.at)
-    return _put(view, msgspec.structs.replace(job, heard=event.at, **changes))
+    return _put(view, replace(job, heard=event.at, **changes))
 
 
 def _job(view: RunView, phase: str, task: str | None, at: datetime) -> JobView:
-    found = (job for job in view.jobs if (job.phase, job.task) == (phase, task))
-    return next(found, None) or JobView(phase=phase, task=task, since=at, heard=at)
+    matches = (job for job in view.jobs if (job.phase, job.task) == (phase, task))
+    return next(matches, None) or JobView(phase=phase, task=task, since=at, heard=at)
 
 
 def _put(view: RunView, job: JobView) -> RunView:
     key = (job.phase, job.task)
-    if any((one.phase, one.task) == key for one in view.jobs):
-        jobs = tuple(job if (one.phase, one.task) == key else one for one in view.jobs)
-    else:
-        jobs = (*view.jobs, job)
-    return msgspec.structs.replace(view, jobs=jobs)
+    jobs = {(other.phase, other.task): other for other in view.jobs} | {key: job}
+    return replace(view, jobs=tuple(jobs.values()))
 
 
 def _paid(view: RunView, phase: str, task: str | None) -> RunView:
-    """What the turn used is counted as used; a turn that follows counts from nothing."""
+    """Adds the tokens of the job to those of its phase; the next turn of the job starts at zero."""
     for job in view.jobs:
         if (job.phase, job.task) == (phase, task) and job.tokens != NOTHING:
             spent = {**view.spent, phase: view.spent.get(phase, NOTHING) + job.tokens}
-            paid = msgspec.structs.replace(view, spent=spent)
-            return _put(paid, msgspec.structs.replace(job, tokens=NOTHING))
+            paid = replace(view, spent=spent)
+            return _put(paid, replace(job, tokens=NOTHING))
     return view
 
 
 def _without(view: RunView, phase: str, task: str | None) -> RunView:
     paid = _paid(view, phase, task)
     jobs = tuple(job for job in paid.jobs if (job.phase, job.task) != (phase, task))
-    return msgspec.structs.replace(paid, jobs=jobs)
+    return replace(paid, jobs=jobs)
 
 
-def _needless(view: RunView, phase: str, about: str | None = None) -> RunView:
-    """The phase goes on, so nobody is waited for there any more; with `about`, not for that."""
-    kept = tuple(one for one in view.needs if one.phase != phase or about not in (None, one.about))
-    return msgspec.structs.replace(view, needs=kept)
+def _without_needs(view: RunView, phase: str, about: str | None = None) -> RunView:
+    """The view without the requests of the phase; with `about`, only without that one."""
+    needs = tuple(need for need in view.needs if need.phase != phase or about not in (None, need.about))
+    return replace(view, needs=needs)

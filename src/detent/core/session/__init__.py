@@ -1,1 +1,1 @@
-"""The session: events, commands, decide, evolve and the values they work on."""
+"""A session: its state, commands, events, and the rules that lead from one to the next."""

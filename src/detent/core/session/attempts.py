@@ -1,31 +1,18 @@
-"""The attempts of a session, one by one, as its journal tells them: the state only knows the last of each phase."""
+"""Collects the attempts of a session from its journal. The state of a session has only the last one of each phase."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Receipt, Result
-from detent.core.session.events import (
-    AgentLaunched,
-    Commit,
-    Event,
-    GateChecked,
-    PhaseBegun,
-    PhaseFailed,
-    PhaseFinished,
-    PhaseRedone,
-    PhaseReset,
-    PhasesImported,
-    PhaseSkipped,
-    RolledBack,
-    SessionCancelled,
-    SessionCompleted,
-)
+from detent.core.session import events
+from detent.core.session.events import Commit, Event, PhasesImported
 from detent.core.session.phase_state import Tokens
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A run for a gate that did not pass."""
 
     gate: str
@@ -33,67 +20,66 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt. Without an end it is still going on."""
+class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt of a phase. It has no end while it is in progress."""
 
     phase: str
     attempt: int
     begun: datetime
     ended: datetime | None = None
-    #: completed, failed, or in a word why it ended otherwise.
+    #: completed, failed, or a word for another end.
     how: str = ""
     error: str = ""
     agents: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
-    closed: tuple[Check, ...] = ()
+    closed: tuple[FailedCheck, ...] = ()
 
     def minutes(self, until: datetime) -> float:
         return ((self.ended or until) - self.begun).total_seconds() / 60
 
 
-def attempts(commits: Iterable[Commit]) -> list[Tried]:
-    """In the order in which they began."""
-    told = _Told()
+def attempts(commits: Iterable[Commit]) -> list[AttemptRecord]:
+    """The attempts in the order in which they began."""
+    collected = _Attempts()
     for commit in commits:
         for event in commit.events:
-            told.add(event, commit.at)
-    return told.attempts
+            collected.add(event, commit.at)
+    return collected.attempts
 
 
-class _Told:
+class _Attempts:
     def __init__(self) -> None:
-        self.attempts: list[Tried] = []
-        #: Where the live attempt of a phase stands among them.
+        self.attempts: list[AttemptRecord] = []
+        #: Phase in progress to the index of its attempt.
         self._live: dict[str, int] = {}
 
     def add(self, event: Event, at: datetime) -> None:
         match event:
-            case PhaseBegun() | PhaseRedone():
+            case events.PhaseBegun() | events.PhaseRedone():
                 self._end(event.phase, at, how="redone")
                 self._begin(event.phase, event.attempt, at, event.agent)
-            case PhaseFinished():
+            case events.PhaseFinished():
                 self._end(event.phase, at, how="completed", tokens=event.tokens)
-            case PhaseFailed():
+            case events.PhaseFailed():
                 self._end(event.phase, at, how="failed", error=event.error, tokens=event.tokens)
-            case PhaseSkipped():
+            case events.PhaseSkipped():
                 self._end(event.phase, at, how="skipped")
-            case PhaseReset():
+            case events.PhaseReset():
                 self._end(event.phase, at, how="reset")
-            case RolledBack():
+            case events.RolledBack():
                 for phase in event.phases:
                     self._end(phase, at, how="rolled back")
-            case SessionCompleted() | SessionCancelled():
+            case events.SessionCompleted() | events.SessionCancelled():
                 for phase in tuple(self._live):
                     self._end(phase, at, how="left")
-            case AgentLaunched() if event.phase in self._live:
-                tried = self.attempts[self._live[event.phase]]
-                agents = tuple(dict.fromkeys((*tried.agents, event.agent)))
-                self._change(event.phase, agents=agents)
-            case GateChecked() if event.receipt.result is not Result.PASSED and event.phase in self._live:
+            case events.AgentLaunched() if event.phase in self._live:
+                agents = self.attempts[self._live[event.phase]].agents
+                self._change(event.phase, agents=tuple(dict.fromkeys((*agents, event.agent))))
+            case events.GateChecked() if event.receipt.result is not Result.PASSED and event.phase in self._live:
                 closed = self.attempts[self._live[event.phase]].closed
-                check = Check(gate=event.gate, receipt=event.receipt, at=at)
+                check = FailedCheck(gate=event.gate, receipt=event.receipt, at=at)
                 self._change(event.phase, closed=(*closed, check))
-            case PhasesImported():
+            case events.PhasesImported():
                 self._import(event)
             case _:
                 return
@@ -101,11 +87,11 @@ class _Told:
     def _begin(self, phase: str, attempt: int, at: datetime, agent: str) -> None:
         self._live[phase] = len(self.attempts)
         agents = (agent,) if agent else ()
-        self.attempts.append(Tried(phase=phase, attempt=attempt, begun=at, agents=agents))
+        self.attempts.append(AttemptRecord(phase=phase, attempt=attempt, begun=at, agents=agents))
 
     def _change(self, phase: str, **changes: object) -> None:
-        at = self._live[phase]
-        self.attempts[at] = msgspec.structs.replace(self.attempts[at], **changes)
+        index = self._live[phase]
+        self.attempts[index] = replace(self.attempts[index], **changes)
 
     def _end(self, phase: str, at: datetime, **changes: object) -> None:
         if phase in self._live:
@@ -113,9 +99,9 @@ class _Told:
             del self._live[phase]
 
     def _import(self, event: PhasesImported) -> None:
-        for phase, found in event.phases.items():
-            if found.started is not None:
-                self._end(phase, found.started, how="imported")
-                self._begin(phase, max(found.attempt, 1), found.started, "")
-                if found.completed is not None:
-                    self._end(phase, found.completed, how=found.status)
+        for phase, state in event.phases.items():
+            if state.started is not None:
+                self._end(phase, state.started, how="imported")
+                self._begin(phase, max(state.attempt, 1), state.started, "")
+                if state.completed is not None:
+                    self._end(phase, state.completed, how=state.status)

@@ -1,4 +1,4 @@
-"""Time and tokens against their limits, and against what earlier sessions took."""
+"""Budgets: time, tokens and cost against their limits, and durations against those of earlier sessions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,13 +12,13 @@ from detent.core.session.session import Session
 
 APPROACHING = 0.8
 BUDGET_EXCEEDED = "budget_exceeded"
-#: Budgets that have a name, for work of a size.
+#: Named budgets.
 TIERS: dict[str, Budget] = {
     "light": Budget(minutes=30, phase_minutes=10),
     "standard": Budget(minutes=90, phase_minutes=25),
     "epic": Budget(minutes=180, phase_minutes=40),
 }
-#: What is usual is the mean of the last sessions, of at least two and at most five; a fifth more is still usual.
+#: The usual duration is the mean of the last sessions: of at least two, at most five. A fifth more is tolerated.
 FEWEST_USUAL, MOST_USUAL = 2, 5
 TOLERATED = 1.2
 
@@ -30,7 +30,7 @@ class BudgetStatus(StrEnum):
 
 
 def budget_status(used: float, limit: float | None) -> BudgetStatus:
-    """Approaching above 80 %, exceeded above 100 %; no limit is never reached."""
+    """Approaching above 80 %, exceeded above 100 %; on track without a limit."""
     if not limit or limit < 0 or used <= APPROACHING * limit:
         return BudgetStatus.ON_TRACK
     return BudgetStatus.APPROACHING if used <= limit else BudgetStatus.EXCEEDED
@@ -39,28 +39,24 @@ def budget_status(used: float, limit: float | None) -> BudgetStatus:
 def spent(
     session: Session, phase: str, now: datetime, more: Tokens = Tokens()
 ) -> list[tuple[str, float, float | None]]:
-    """What was used of what: name, amount, limit. `more` is what the phase used besides what the session knows."""
+    """Name, amount and limit of each budget. `more` are tokens of the phase that the session has not recorded yet."""
     budget = session.options.budget or Budget()
     state = session.phases[phase]
-    tokens = [more, *(one.tokens for one in session.phases.values())]
-    begun = state.started
+    tokens = sum((phase_state.tokens for phase_state in session.phases.values()), more)
+    own, begun = state.tokens + more, state.started
     return [
         ("minutes", (now - session.started_at).total_seconds() / 60, budget.minutes),
         ("minutes of the phase", (now - begun).total_seconds() / 60 if begun else 0.0, budget.phase_minutes),
-        ("tokens", float(sum(one.input + one.output for one in tokens)), budget.tokens),
-        (
-            "tokens of the phase",
-            float(state.tokens.input + state.tokens.output + more.input + more.output),
-            budget.phase_tokens,
-        ),
-        ("cost", sum(one.cost for one in tokens), budget.cost),
+        ("tokens", float(tokens.input + tokens.output), budget.tokens),
+        ("tokens of the phase", float(own.input + own.output), budget.phase_tokens),
+        ("cost", tokens.cost, budget.cost),
     ]
 
 
 def budget_escalation(
     session: Session, phase: str, now: datetime, more: Tokens = Tokens()
 ) -> tuple[EscalationRaised, ...]:
-    """An escalation for the first limit that was exceeded, once for each phase."""
+    """An escalation for the first exceeded limit, at most one for each phase."""
     asked = any(entry.kind == BUDGET_EXCEEDED and entry.phase == phase for entry in session.escalations)
     if session.options.budget is None or asked or session.phases[phase].budget_accepted:
         return ()
@@ -72,7 +68,9 @@ def budget_escalation(
 
 
 def budget_warnings(session: Session, phase: str, now: datetime) -> tuple[str, ...]:
-    """What is near its limit or over it, in words."""
+    """A sentence for each budget that is near its limit or over it."""
+    if session.options.budget is None:
+        return ()
     return tuple(
         f"{used:g} of {limit:g} {name} are used"
         for name, used, limit in spent(session, phase, now)
@@ -81,7 +79,7 @@ def budget_warnings(session: Session, phase: str, now: datetime) -> tuple[str, .
 
 
 class Usual(msgspec.Struct, frozen=True, kw_only=True):
-    """How long sessions of a kind have taken of late."""
+    """The usual duration of sessions of a workflow."""
 
     minutes: float
     count: int
@@ -94,7 +92,7 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def usual(minutes: Sequence[float]) -> Usual | None:
-    """Of the last of these durations, oldest first; None while there are too few to compare with."""
+    """The usual duration after these durations, oldest first; None if there are too few."""
     last = minutes[-MOST_USUAL:]
     if len(last) < FEWEST_USUAL or not sum(last) > 0:
         return None

@@ -1,4 +1,4 @@
-"""What can be asked for. Imperative; `decide` answers each with events or a refusal."""
+"""Commands. `decide` answers each with events or a refusal."""
 
 from datetime import datetime
 from typing import Any
@@ -33,44 +33,45 @@ class Start(_Command, frozen=True, kw_only=True):
     size: str | None = None
     base: int = 0
     options: Options = Options()
-    #: Digest of the manifest of the first phase's protected tests as they are now.
+    #: Digest of the manifest of the first phase's protected tests.
     protected: str | None = None
-    #: The files as they are now, where checkpoints are taken.
+    #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
     now: datetime | None = None
 
 
 class Import(_Command, frozen=True, kw_only=True):
-    """Open a session that already stands somewhere."""
+    """Open a session with the phases of an existing state document."""
 
     start: Start
-    found: PhasesImported
+    imported: PhasesImported
 
 
 class Begin(_Command, frozen=True, kw_only=True):
-    """Activate a phase; the first one that is ready if none is named."""
+    """Begin a phase; without a name, the first one that is ready."""
 
     phase: str | None = None
     agent: str | None = None
-    #: Digest of the manifest of the protected tests as they are now.
+    #: Digest of the manifest of the protected tests.
     protected: str | None = None
-    #: The id under which the agent is launched in the same moment.
+    #: The id of the agent that is launched in the same commit.
     launch: str | None = None
 
 
 class Finish(_Command, frozen=True, kw_only=True):
-    """Complete the attempt that the token is of; without one, the attempt in progress (of `phase`) is meant."""
+    """Complete the attempt of the token; without a token, the attempt of `phase` that is in progress."""
 
     token: Token | None = None
     phase: str | None = None
-    summary: str
+    #: Without one, what the agents of the attempt reported counts.
+    summary: str | None
     artifacts: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
     context: str = ""
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     merged_commit: str | None = None
-    #: The agent that ended with this.
+    #: The agent that ends with the attempt.
     agent_id: str | None = None
 
 
@@ -85,7 +86,7 @@ class Fail(_Command, frozen=True, kw_only=True):
 
 
 class Redo(_Command, frozen=True, kw_only=True):
-    """Begin a further attempt. Phases behind it that were begun are reset only if `cascade` says so."""
+    """Begin a further attempt. `cascade` resets the phases after it that were begun."""
 
     phase: str
     agent: str | None = None
@@ -96,7 +97,7 @@ class Redo(_Command, frozen=True, kw_only=True):
 
 
 class Skip(_Command, frozen=True, kw_only=True):
-    """Leave phases out: those named, and those that the workflow's `size` leaves out."""
+    """Skip the named phases, and those that `size` leaves out."""
 
     phases: tuple[str, ...] = ()
     size: str | None = None
@@ -121,7 +122,7 @@ class CheckGate(_Command, frozen=True, kw_only=True):
 
 
 class Answer(_Command, frozen=True, kw_only=True):
-    """A person answered a question; `choice` says how to go on."""
+    """Record that a person answered a question; `choice` decides how the work continues."""
 
     phase: str
     gate: str | None = None
@@ -129,7 +130,7 @@ class Answer(_Command, frozen=True, kw_only=True):
 
 
 class Approve(_Command, frozen=True, kw_only=True):
-    """A vote where the gate asks for votes; elsewhere a person's override."""
+    """A person's vote; at a gate without votes, an override."""
 
     phase: str
     gate: str | None = None
@@ -139,7 +140,7 @@ class Approve(_Command, frozen=True, kw_only=True):
 
 
 class Override(_Command, frozen=True, kw_only=True):
-    """A person opens a gate of any kind by hand."""
+    """Open a gate of any kind by hand."""
 
     phase: str
     gate: str
@@ -160,12 +161,12 @@ class RecordAgentEnded(_Command, frozen=True, kw_only=True):
     agent_id: str
     succeeded: bool
     report: Report | None = None
-    #: Named by whoever launched it, since a phase does not remember all its agents.
+    #: The phase of the agent, for callers that know it: a phase only keeps its last agents.
     phase: str | None = None
 
 
 class Ask(_Command, frozen=True, kw_only=True):
-    """An agent of a phase in progress asks a person something."""
+    """An agent of a phase in progress asks a person a question."""
 
     id: str
     phase: str
@@ -174,7 +175,7 @@ class Ask(_Command, frozen=True, kw_only=True):
 
 
 class Reply(_Command, frozen=True, kw_only=True):
-    """A person answers a question; the only open one if none is named."""
+    """A person answers a question; without a name, the only open one."""
 
     id: str | None = None
     answer: str
@@ -188,7 +189,7 @@ class Escalate(_Command, frozen=True, kw_only=True):
 
 
 class Resolve(_Command, frozen=True, kw_only=True):
-    """A person decides what the open escalations ask, all or those of a phase: retry, skip or cancel."""
+    """A person resolves the escalations of a phase, or all of them: retry, skip or cancel."""
 
     action: str
     reason: str = ""
@@ -196,7 +197,7 @@ class Resolve(_Command, frozen=True, kw_only=True):
 
 
 class Review(_Command, frozen=True, kw_only=True):
-    """A person's word on a finished phase: continue, review or redo."""
+    """A person's review of a finished phase: continue, review or redo."""
 
     phase: str | None = None
     decision: str
@@ -204,42 +205,42 @@ class Review(_Command, frozen=True, kw_only=True):
 
 
 class TakeCheckpoint(_Command, frozen=True, kw_only=True):
-    """Take a checkpoint of the present, whatever it is between; of the phase that is meant if several go on."""
+    """Take a checkpoint of the present. `phase` selects one of several phases in progress."""
 
     note: str = ""
     phase: str | None = None
 
 
 class Rollback(_Command, frozen=True, kw_only=True):
-    """Go back to a checkpoint. The files stand restored already, and are put back if this is refused."""
+    """Go back to a checkpoint. The files are restored before; the caller puts them back if this is refused."""
 
     to: CheckpointTaken
-    #: The session as the checkpoint's commit left it.
+    #: The session after the checkpoint's commit.
     past: Session
-    #: The version that all of this was worked out for.
+    #: The version of the session that the rollback was planned for.
     version: int
-    #: The files before and after; the same where none are restored.
+    #: The files before and after the restore.
     before: Tree
     after: Tree
     archive: str | None = None
     files: int = 0
     paths: tuple[str, ...] = ()
     phase_only: bool = False
-    #: Everything stands again as it did, not only what the checkpoint's phase builds on.
+    #: The rollback to undo: restores the state of all phases, not only of those that the checkpoint's phase needs.
     undoes: str | None = None
 
 
 class WriteTasks(_Command, frozen=True, kw_only=True):
-    """Add tasks, or change the documents of tasks that are there. All or none."""
+    """Add tasks, or change the documents of existing tasks. All or none."""
 
     documents: tuple[dict[str, Any], ...]
     reason: str = ""
-    #: Only new ids, or only known ones; either is fine without.
+    #: True: all ids must be new. False: all must exist. None: either.
     new: bool | None = None
 
 
 class SplitTask(_Command, frozen=True, kw_only=True):
-    """Break a task down into parts."""
+    """Split a task into parts."""
 
     document: dict[str, Any]
     parts: tuple[ChildDraft, ...]
@@ -250,16 +251,25 @@ class RemoveTask(_Command, frozen=True, kw_only=True):
 
 
 class MoveTask(_Command, frozen=True, kw_only=True):
-    """Something happens to a task: start, done, fail, block, unblock, resume, retry, release, reopen."""
+    """Move a task: start, done, fail, block, unblock, resume, retry, release, reopen."""
 
     task: str
     action: Action
     reason: str = ""
     summary: str | None = None
-    #: Who takes it, for start and resume; its fence is set when it is decided.
+    #: The new claim, for start and resume. `decide` sets its fence.
     claim: Claim | None = None
-    #: The number of the claim that is acted under; without one, whoever asks is believed.
+    #: The fence of the caller's claim; None skips the check.
     fence: int | None = None
+
+
+class RepairTask(_Command, frozen=True, kw_only=True):
+    """Restore the invariants between a task and its parts, and drop dependencies on tasks that do not exist."""
+
+    task: str
+    #: The task's document, where dependencies are dropped.
+    document: dict[str, Any] | None = None
+    reason: str = ""
 
 
 class SetComplexity(_Command, frozen=True, kw_only=True):
@@ -297,6 +307,6 @@ GateCommand = (
     | Review
 )
 CheckpointCommand = TakeCheckpoint | Rollback
-TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | SetComplexity
+TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | RepairTask | SetComplexity
 SessionCommand = Pause | Resume | Reopen | Archive
 Command = PhaseCommand | GateCommand | CheckpointCommand | TaskCommand | SessionCommand

@@ -1,12 +1,12 @@
-"""Which checkpoints a command makes, and whether a rollback is allowed.
+"""Decides commands about checkpoints, and lists the checkpoints that events cause.
 
-| what happened | checkpoint |
+| cause | checkpoint |
 |---|---|
-| a phase was begun, or begun again | PRE (started) |
-| a phase was finished | POST (success), or POST (approved) where approvers had to agree |
-| a phase failed | POST (failed) |
-| somebody asked for one | PRE (note) |
-| a rollback | PRE (safety) of what stood, then PRE (rollback) of the next attempt |
+| a phase is begun or redone | PRE (started) |
+| a phase is finished | POST (success), or POST (approved) if it has a gate with a quorum |
+| a phase fails | POST (failed) |
+| `detent checkpoint create` | PRE (note) |
+| a rollback | PRE (safety) of the present, then PRE (rollback) of the next attempt |
 """
 
 from collections.abc import Iterator
@@ -31,26 +31,27 @@ from detent.errors import Conflict, Refused
 
 
 def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> Iterator[CheckpointTaken]:
-    """The checkpoint that each of the events asks for; none where the files are not known."""
+    """The checkpoint of each event that causes one; none if the files are not captured."""
     parent = session.checkpoint
     for event in events if facts.tree is not None else ():
         match event:
             case PhaseBegun() | PhaseRedone():
                 kind, taken = CheckpointKind.PRE, Taken.STARTED
             case PhaseFinished():
-                asked = session.gates_apply and _asks_approvers(session, event.phase)
-                kind, taken = CheckpointKind.POST, Taken.APPROVED if asked else Taken.SUCCESS
+                gates = session.workflow.by_key[event.phase].gates if session.gates_apply else ()
+                approved = any(gate.needs_quorum for gate in gates)
+                kind, taken = CheckpointKind.POST, Taken.APPROVED if approved else Taken.SUCCESS
             case PhaseFailed():
                 kind, taken = CheckpointKind.POST, Taken.FAILED
             case _:
                 continue
-        made = _take(session, facts, event.phase, event.attempt, kind=kind, taken=taken, parent=parent)
-        parent = made.id
-        yield made
+        checkpoint = _take(session, facts, event.phase, event.attempt, kind=kind, taken=taken, parent=parent)
+        parent = checkpoint.id
+        yield checkpoint
 
 
 def current(session: Session) -> str:
-    """The phase that the present belongs to: in progress, else begun last, else the first."""
+    """The phase that a checkpoint of the present belongs to: in progress, else begun last, else the first."""
     live = session.with_status(Status.IN_PROGRESS)
     if live:
         return live[0]
@@ -113,34 +114,18 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
         note = f"after restoring {', '.join(command.paths[:3])}"
         return safety, event, _of_present(session, facts, Taken.NOTE, command.after, phase=current(session), note=note)
     attempt = session.phases[target.phase].attempt + 1
-    after = _take(
-        session,
-        facts,
-        target.phase,
-        attempt,
-        kind=CheckpointKind.PRE,
-        taken=Taken.ROLLBACK,
-        parent=target.id,
-        tree=command.after,
+    return (
+        safety,
+        event,
+        _take(session, facts, target.phase, attempt, taken=Taken.ROLLBACK, parent=target.id, tree=command.after),
     )
-    return safety, event, after
 
 
 def _of_present(
     session: Session, facts: Facts, taken: Taken, tree: Tree, *, phase: str, note: str = ""
 ) -> CheckpointTaken:
     attempt = max(1, session.phases[phase].attempt)
-    return _take(
-        session,
-        facts,
-        phase,
-        attempt,
-        kind=CheckpointKind.PRE,
-        taken=taken,
-        parent=session.checkpoint,
-        tree=tree,
-        note=note,
-    )
+    return _take(session, facts, phase, attempt, taken=taken, parent=session.checkpoint, tree=tree, note=note)
 
 
 def _take(
@@ -149,16 +134,15 @@ def _take(
     phase: str,
     attempt: int,
     *,
-    kind: CheckpointKind,
     taken: Taken,
     parent: str | None,
+    kind: CheckpointKind = CheckpointKind.PRE,
     tree: Tree | None = None,
     note: str = "",
 ) -> CheckpointTaken:
     state = session.phases[phase]
-    first = taken not in (Taken.NOTE, Taken.SAFETY) and attempt > (
-        state.pre if kind is CheckpointKind.PRE else state.post
-    )
+    latest = state.pre if kind is CheckpointKind.PRE else state.post
+    first = taken not in (Taken.NOTE, Taken.SAFETY) and attempt > latest
     name = checkpoint_name(kind, phase, attempt, session.version + 1, first=first)
     if taken is Taken.SAFETY:
         name += "_safety"
@@ -175,7 +159,3 @@ def _take(
         parent=parent,
         note=note,
     )
-
-
-def _asks_approvers(session: Session, phase: str) -> bool:
-    return any(gate.needs_quorum for gate in session.workflow.by_key[phase].gates)

@@ -1,80 +1,56 @@
-"""Decides commands about gates, escalations, agents and reviews: refuses them or returns their events."""
+"""Decides commands about gates, agents, questions, escalations and reviews."""
 
 from typing import assert_never
 
 from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.evidence import Facts, GateState, Receipt, Result
 from detent.core.gate.state import gate_after
-from detent.core.limits import MAX_REASON, check_text, cut
+from detent.core.limits import MAX_NAME, MAX_REASON, check_text, cut
+from detent.core.session import commands, events
 from detent.core.session.budget import budget_escalation
-from detent.core.session.commands import (
-    Answer,
-    Approve,
-    Ask,
-    CheckGate,
-    Escalate,
-    GateCommand,
-    Override,
-    RecordAgentEnded,
-    RecordAgentStarted,
-    Redo,
-    Reply,
-    Resolve,
-    Review,
-)
-from detent.core.session.decide_phase import decide_phase, known_phase, settle
-from detent.core.session.decide_question import decide_question
-from detent.core.session.delegation import checked_report
-from detent.core.session.events import (
-    AgentEnded,
-    AgentLaunched,
-    EscalationRaised,
-    EscalationsResolved,
-    Event,
-    GateApproved,
-    GateChecked,
-    PhaseReviewed,
-    PhaseSkipped,
-    QuestionAnswered,
-    SessionCancelled,
-    VoteCast,
-)
-from detent.core.session.session import Session
+from detent.core.session.commands import GateCommand, Redo
+from detent.core.session.decide_phase import checked_report, decide_phase, known_phase, with_completion
+from detent.core.session.events import Event
+from detent.core.session.session import Question, Session
 from detent.core.session.status import Status
 from detent.errors import Invalid, NotFound, Refused
 
 DECISIONS = ("continue", "review", "redo")
 ACTIONS = ("retry", "skip", "cancel")
+#: The most questions that can be open at once, and the most choices of one.
+MAX_QUESTIONS = 20
+MAX_CHOICES = 20
 
 
 def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[Event, ...]:
     match command:
-        case CheckGate():
+        case commands.CheckGate():
             return _check(session, command, facts)
-        case Answer():
-            phase, gate = _answered_gate(session, command.phase, command.gate)
-            return (QuestionAnswered(phase=phase, gate=gate_name(gate), choice=command.choice),)
-        case Approve():
+        case commands.Answer():
+            return (_answer(session, command),)
+        case commands.Approve():
             return (_approve(session, command),)
-        case Override():
+        case commands.Override():
             phase = _live(session, command.phase)
             find_gate(session, phase, command.gate)
             reason = check_text("a reason", command.reason, MAX_REASON)
-            return (GateApproved(phase=phase, gate=command.gate, reason=reason),)
-        case RecordAgentStarted():
+            return (events.GateApproved(phase=phase, gate=command.gate, reason=reason),)
+        case commands.RecordAgentStarted():
             phase = _live(session, command.phase)
-            return (AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
-        case RecordAgentEnded():
-            return (_land(session, command),)
-        case Ask() | Reply():
-            return decide_question(session, command)
-        case Escalate():
+            return (events.AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
+        case commands.RecordAgentEnded():
+            return (_agent_ended(session, command),)
+        case commands.Ask():
+            return (_ask(session, command),)
+        case commands.Reply():
+            return _reply(session, command)
+        case commands.Escalate():
             phase = known_phase(session, command.phase)
             detail = cut(command.detail, MAX_REASON)
-            return (EscalationRaised(kind=command.kind, phase=phase, gate=command.gate, detail=detail),)
-        case Resolve():
+            return (events.EscalationRaised(kind=command.kind, phase=phase, gate=command.gate, detail=detail),)
+        case commands.Resolve():
             return _resolve(session, command)
-        case Review():
+        case commands.Review():
             return _review(session, command, facts)
         case _:
             assert_never(command)
@@ -84,16 +60,19 @@ def find_gate(session: Session, phase: str, name: str) -> Gate:
     for gate in session.workflow.by_key[phase].gates:
         if gate_name(gate) == name:
             return gate
-    names = ", ".join(gate_name(gate) for gate in session.workflow.by_key[phase].gates) or "none"
-    raise NotFound(f"phase {phase} has no gate {name}; it has {names}")
+    raise NotFound(f"phase {phase} has no gate {name}; it has {_gate_names(session, phase)}")
 
 
-def _check(session: Session, command: CheckGate, facts: Facts) -> tuple[Event, ...]:
+def _gate_names(session: Session, phase: str) -> str:
+    return ", ".join(map(gate_name, session.workflow.by_key[phase].gates)) or "none"
+
+
+def _check(session: Session, command: commands.CheckGate, facts: Facts) -> tuple[Event, ...]:
     phase = _live(session, command.phase)
     gate = find_gate(session, phase, command.gate)
     if gate.opened_by is not Opener.RUN:
         raise Refused(f"gate {command.gate} of {phase} is not decided by a run")
-    event = GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
+    event = events.GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
     before = session.phases[phase].gates.get(command.gate, GateState())
     after = gate_after(before, event, at=facts.now, by="")
     exhausted = gate.exhausted(after)
@@ -101,67 +80,110 @@ def _check(session: Session, command: CheckGate, facts: Facts) -> tuple[Event, .
     return (event, *raised, *budget_escalation(session, phase, facts.now))
 
 
-def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> EscalationRaised:
+def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> events.EscalationRaised:
     receipt = state.receipt or Receipt(result=Result.UNCLEAR)
     error = receipt.error or (
         f"coverage is {receipt.coverage:g} %" if receipt.coverage is not None else "no reason was given"
     )
     times = f"the same failure {state.repeats} times" if why == "circuit_breaker" else f"{state.iterations} runs"
-    return EscalationRaised(kind=why, phase=phase, gate=gate, detail=f"{gate}: {times} without success: {error}")
+    return events.EscalationRaised(kind=why, phase=phase, gate=gate, detail=f"{gate}: {times} without success: {error}")
 
 
-def _approve(session: Session, command: Approve) -> Event:
+def _answer(session: Session, command: commands.Answer) -> events.QuestionAnswered:
     phase = _live(session, command.phase)
-    gate = _gate_named(session, phase, command.gate)
+    gate = find_gate(session, phase, command.gate) if command.gate is not None else _answer_gate(session, phase)
+    if gate is None:
+        raise NotFound(f"phase {phase} has no gate that an answer opens; it has {_gate_names(session, phase)}")
+    return events.QuestionAnswered(phase=phase, gate=gate_name(gate), choice=command.choice)
+
+
+def _approve(session: Session, command: commands.Approve) -> Event:
+    phase = _live(session, command.phase)
+    gate = find_gate(session, phase, command.gate) if command.gate is not None else _voted_gate(session, phase)
     name = gate_name(gate)
     reason = check_text("a reason", command.reason, MAX_REASON)
     if gate.opened_by is Opener.VOTE:
         gate.check_voter(phase, command.who)
-        return VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
+        return events.VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
     if not command.approve:
         raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")
-    return GateApproved(phase=phase, gate=name, reason=reason)
+    return events.GateApproved(phase=phase, gate=name, reason=reason)
 
 
-def _land(session: Session, command: RecordAgentEnded) -> AgentEnded:
-    if command.phase is not None:
-        phase, report = _live(session, command.phase), command.report
-        return AgentEnded(
-            phase=phase,
-            agent_id=command.agent_id,
-            succeeded=command.succeeded,
-            report=checked_report(report) if report is not None else None,
-        )
+def _agent_ended(session: Session, command: commands.RecordAgentEnded) -> events.AgentEnded:
+    phase = _live(session, command.phase) if command.phase is not None else _phase_of_agent(session, command.agent_id)
+    report = checked_report(command.report) if command.report is not None else None
+    return events.AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
+
+
+def _phase_of_agent(session: Session, agent_id: str) -> str:
     for phase in session.workflow.order:
         for entry in session.phases[phase].delegations:
-            if entry.agent_id == command.agent_id and entry.ended_at is None:
-                report = checked_report(command.report) if command.report is not None else None
-                return AgentEnded(phase=phase, agent_id=command.agent_id, succeeded=command.succeeded, report=report)
-    raise NotFound(f"no agent {command.agent_id or '(without an id)'} is running in {session.id}")
+            if entry.agent_id == agent_id and entry.ended_at is None:
+                return phase
+    raise NotFound(f"no agent {agent_id or '(without an id)'} is running in {session.id}")
 
 
-def _resolve(session: Session, command: Resolve) -> tuple[Event, ...]:
+def _ask(session: Session, command: commands.Ask) -> events.QuestionAsked:
+    if command.phase not in session.with_status(Status.IN_PROGRESS):
+        raise Refused(
+            f"phase {command.phase} is not in progress, so no agent waits for an answer", way_out="detent status"
+        )
+    if len(session.questions) >= MAX_QUESTIONS or len(command.choices) > MAX_CHOICES:
+        raise Refused(f"at most {MAX_QUESTIONS} questions of {MAX_CHOICES} choices can be open", way_out="detent reply")
+    if any(question.id == command.id for question in session.questions):
+        raise Refused(f"question {command.id} is open already")
+    text = check_text("a question", command.text, MAX_REASON)
+    choices = tuple(dict.fromkeys(check_text("a choice", choice, MAX_NAME) for choice in command.choices))
+    return events.QuestionAsked(id=command.id, phase=command.phase, text=text, choices=choices)
+
+
+def _reply(session: Session, command: commands.Reply) -> tuple[Event, ...]:
+    question = _open_question(session, command.id)
+    answer = check_text("an answer", command.answer, MAX_REASON)
+    if question.choices and answer not in question.choices:
+        raise Invalid(f"{answer[:80]!r} is none of the choices: {', '.join(question.choices)}")
+    replied = events.QuestionReplied(id=question.id, phase=question.phase, answer=answer)
+    gate = _answer_gate(session, question.phase)
+    if gate is None or not session.gates_apply:
+        return (replied,)
+    choice = answer if answer in gate.choices else None
+    return replied, events.QuestionAnswered(phase=question.phase, gate=gate_name(gate), choice=choice)
+
+
+def _open_question(session: Session, id_: str | None) -> Question:
+    """The named question; without a name, the only open one."""
+    matches = [question for question in session.questions if id_ in (None, question.id)]
+    if len(matches) == 1:
+        return matches[0]
+    ids = ", ".join(question.id for question in session.questions) or "none"
+    if not matches:
+        raise NotFound(f"no question {f'{id_} ' if id_ else ''}is open; open are: {ids}")
+    raise Refused(f"{len(matches)} questions are open: {ids}; say which one you answer")
+
+
+def _resolve(session: Session, command: commands.Resolve) -> tuple[Event, ...]:
     if command.action not in ACTIONS:
         raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(ACTIONS)}")
     asked = [entry for entry in session.escalations if command.phase in (None, entry.phase)]
     if not asked:
         raise Refused("nothing waits for a decision", way_out="detent why")
-    resolved = EscalationsResolved(action=command.action, reason=command.reason, phase=command.phase)
+    resolved = events.EscalationsResolved(action=command.action, reason=command.reason, phase=command.phase)
     match command.action:
         case "skip":
             reason = command.reason or "; ".join(entry.detail for entry in asked)
             held = dict.fromkeys(entry.phase for entry in asked)
-            open_ones = [key for key in held if not session.phases[key].status.is_settled]
-            skipped = tuple(PhaseSkipped(phase=key, reason=cut(reason, MAX_REASON)) for key in open_ones)
-            return (resolved, *settle(session, skipped)) if skipped else (resolved,)
+            unsettled = [key for key in held if not session.phases[key].status.is_settled]
+            skipped = tuple(events.PhaseSkipped(phase=key, reason=cut(reason, MAX_REASON)) for key in unsettled)
+            return (resolved, *with_completion(session, skipped)) if skipped else (resolved,)
         case "cancel":
             reason = command.reason or asked[0].detail
-            return (resolved, SessionCancelled(reason=cut(reason, MAX_REASON)))
+            return (resolved, events.SessionCancelled(reason=cut(reason, MAX_REASON)))
         case _:
             return (resolved,)
 
 
-def _review(session: Session, command: Review, facts: Facts) -> tuple[Event, ...]:
+def _review(session: Session, command: commands.Review, facts: Facts) -> tuple[Event, ...]:
     waiting = session.awaiting_review
     if command.decision not in DECISIONS:
         raise Invalid(f"{command.decision!r} is no answer to a review; say {', '.join(DECISIONS)}")
@@ -170,7 +192,7 @@ def _review(session: Session, command: Review, facts: Facts) -> tuple[Event, ...
     phase = waiting[0] if command.phase is None else known_phase(session, command.phase)
     if phase not in waiting:
         raise Refused(f"phase {phase} does not wait for a review; {', '.join(waiting)} does")
-    event = PhaseReviewed(phase=phase, decision=command.decision, note=cut(command.note, MAX_REASON))
+    event = events.PhaseReviewed(phase=phase, decision=command.decision, note=cut(command.note, MAX_REASON))
     limit = session.options.supervised.max_redos if session.options.supervised else 0
     if command.decision == "redo":
         if session.phases[phase].review_redos >= limit:
@@ -178,7 +200,7 @@ def _review(session: Session, command: Review, facts: Facts) -> tuple[Event, ...
                 f"{phase} was redone {limit} times already", way_out="detent review continue, or detent cancel"
             )
         return (event, *decide_phase(session, Redo(phase=phase, reason=command.note), facts))
-    return settle(session, (event,))
+    return with_completion(session, (event,))
 
 
 def _live(session: Session, phase: str) -> str:
@@ -188,21 +210,13 @@ def _live(session: Session, phase: str) -> str:
     return key
 
 
-def _answered_gate(session: Session, phase: str, name: str | None) -> tuple[str, Gate]:
-    key = _live(session, phase)
-    if name is not None:
-        return key, find_gate(session, key, name)
-    for gate in session.workflow.by_key[key].gates:
-        if gate.opened_by is Opener.ANSWER:
-            return key, gate
-    raise NotFound(f"phase {key} has no such gate")
+def _voted_gate(session: Session, phase: str) -> Gate:
+    gates = [gate for gate in session.workflow.by_key[phase].gates if gate.opened_by is Opener.VOTE]
+    if len(gates) == 1:
+        return gates[0]
+    raise Refused(f"say which gate of {phase} you approve with --gate; it has {_gate_names(session, phase)}")
 
 
-def _gate_named(session: Session, phase: str, name: str | None) -> Gate:
-    if name is not None:
-        return find_gate(session, phase, name)
-    voted = [gate for gate in session.workflow.by_key[phase].gates if gate.opened_by is Opener.VOTE]
-    if len(voted) == 1:
-        return voted[0]
-    names = ", ".join(gate_name(gate) for gate in session.workflow.by_key[phase].gates) or "none"
-    raise Refused(f"say which gate of {phase} you approve with --gate; it has {names}")
+def _answer_gate(session: Session, phase: str) -> Gate | None:
+    gates = session.workflow.by_key[phase].gates
+    return next((gate for gate in gates if gate.opened_by is Opener.ANSWER), None)

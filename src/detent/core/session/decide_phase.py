@@ -1,13 +1,14 @@
-"""Whether a command about phases is allowed, and what it makes happen.
+"""Decides commands about phases, and the reports of agents that end an attempt.
 
-Legality is looked up in `TRANSITIONS`; the checks here add what a table of one phase cannot say: needs, tokens, limits.
-A refusal names the values and the way out, and nothing has happened.
+`TRANSITIONS` lists the legal transitions of one phase. The checks here add what the table cannot express: needs,
+tokens, gates, limits. A refusal names the values and the way out.
 """
 
 from collections.abc import Iterable
 from typing import assert_never
 
-from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, checkpoint_id, checkpoint_name
+from msgspec.structs import replace
+
 from detent.core.gate.evidence import Facts, Verdict
 from detent.core.gate.judge import judgements
 from detent.core.limits import (
@@ -15,6 +16,9 @@ from detent.core.limits import (
     MAX_NAME,
     MAX_REASON,
     MAX_SUMMARY,
+    MAX_TOOL_INPUT,
+    MAX_TOOLS,
+    check_artifacts,
     check_deliverables,
     check_optional,
     check_task,
@@ -22,9 +26,10 @@ from detent.core.limits import (
     cut,
 )
 from detent.core.session.commands import Begin, Cancel, Complete, Fail, Finish, Import, PhaseCommand, Redo, Skip, Start
-from detent.core.session.delegation import ended, launched, whole_report
+from detent.core.session.decide_checkpoint import checkpoints
 from detent.core.session.events import (
-    CheckpointTaken,
+    AgentEnded,
+    AgentLaunched,
     Event,
     PhaseBegun,
     PhaseEvent,
@@ -39,6 +44,8 @@ from detent.core.session.events import (
     SessionCompleted,
     SessionStarted,
 )
+from detent.core.session.evolve import apply
+from detent.core.session.phase_state import PhaseState, Report, ToolUse
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.transition import TRANSITIONS
@@ -49,38 +56,23 @@ from detent.errors import GateClosed, Invalid, NotFound, Refused
 
 
 def decide_start(command: Start) -> tuple[Event, ...]:
-    """A session opens with its first phase in progress, so no place ever shows a current phase that is pending."""
+    """The events of a new session. Its first phase is in progress, so no document shows a pending current phase."""
     left_out = size_phases(command.workflow.sizes, command.size, command.workflow.name)
     first = first_phase(command.workflow, command.size)
-    taken: tuple[Event, ...] = ()
-    if command.tree is not None and command.now is not None:
-        name = checkpoint_name(CheckpointKind.PRE, first, 1, 1, first=True)
-        taken = (
-            CheckpointTaken(
-                id=checkpoint_id(command.session, command.now, name),
-                name=name,
-                phase=first,
-                kind=CheckpointKind.PRE,
-                attempt=1,
-                taken=Taken.STARTED,
-                tree=command.tree,
-            ),
-        )
-    return (
-        _session_started(command),
+    started = _session_started(command)
+    events: tuple[Event, ...] = (
+        started,
         *(PhaseSkipped(phase=key, reason=f"size {command.size}") for key in left_out),
-        PhaseBegun(
-            phase=first,
-            attempt=1,
-            agent=command.workflow.by_key[first].agent,
-            protected=command.protected,
-        ),
-        *taken,
+        PhaseBegun(phase=first, attempt=1, agent=command.workflow.by_key[first].agent, protected=command.protected),
     )
+    if command.tree is None or command.now is None:
+        return events
+    facts = Facts(now=command.now, tree=command.tree)
+    return (*events, *checkpoints(apply(None, started, at=command.now, version=1), events, facts))
 
 
 def first_phase(workflow: Workflow, size: str | None) -> str:
-    """The phase that a session of that size begins with."""
+    """The phase that a session of this size starts with."""
     left_out = size_phases(workflow.sizes, size, workflow.name)
     for key in workflow.order:
         if key not in left_out:
@@ -89,22 +81,21 @@ def first_phase(workflow: Workflow, size: str | None) -> str:
 
 
 def decide_import(command: Import) -> tuple[SessionStarted, PhasesImported]:
-    return _session_started(command.start), command.found
+    return _session_started(command.start), command.imported
 
 
 def decide_phase(session: Session, command: PhaseCommand, facts: Facts) -> tuple[Event, ...]:
-    """The events that `command` causes in `session`, or a `Refused`."""
     match command:
         case Begin():
             return _begin(session, command)
         case Finish():
-            return settle(session, _finish(session, command, facts), command.merged_commit)
+            return with_completion(session, _finish(session, command, facts), command.merged_commit)
         case Fail():
             return _fail(session, command)
         case Redo():
             return _redo(session, command)
         case Skip():
-            return settle(session, tuple(_skip(session, command)))
+            return with_completion(session, tuple(_skip(session, command)))
         case Complete():
             return _complete(session, command, facts)
         case Cancel():
@@ -114,7 +105,7 @@ def decide_phase(session: Session, command: PhaseCommand, facts: Facts) -> tuple
 
 
 def known_phase(session: Session, key: str) -> str:
-    """`key` as this workflow spells it: legacy keys are understood, anything else is refused."""
+    """The phase key in the spelling of the workflow. Accepts legacy keys; raises `NotFound` for any other."""
     for candidate in (key, normalize_phase_key(key)):
         if candidate in session.phases:
             return str(candidate)
@@ -158,55 +149,56 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
     _check_legal(session, event)
     _check_needs(session, phase)
     _check_free(session)
-    return (event, *launched(phase, agent, command.launch))
+    return (event, *_launched(phase, agent, command.launch))
 
 
 def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
-    summary = cut(check_text("a summary of what was done", command.summary, None), MAX_SUMMARY)
-    whole = whole_report(session.phases[phase], command)
+    report = _attempt_report(session.phases[phase], command)
+    summary = report.summary if command.summary is None else command.summary
+    summary = cut(check_text("a summary of the work", summary, None), MAX_SUMMARY)
     event = PhaseFinished(
         phase=phase,
         attempt=attempt,
         summary=summary,
-        artifacts=whole.artifacts,
-        deliverables=check_deliverables(command.deliverables) or whole.deliverables,
-        context=check_optional("context", command.context, MAX_REASON) or whole.context,
-        tokens=whole.tokens,
-        tools=whole.tools,
-        tools_dropped=whole.tools_dropped,
+        artifacts=report.artifacts,
+        deliverables=check_deliverables(command.deliverables) or report.deliverables,
+        context=check_optional("context", command.context, MAX_REASON) or report.context,
+        tokens=report.tokens,
+        tools=report.tools,
+        tools_dropped=report.tools_dropped,
     )
     _check_legal(session, event)
     _check_gates(session, phase, facts)
-    return (*ended(session.phases[phase], phase, command.agent_id, succeeded=True), event)
+    return (*_ended(session.phases[phase], phase, command.agent_id, succeeded=True), event)
 
 
 def _fail(session: Session, command: Fail) -> tuple[Event, ...]:
     phase, attempt = _live_attempt(session, command)
-    whole = whole_report(session.phases[phase], command)
+    report = _attempt_report(session.phases[phase], command)
     event = PhaseFailed(
         phase=phase,
         attempt=attempt,
         error=cut(check_text("an error", command.error, None), MAX_ERROR),
-        artifacts=whole.artifacts,
-        tokens=whole.tokens,
-        tools=whole.tools,
-        tools_dropped=whole.tools_dropped,
+        artifacts=report.artifacts,
+        tokens=report.tokens,
+        tools=report.tools,
+        tools_dropped=report.tools_dropped,
     )
     _check_legal(session, event)
-    return (*ended(session.phases[phase], phase, command.agent_id, succeeded=False), event)
+    return (*_ended(session.phases[phase], phase, command.agent_id, succeeded=False), event)
 
 
 def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
     phase = known_phase(session, command.phase)
-    behind = tuple(
+    begun = tuple(
         key
         for key in session.workflow.descendants(phase)
         if session.phases[key].status in (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED)
     )
-    if behind and not command.cascade:
+    if begun and not command.cascade:
         raise Refused(
-            f"{', '.join(behind)} built on {phase} and would have to be done again",
+            f"{', '.join(begun)} built on {phase} and would have to be done again",
             way_out=f"detent redo {phase} --cascade",
         )
     event = PhaseRedone(
@@ -218,8 +210,8 @@ def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
     )
     _check_legal(session, event)
     _check_needs(session, phase)
-    again = (PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(behind))
-    return (*again, event, *launched(phase, event.agent, command.launch))
+    reset = (PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(begun))
+    return (*reset, event, *_launched(phase, event.agent, command.launch))
 
 
 def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
@@ -241,7 +233,7 @@ def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event,
     unfinished = session.unfinished
     merged = _commit_name(command.merged_commit)
     if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.with_status(Status.IN_PROGRESS):
-        # The last phase looks at what the tasks made; saying that the session is complete is its end.
+        # The last phase reviews the work of the tasks, so completing the session finishes it.
         finished = _finish(session, Finish(phase=unfinished[0], summary="all tasks are done and looked at"), facts)
         return *finished, SessionCompleted(merged_commit=merged, forced=_open_tasks(session) > 0)
     if unfinished and not command.force:
@@ -254,11 +246,10 @@ def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event,
 
 
 def _check_tasks_done(session: Session, command: Complete) -> None:
-    """Work that was planned and not done is said, and never marked as done."""
     left, counts = _open_tasks(session), session.tasks.counts
     if left and not command.force:
-        open_ones = [task for task in session.tasks.leaves if session.tasks[task].status is not TaskStatus.COMPLETED]
-        listed = ", ".join(f"{task} ({session.tasks[task].status})" for task in open_ones[:10])
+        open_tasks = [task for task in session.tasks.leaves if session.tasks[task].status is not TaskStatus.COMPLETED]
+        listed = ", ".join(f"{task} ({session.tasks[task].status})" for task in open_tasks[:10])
         more = f" and {left - 10} more" if left > 10 else ""
         raise Refused(
             f"{left} of {sum(counts.values())} tasks are not done: {listed}{more}",
@@ -272,23 +263,26 @@ def _open_tasks(session: Session) -> int:
 
 
 def _check_gates(session: Session, phase: str, facts: Facts) -> None:
-    closed = [judged for judged in judgements(session, phase, facts) if judged.verdict is not Verdict.PASS]
+    closed = [judgement for judgement in judgements(session, phase, facts) if judgement.verdict is not Verdict.PASS]
     if closed:
-        reasons = [f"{judged.gate} is {judged.verdict}: {judged.reason}" for judged in closed]
+        reasons = [f"{judgement.gate} is {judgement.verdict}: {judgement.reason}" for judgement in closed]
         headline = f"phase {phase} is held by {len(closed)} of its gates"
         raise GateClosed("\n  - ".join([headline, *reasons]), way_out=closed[0].way_out)
 
 
-def settle(session: Session, events: tuple[Event, ...], merged_commit: str | None = None) -> tuple[Event, ...]:
-    """Adds the completion of the session when nothing is left to do or to look at after `events`.
+_CLOSING = PhaseFinished | PhaseSkipped
 
-    Tasks that are left hold it open: `complete` ends it, and records that they were.
+
+def with_completion(session: Session, events: tuple[Event, ...], merged_commit: str | None = None) -> tuple[Event, ...]:
+    """`events`, and the completion of the session if they leave nothing to do and nothing to review.
+
+    Open tasks keep the session open; `complete` ends it and records them.
     """
-    settled = {event.phase for event in events if isinstance(event, PhaseFinished | PhaseSkipped)}
+    closed = {event.phase for event in events if isinstance(event, _CLOSING)}
     finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
-    seen = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
-    to_see = {*session.awaiting_review, *filter(session.is_supervised, finished)} - seen - (settled - finished)
-    if settled.issuperset(session.unfinished) and not to_see and not _open_tasks(session):
+    reviewed = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
+    to_review = {*session.awaiting_review, *filter(session.is_supervised, finished)} - reviewed - (closed - finished)
+    if closed.issuperset(session.unfinished) and not to_review and not _open_tasks(session):
         return (*events, SessionCompleted(merged_commit=_commit_name(merged_commit)))
     if merged_commit is not None:
         raise Invalid("a merged commit belongs to the end of the session, and other phases are still open")
@@ -296,19 +290,19 @@ def settle(session: Session, events: tuple[Event, ...], merged_commit: str | Non
 
 
 def live_phase(session: Session, phase: str | None) -> str:
-    """The phase that is meant when none is named: the one in progress, if there is only one."""
+    """The named phase; without a name, the only phase in progress."""
     if phase is not None:
         return known_phase(session, phase)
     live = session.with_status(Status.IN_PROGRESS)
     if len(live) == 1:
         return live[0]
     if live:
-        raise Refused(f"{len(live)} phases are in progress: {', '.join(live)}; say which one you mean")
+        raise Refused(f"{len(live)} phases are in progress: {', '.join(live)}; name one of them")
     raise Refused("no phase is in progress", way_out="detent begin" if session.ready else "detent why")
 
 
 def _live_attempt(session: Session, command: Finish | Fail) -> tuple[str, int]:
-    """The phase and attempt that the command ends: the token's, if that one is in progress."""
+    """The phase and attempt that the command ends: those of its token, if that attempt is in progress."""
     token = command.token or session.token(live_phase(session, command.phase))
     phase = known_phase(session, token.phase)
     if command.phase is not None and known_phase(session, command.phase) != phase:
@@ -321,7 +315,7 @@ def _live_attempt(session: Session, command: Finish | Fail) -> tuple[str, int]:
         raise Refused(
             f"the token is of attempt {token.attempt} (fence {token.fence}) of {phase}, "
             f"but attempt {state.attempt} (fence {state.fence}) is in progress",
-            way_out=f"whoever holds attempt {state.attempt} must end it; detent status shows who",
+            way_out=f"the holder of attempt {state.attempt} must end it; detent status shows the holder",
         )
     return phase, state.attempt
 
@@ -352,7 +346,7 @@ def _check_needs(session: Session, phase: str) -> None:
 
 
 def _check_free(session: Session) -> None:
-    """Nothing new begins while a person has something to decide or to look at."""
+    """Refuse to begin a phase while an escalation or a review waits for a person."""
     if session.awaiting_review:
         waiting = ", ".join(session.awaiting_review)
         raise Refused(f"{waiting} waits for a person's review", way_out="detent review continue|review|redo")
@@ -389,3 +383,44 @@ def _agent(session: Session, phase: str, named: str | None) -> str:
 
 def _commit_name(text: str | None) -> str | None:
     return check_optional("a merged commit", text or "", MAX_NAME) or None
+
+
+# Agents of an attempt
+
+
+def _launched(phase: str, agent: str, agent_id: str | None) -> tuple[AgentLaunched, ...]:
+    """The launch of the agent in the commit that begins the attempt, so that no crash loses it."""
+    return () if agent_id is None else (AgentLaunched(phase=phase, agent=agent, agent_id=agent_id),)
+
+
+def _ended(state: PhaseState, phase: str, agent_id: str | None, *, succeeded: bool) -> tuple[AgentEnded, ...]:
+    """The end of the agent that ends the attempt, if it is running."""
+    running = any(entry.agent_id == agent_id and entry.ended_at is None for entry in state.delegations)
+    if agent_id is None or not running:
+        return ()
+    return (AgentEnded(phase=phase, agent_id=agent_id, succeeded=succeeded),)
+
+
+def checked_report(report: Report) -> Report:
+    """The report with its texts cut and its paths checked, as it is stored."""
+    return replace(
+        report,
+        summary=cut(report.summary.strip(), MAX_SUMMARY),
+        artifacts=check_artifacts(report.artifacts),
+        deliverables=check_deliverables(report.deliverables),
+        context=cut(report.context, MAX_REASON),
+        tools=tuple(map(_short, report.tools[-MAX_TOOLS:])),
+        tools_dropped=report.tools_dropped + max(0, len(report.tools) - MAX_TOOLS),
+    )
+
+
+def _short(use: ToolUse) -> ToolUse:
+    if len(use.input) <= MAX_TOOL_INPUT and len(use.tool) <= MAX_TOOL_INPUT:
+        return use
+    return replace(use, tool=cut(use.tool, MAX_TOOL_INPUT), input=cut(use.input, MAX_TOOL_INPUT))
+
+
+def _attempt_report(state: PhaseState, command: Finish | Fail) -> Report:
+    """The reports of all agents of the attempt, with the values that end it."""
+    last = Report(artifacts=command.artifacts, tokens=command.tokens, tools=command.tools)
+    return (state.report or Report()).and_then(checked_report(last), MAX_TOOLS)

@@ -1,36 +1,63 @@
-"""Whether a command about tasks is allowed, and what it makes happen.
+"""Decides commands about tasks, and the transitions of phases that follow from them.
 
-Legality of a move is looked up in the table of `core/task/lifecycle.py`; the checks here add what one task cannot say:
-what it waits for, who holds it, what the session needs.
+The table in `core/task/lifecycle.py` lists the legal moves of one task. The checks here add what the table cannot
+express: dependencies, claims, the state of the session.
+
+In a workflow with the phases PLAN, IMPLEMENT and REVIEW, tasks move the phases:
+
+| task | phases |
+|---|---|
+| the first one is started | PLAN is finished, IMPLEMENT begins |
+| one is started after IMPLEMENT has ended | IMPLEMENT is redone, REVIEW is reset |
+| the last one is done | IMPLEMENT is finished, REVIEW begins |
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_ERROR, MAX_REASON, check_optional, check_text, cut
 from detent.core.problem import Problem
-from detent.core.session.commands import MoveTask, RemoveTask, SetComplexity, SplitTask, TaskCommand, WriteTasks
+from detent.core.session.commands import (
+    Begin,
+    Finish,
+    MoveTask,
+    Redo,
+    RemoveTask,
+    RepairTask,
+    SetComplexity,
+    SplitTask,
+    TaskCommand,
+    WriteTasks,
+)
+from detent.core.session.decide_phase import decide_phase
 from detent.core.session.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
+from detent.core.session.evolve import apply
 from detent.core.session.session import Session
+from detent.core.session.status import Status
 from detent.core.task.complexity import Complexity, check_override
-from detent.core.task.document import document_problems
+from detent.core.task.document import document_problems, new_document
 from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, check_start, next_status
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.core.task.split import split
-from detent.errors import Invalid, NotFound, Refused
+from detent.errors import GateClosed, Invalid, NotFound, Refused
 
-#: Tasks that a session may have.
+PLAN, IMPLEMENT, REVIEW = "PLAN", "IMPLEMENT", "REVIEW"
+#: Maximum number of tasks of a session.
 MAX_TASKS = 200_000
-_NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "what went wrong"}
+_NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "a reason of the failure"}
 
 
 def decide_task(session: Session, command: TaskCommand, facts: Facts) -> tuple[Event, ...]:
+    return _with_phases(session, _task_events(session, command, facts), facts)
+
+
+def _task_events(session: Session, command: TaskCommand, facts: Facts) -> tuple[Event, ...]:
     match command:
         case WriteTasks():
             return _write(session, command)
@@ -40,10 +67,11 @@ def decide_task(session: Session, command: TaskCommand, facts: Facts) -> tuple[E
             return tuple(_remove(session, command))
         case MoveTask():
             return tuple(_move(session, command, facts))
+        case RepairTask():
+            return tuple(_repair(session, command))
         case SetComplexity():
-            levels = ", ".join(Complexity)
             if command.level not in list(Complexity):
-                raise Invalid(f"{command.level!r} is none of {levels}")
+                raise Invalid(f"{command.level!r} is none of {', '.join(Complexity)}")
             return (ComplexitySet(level=check_override(session.complexity, Complexity(command.level))),)
         case _:
             assert_never(command)
@@ -76,22 +104,22 @@ def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
         raise Invalid("the tasks cannot be taken as they are", list(dict.fromkeys(problems))[:100])
     reason = check_optional("a reason", command.reason, MAX_REASON)
     return tuple(
-        TaskWritten(task=row.id, document=_standing(known[row.id], row, document), reason=reason)
+        TaskWritten(task=row.id, document=_with_known_row(known[row.id], row, document), reason=reason)
         for row, document in zip(rows, command.documents, strict=True)
     )
 
 
 def task_problems(document: object) -> list[Problem]:
-    """Everything that is wrong with one document, its steps included."""
-    found = document_problems(document)
-    if any(problem.severity == "error" for problem in found) or not isinstance(document, dict):
-        return found
+    """All problems of one document, with those of its steps."""
+    problems = document_problems(document)
+    if any(problem.severity == "error" for problem in problems) or not isinstance(document, dict):
+        return problems
     if not document["flow_control"].get("pre_analysis"):
-        return found
+        return problems
     from detent.core.flow.reference import task_properties  # noqa: PLC0415 - most tasks have no steps
     from detent.core.flow.step import step_problems  # noqa: PLC0415
 
-    return [*found, *step_problems(document["flow_control"], declared=task_properties(document))]
+    return [*problems, *step_problems(document["flow_control"], declared=task_properties(document))]
 
 
 def _known_problems(session: Session, row: Row, *, new: bool | None) -> Iterator[str]:
@@ -109,7 +137,7 @@ def _known_problems(session: Session, row: Row, *, new: bool | None) -> Iterator
 
 
 def _bond_problems(plan: Plan, row: Row) -> Iterator[str]:
-    """What the task has to do with others: parents, containers, circles."""
+    """Problems of the task's dependencies, its parent and its parts."""
     for other in row.depends_on:
         if other not in plan:
             yield f"{row.id} depends on {other}, which does not exist"
@@ -125,14 +153,14 @@ def _bond_problems(plan: Plan, row: Row) -> Iterator[str]:
 
 
 def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
-    circle = plan.circle_through(written)
+    circle = plan.cycle_through(written)
     if circle:
         yield f"tasks wait for each other in a circle: {' -> '.join(circle)}"
 
 
-def _standing(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
-    """An edit changes what is to be done, not where it stands; the way there is a command of its own."""
-    return document if known is None else put_row(document, msgspec.structs.replace(known, version=row.version))
+def _with_known_row(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the known status and claim: an edit changes the content of a task, not its state."""
+    return document if known is None else put_row(document, replace(known, version=row.version))
 
 
 def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
@@ -140,13 +168,13 @@ def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
     own = canonical(command.document["id"])
     taken = {*plan.ids, *session.retired} if len(plan) < 2_000 else {*_parts_ever(session, own), *plan.children(own)}
     taken |= {other for draft in command.parts for other in map(canonical, draft.depends_on) if other in plan} | {own}
-    made = split(command.document, taken, command.parts, present=plan.children(own))
+    children = split(command.document, taken, command.parts, present=plan.children(own))
     next_status(own, plan[own].status, Action.SPLIT)
-    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in made.children]
-    grown = plan.with_row(msgspec.structs.replace(plan[own], status=TaskStatus.CONTAINER))
-    for child in made.children:
+    events: list[Event] = [TaskWritten(task=child["id"], document=child) for child in children]
+    grown = plan.with_row(replace(plan[own], status=TaskStatus.CONTAINER))
+    for child in children:
         grown = grown.with_row(row_of(child))
-    problems = [problem for child in made.children for problem in _bond_problems(grown, row_of(child))]
+    problems = [problem for child in children for problem in _bond_problems(grown, row_of(child))]
     problems += _circle_problems(grown, [own])
     if problems:
         raise Invalid(f"{own} cannot be split like this", problems)
@@ -174,6 +202,23 @@ def _remove(session: Session, command: RemoveTask) -> Iterator[Event]:
         yield TaskMoved(task=parent, action=Action.RESTORE, status=TaskStatus.PENDING)
 
 
+def _repair(session: Session, command: RepairTask) -> Iterator[Event]:
+    plan, task, document = session.tasks, canonical(command.task), command.document
+    row = plan.get(task)
+    if document is not None:
+        context = document["context"]
+        present = [other for other in context["depends_on"] if canonical(other) in plan]
+        changed = {**document, "context": {**context, "depends_on": present}}
+        yield TaskWritten(task=task, document=changed, reason=command.reason)
+    elif row is None and plan.children(task):
+        made = new_document(task, f"Parts of {task}") | {"status": TaskStatus.CONTAINER.value}
+        yield TaskWritten(task=task, document=made, reason="it has parts and was gone")
+    elif row is not None and plan.children(task):
+        yield TaskMoved(task=task, action=Action.SPLIT, status=next_status(task, row.status, Action.SPLIT))
+    elif row is not None:
+        yield TaskMoved(task=task, action=Action.RESTORE, status=next_status(task, row.status, Action.RESTORE))
+
+
 def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMoved]:
     plan, task, action = session.tasks, canonical(command.task), command.action
     row = plan.get(task)
@@ -183,7 +228,7 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
         raise Refused(f"session {session.id} is paused", way_out=f"detent resume {session.id}")
     if action is Action.START and row.status is TaskStatus.ACTIVE and task in facts.abandoned:
         holder = session.claims.get(task)
-        gone = f"{holder.owner} is gone" if holder else "nobody holds it"
+        gone = f"{holder.owner} is gone" if holder else "it has no holder"
         yield TaskMoved(task=task, action=Action.RELEASE, status=TaskStatus.PENDING, reason=gone)
         status = next_status(task, TaskStatus.PENDING, action)
     elif action is Action.START:
@@ -202,9 +247,9 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
         check_text(_NEEDS_REASON[action], reason, None)
     claim = None
     if action is Action.KEEP:
-        claim = msgspec.structs.replace(session.claims[task], pid=None)
+        claim = replace(session.claims[task], pid=None)
     elif status is TaskStatus.ACTIVE and command.claim is not None:
-        claim = msgspec.structs.replace(command.claim, fence=session.version + 1)
+        claim = replace(command.claim, fence=session.version + 1)
     yield TaskMoved(task=task, action=action, status=status, reason=reason, summary=command.summary, claim=claim)
 
 
@@ -227,3 +272,53 @@ def _check_fence(session: Session, task: str, fence: int | None) -> None:
 def _who(claim: Claim) -> str:
     where = f" on {claim.host}" if claim.host else ""
     return f"{claim.owner}{where} since {claim.since:%Y-%m-%d %H:%M:%S}"
+
+
+# Phases that tasks move
+
+
+def _with_phases(session: Session, events: tuple[Event, ...], facts: Facts) -> tuple[Event, ...]:
+    """The events about tasks, and the events about phases that follow from them."""
+    if session.workflow.order != (PLAN, IMPLEMENT, REVIEW):
+        return events
+    moves = [event for event in events if isinstance(event, TaskMoved)]
+    if any(move.status == TaskStatus.ACTIVE for move in moves):
+        return (*_to_implement(session, facts), *events)
+    removed = any(isinstance(event, TaskRemoved) for event in events)
+    if removed or any(move.action == Action.DONE for move in moves):
+        return (*events, *_to_review(_after(session, events, facts), facts))
+    return events
+
+
+def _to_implement(session: Session, facts: Facts) -> tuple[Event, ...]:
+    implemented = session.phases[IMPLEMENT].status
+    if implemented is Status.IN_PROGRESS:
+        return ()
+    if implemented in (Status.COMPLETED, Status.FAILED):
+        return decide_phase(session, Redo(phase=IMPLEMENT, reason="there is more to do", cascade=True), facts)
+    finished: tuple[Event, ...] = ()
+    if session.phases[PLAN].status is Status.IN_PROGRESS:
+        count = session.tasks.leaf_count
+        summary = f"planned {count} task{'' if count == 1 else 's'}"
+        finished = decide_phase(session, Finish(phase=PLAN, summary=summary), facts)
+    begun = decide_phase(_after(session, finished, facts), Begin(phase=IMPLEMENT), facts)
+    return (*finished, *begun)
+
+
+def _to_review(session: Session, facts: Facts) -> tuple[Event, ...]:
+    if not session.tasks.is_completed or session.phases[IMPLEMENT].status is not Status.IN_PROGRESS:
+        return ()
+    count = session.tasks.leaf_count
+    try:
+        finished = decide_phase(session, Finish(phase=IMPLEMENT, summary=f"all {count} tasks are done"), facts)
+        begun = decide_phase(_after(session, finished, facts), Begin(phase=REVIEW), facts)
+    except (GateClosed, Refused):
+        # The task is done all the same. The phase is finished by hand when its gates are open.
+        return ()
+    return (*finished, *begun)
+
+
+def _after(session: Session, events: tuple[Event, ...], facts: Facts) -> Session:
+    for event in events:
+        session = apply(session, event, at=facts.now, version=session.version + 1)
+    return session

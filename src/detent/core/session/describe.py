@@ -1,124 +1,91 @@
-"""Events in one short line each, for people."""
+"""Describes events in one short line each."""
 
 from collections.abc import Iterable
 from typing import assert_never
 
 from detent.core.checkpoint.checkpoint import Taken
-from detent.core.session.events import (
-    AgentEnded,
-    AgentLaunched,
-    CheckpointTaken,
-    ComplexitySet,
-    DocumentAdopted,
-    EscalationRaised,
-    EscalationsResolved,
-    Event,
-    GateApproved,
-    GateChecked,
-    PhaseBegun,
-    PhaseFailed,
-    PhaseFinished,
-    PhaseRedone,
-    PhaseReset,
-    PhaseReviewed,
-    PhasesImported,
-    PhaseSkipped,
-    QuestionAnswered,
-    QuestionAsked,
-    QuestionReplied,
-    RolledBack,
-    SessionArchived,
-    SessionCancelled,
-    SessionCompleted,
-    SessionPaused,
-    SessionReopened,
-    SessionResumed,
-    SessionStarted,
-    TailDropped,
-    TaskMoved,
-    TaskRemoved,
-    TaskWritten,
-    VoteCast,
-)
+from detent.core.session import events
+from detent.core.session.events import CheckpointTaken, Event
 
-#: Lines about one commit; an import may write thousands of tasks.
-MOST_TOLD = 20
+#: Maximum number of lines about one commit. An import may write thousands of tasks.
+MAX_LINES = 20
 
 
-def told(events: Iterable[Event]) -> list[str]:
-    """What is worth a line. Checkpoints are part of beginning and ending a phase; those asked for are worth a word."""
-    lines = [describe(one) for one in events if not isinstance(one, CheckpointTaken) or one.taken is Taken.NOTE]
-    return lines if len(lines) <= MOST_TOLD else [*lines[:MOST_TOLD], f"and {len(lines) - MOST_TOLD} more"]
+def event_lines(commit_events: Iterable[Event]) -> list[str]:
+    """The lines about one commit. A checkpoint that belongs to the begin or end of a phase has no line."""
+    shown = (event for event in commit_events if not isinstance(event, CheckpointTaken) or event.taken is Taken.NOTE)
+    lines = [describe(event) for event in shown]
+    return lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
 
 
 def describe(event: Event) -> str:
     match event:
-        case SessionStarted():
+        case events.SessionStarted():
             return f"started {event.workflow.name}"
-        case PhasesImported():
+        case events.PhasesImported():
             return f"imported from {event.source}"
-        case PhaseBegun():
+        case events.PhaseBegun():
             return f"began {event.phase}"
-        case PhaseRedone():
+        case events.PhaseRedone():
             return f"began {event.phase} again, attempt {event.attempt}"
-        case PhaseFinished():
+        case events.PhaseFinished():
             return f"finished {event.phase}: {event.summary}"
-        case PhaseFailed():
+        case events.PhaseFailed():
             return f"failed {event.phase}: {event.error.partition(chr(10))[0][:120]}"
-        case PhaseSkipped():
+        case events.PhaseSkipped():
             return f"skipped {event.phase}: {event.reason}"
-        case PhaseReset():
+        case events.PhaseReset():
             return f"reset {event.phase}: {event.reason}"
-        case GateChecked():
+        case events.GateChecked():
             return f"{event.gate} of {event.phase}: {event.receipt.result}"
-        case QuestionAnswered():
+        case events.QuestionAnswered():
             return f"answered at {event.phase}" + (f": {event.choice}" if event.choice else "")
-        case VoteCast():
+        case events.VoteCast():
             return f"{event.approver} {'approved' if event.approve else 'rejected'} {event.gate} of {event.phase}"
-        case GateApproved():
+        case events.GateApproved():
             return f"opened {event.gate} of {event.phase} by hand: {event.reason}"
-        case AgentLaunched():
+        case events.AgentLaunched():
             return f"launched {event.agent} for {event.phase}"
-        case AgentEnded():
+        case events.AgentEnded():
             return f"an agent of {event.phase} {'finished' if event.succeeded else 'failed'}"
-        case QuestionAsked():
+        case events.QuestionAsked():
             return f"{event.phase} asks: {event.text.partition(chr(10))[0][:120]}"
-        case QuestionReplied():
+        case events.QuestionReplied():
             return f"replied to {event.phase}: {event.answer.partition(chr(10))[0][:120]}"
-        case EscalationRaised():
+        case events.EscalationRaised():
             return f"needs a person at {event.phase}: {event.detail}"
-        case EscalationsResolved():
+        case events.EscalationsResolved():
             return f"resolved: {event.action}" + (f" ({event.reason})" if event.reason else "")
-        case PhaseReviewed():
+        case events.PhaseReviewed():
             return f"reviewed {event.phase}: {event.decision}" + (f" ({event.note})" if event.note else "")
-        case SessionCompleted():
+        case events.SessionCompleted():
             return "completed the session" + (" (forced)" if event.forced else "")
-        case SessionCancelled():
+        case events.SessionCancelled():
             return f"cancelled the session: {event.reason}"
-        case DocumentAdopted():
+        case events.DocumentAdopted():
             return f"adopted an edit of {event.document}"
-        case TaskWritten():
+        case events.TaskWritten():
             return f"wrote {event.task}: {event.document.get('title')}" + (f" ({event.reason})" if event.reason else "")
-        case TaskRemoved():
+        case events.TaskRemoved():
             return f"removed {event.task}"
-        case TaskMoved():
+        case events.TaskMoved():
             return f"{event.action} {event.task}" + (f": {event.reason}" if event.reason else "")
-        case ComplexitySet():
+        case events.ComplexitySet():
             return f"called the work {event.level}"
-        case SessionPaused():
+        case events.SessionPaused():
             return "paused the session" + (f": {event.reason}" if event.reason else "")
-        case SessionResumed():
+        case events.SessionResumed():
             return "resumed the session"
-        case SessionReopened():
+        case events.SessionReopened():
             return "reopened the session" + (f": {event.reason}" if event.reason else "")
-        case SessionArchived():
+        case events.SessionArchived():
             return "archived the session"
-        case CheckpointTaken():
+        case events.CheckpointTaken():
             return f"took checkpoint {event.name}" + (f": {event.note}" if event.note else "")
-        case RolledBack():
+        case events.RolledBack():
             files = f", {event.files} files" if event.files else ""
             return f"{'undid the rollback, back' if event.undoes else 'rolled back'} to {event.name}{files}"
-        case TailDropped():
+        case events.TailDropped():
             return f"dropped an unfinished write of {event.bytes} bytes"
         case _:
             assert_never(event)

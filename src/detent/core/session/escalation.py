@@ -1,4 +1,4 @@
-"""The list of things that people must decide: short, without repeats, and never without the newest of a kind."""
+"""The list of escalations: bounded, and without repeats within a minute."""
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime, timedelta
@@ -13,16 +13,16 @@ T = TypeVar("T")
 def add_distinct(
     entries: Sequence[T], new: T, *, kind: Callable[[T], Hashable], at: Callable[[T], datetime | None]
 ) -> Sequence[T]:
-    """`entries` and `new`; the very same `entries` if one of its kind came less than a minute before.
+    """`entries` with `new`; the same object if an entry of its kind is less than a minute older.
 
-    Over the cap the oldest entry goes that has a newer one of its kind, so that no kind of problem goes unseen.
+    Over the limit, the oldest entry with a newer one of its kind is dropped, so that every kind keeps an entry.
     """
     if any(kind(entry) == kind(new) and _is_soon(at(entry), at(new)) for entry in entries):
         return entries
     grown = [*entries, new]
     while len(grown) > MAX_ESCALATIONS:
         kinds = [kind(entry) for entry in grown]
-        del grown[next((index for index, one in enumerate(kinds) if one in kinds[index + 1 :]), 0)]
+        del grown[next((index for index, value in enumerate(kinds) if value in kinds[index + 1 :]), 0)]
     return tuple(grown)
 
 

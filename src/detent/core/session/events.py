@@ -1,4 +1,4 @@
-"""What can have happened. Events are facts: past tense, immutable, and never reinterpreted once written."""
+"""Events and commits: the facts of the journal. Written once, never changed, never reinterpreted."""
 
 from datetime import datetime
 from typing import Any
@@ -17,22 +17,22 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found out about the code base before the session, and when."""
+    """Notes about the code base from before the session."""
 
     text: str
     at: datetime
 
 
 class Supervised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A person looks at finished phases before the next one begins."""
+    """A person reviews finished phases before later ones begin."""
 
-    #: Keys, or the two digits they start with; none means all.
+    #: Phase keys or their first two digits; empty for all.
     phases: tuple[str, ...] = ()
     max_redos: int = 3
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Limits that nobody stops at silently: near one is said, over one is a person's decision."""
+    """Limits of time, tokens and cost. Near a limit is a warning, over it an escalation."""
 
     minutes: float | None = None
     phase_minutes: float | None = None
@@ -42,7 +42,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the session is held, pinned when it starts."""
+    """Settings of the session, pinned when it starts."""
 
     gates: bool = True
     supervised: Supervised | None = None
@@ -53,18 +53,18 @@ class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
     session: str
     task: str
     workflow: Workflow
-    #: Number in the ids of this project (5 in REQ-0005); none where the workflow has no prefix.
+    #: The number in its id (5 in REQ-0005); None if the workflow has no prefix.
     number: int | None = None
     folder: str
     branch: str | None = None
     discovery: Discovery | None = None
-    #: Version of the project's state document before this session, so that it never counts down.
+    #: The version of the project's state document before this session.
     base: int = 0
     options: Options = Options()
 
 
 class ImportedPhase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a phase stood in the document that a session was made from."""
+    """The state of a phase in an imported state document."""
 
     status: str
     started: datetime | None = None
@@ -76,12 +76,12 @@ class ImportedPhase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PhasesImported(_Event, frozen=True, kw_only=True, tag="phases_imported"):
-    """Follows `SessionStarted` when the session was made from an existing state document."""
+    """Follows `SessionStarted` if the session was imported from a state document."""
 
     source: str
     started_at: datetime | None = None
     phases: dict[str, ImportedPhase]
-    #: Top-level and workflow keys of the document that Detent has no meaning for; given back on export.
+    #: Keys of the document that Detent does not use, kept for export.
     carried: dict[str, dict[str, Any]] = {}
 
 
@@ -130,14 +130,14 @@ class PhaseSkipped(_Event, frozen=True, kw_only=True, tag="phase_skipped"):
 
 
 class PhaseReset(_Event, frozen=True, kw_only=True, tag="phase_reset"):
-    """The phase has to be done again because something it builds on is done again."""
+    """The phase is pending again because a phase that it needs is redone."""
 
     phase: str
     reason: str
 
 
 class GateChecked(_Event, frozen=True, kw_only=True, tag="gate_checked"):
-    """A run was made, seen or reported for a gate."""
+    """A run for a gate was executed, observed or reported."""
 
     phase: str
     gate: str
@@ -145,7 +145,7 @@ class GateChecked(_Event, frozen=True, kw_only=True, tag="gate_checked"):
 
 
 class QuestionAnswered(_Event, frozen=True, kw_only=True, tag="question_answered"):
-    """A person answered; `choice` is set when it said how to go on."""
+    """A person answered a question; `choice` is set if the answer opens the gate."""
 
     phase: str
     gate: str
@@ -161,7 +161,7 @@ class VoteCast(_Event, frozen=True, kw_only=True, tag="vote_cast"):
 
 
 class GateApproved(_Event, frozen=True, kw_only=True, tag="gate_approved"):
-    """A person opened the gate by hand and said why."""
+    """A person opened the gate by hand."""
 
     phase: str
     gate: str
@@ -182,7 +182,7 @@ class AgentEnded(_Event, frozen=True, kw_only=True, tag="agent_ended"):
 
 
 class QuestionAsked(_Event, frozen=True, kw_only=True, tag="question_asked"):
-    """An agent wants to know something from a person before it goes on."""
+    """An agent asked a person a question."""
 
     id: str
     phase: str
@@ -197,7 +197,7 @@ class QuestionReplied(_Event, frozen=True, kw_only=True, tag="question_replied")
 
 
 class EscalationRaised(_Event, frozen=True, kw_only=True, tag="escalation_raised"):
-    """Work is held up in a way that a person must resolve."""
+    """A person has to decide how the work continues."""
 
     kind: str
     phase: str
@@ -206,16 +206,16 @@ class EscalationRaised(_Event, frozen=True, kw_only=True, tag="escalation_raised
 
 
 class EscalationsResolved(_Event, frozen=True, kw_only=True, tag="escalations_resolved"):
-    """A person decided: `retry` starts the counting anew, `skip` and `cancel` come with their own events."""
+    """A person decided: `retry` resets the counters; `skip` and `cancel` have events of their own."""
 
     action: str
     reason: str = ""
-    #: Only what was asked about this phase; all of it if none is named.
+    #: Only the escalations of this phase; None for all.
     phase: str | None = None
 
 
 class PhaseReviewed(_Event, frozen=True, kw_only=True, tag="phase_reviewed"):
-    """A person looked at a finished phase: continue, review (still looking) or redo."""
+    """A person reviewed a finished phase: continue, review (not decided yet) or redo."""
 
     phase: str
     decision: str
@@ -232,20 +232,20 @@ class SessionCancelled(_Event, frozen=True, kw_only=True, tag="session_cancelled
 
 
 class DocumentAdopted(_Event, frozen=True, kw_only=True, tag="document_adopted"):
-    """A document edited by hand was valid; the events beside this one say what it meant."""
+    """An edit of a document was adopted. The other events of the commit are its content."""
 
     document: str
     digest: str
 
 
 class TailDropped(_Event, frozen=True, kw_only=True, tag="tail_dropped"):
-    """A write that never finished was found behind the last commit and cut off."""
+    """An unfinished write after the last commit was cut off."""
 
     bytes: int
 
 
 class CheckpointTaken(_Event, frozen=True, kw_only=True, tag="checkpoint_taken"):
-    """The session as it stands behind the events before this one can be returned to, with the files of `tree`."""
+    """A checkpoint of the session after the events before this one, with the files of `tree`."""
 
     id: str
     name: str
@@ -254,29 +254,29 @@ class CheckpointTaken(_Event, frozen=True, kw_only=True, tag="checkpoint_taken")
     attempt: int
     taken: Taken
     tree: Tree
-    #: The checkpoint that it follows: the last one before it, or the one that was rolled back to.
+    #: The checkpoint before it, or the one that was rolled back to.
     parent: str | None = None
     note: str = ""
 
 
 class RolledBack(_Event, frozen=True, kw_only=True, tag="rolled_back"):
-    """The session went back to a checkpoint. What stood before is in the checkpoint taken in the same commit."""
+    """The session went back to a checkpoint. The state before is in the safety checkpoint of the same commit."""
 
     id: str
     to: str
     name: str
-    #: Phases that stand otherwise from here on.
+    #: The states of the phases that changed.
     phases: dict[str, PhaseState] = {}
-    #: The checkpoint of what was left behind.
+    #: The checkpoint of the state before the rollback.
     safety: str
-    #: The last checkpoint before that one.
+    #: The last checkpoint before the safety checkpoint.
     source: str | None = None
-    #: Digest of the list of files that were replaced or removed; none if no file was.
+    #: Digest of the list of files that were replaced or removed; None if there are none.
     archive: str | None = None
     files: int = 0
-    #: Tasks that stand elsewhere from here on.
+    #: The statuses of the tasks that changed.
     tasks: dict[str, str] = {}
-    #: Only these were restored; none means all that the checkpoint has.
+    #: The restored paths; empty for all.
     paths: tuple[str, ...] = ()
     #: No file was restored, on purpose.
     phase_only: bool = False
@@ -285,19 +285,19 @@ class RolledBack(_Event, frozen=True, kw_only=True, tag="rolled_back"):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who works on a task, and under which number: a later claim always has a higher one."""
+    """The claim of a worker on a task. A later claim has a higher fence."""
 
     owner: str
     fence: int
     since: datetime
     host: str = ""
-    #: The process that holds it; none if it may end before the work does, as a command in a shell.
+    #: The process of the holder; None if the claim outlives its process, as with a command in a shell.
     pid: int | None = None
     lease_s: float = 3600.0
 
 
 class TaskWritten(_Event, frozen=True, kw_only=True, tag="task_written"):
-    """A task was added, or its document was changed."""
+    """A task was added, or its document changed."""
 
     task: str
     document: dict[str, Any]
@@ -309,19 +309,19 @@ class TaskRemoved(_Event, frozen=True, kw_only=True, tag="task_removed"):
 
 
 class TaskMoved(_Event, frozen=True, kw_only=True, tag="task_moved"):
-    """Something happened to a task: `action` is a row of the table in `core/task/lifecycle.py`."""
+    """A task changed its status: `action` is a row of the table in `core/task/lifecycle.py`."""
 
     task: str
     action: str
     status: str
     reason: str = ""
-    #: The file of the summary, for a task that is done.
+    #: The file of the summary of a task that is done.
     summary: str | None = None
     claim: Claim | None = None
 
 
 class ComplexitySet(_Event, frozen=True, kw_only=True, tag="complexity_set"):
-    """A person said that the work is more than its number of tasks tells."""
+    """A person raised the complexity above the one that the number of tasks gives."""
 
     level: str
 
@@ -335,13 +335,13 @@ class SessionResumed(_Event, frozen=True, kw_only=True, tag="session_resumed"):
 
 
 class SessionReopened(_Event, frozen=True, kw_only=True, tag="session_reopened"):
-    """A session that had ended goes on."""
+    """A session that had ended is active again."""
 
     reason: str = ""
 
 
 class SessionArchived(_Event, frozen=True, kw_only=True, tag="session_archived"):
-    """A session that has ended is put out of sight. Nothing is moved or removed."""
+    """A session that has ended is hidden. Nothing is moved or removed."""
 
 
 TaskEvent = TaskWritten | TaskRemoved | TaskMoved
@@ -375,13 +375,13 @@ Event = (
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """The unit of the journal: every event of one command, all or nothing."""
+    """The unit of the journal: all events of one command."""
 
     version: int
     at: datetime
     actor: Actor
     events: tuple[Event, ...]
-    #: Hash of the session after this commit. A replay that gives another hash is an error.
+    #: The fingerprint of the session after this commit. A replay with another fingerprint is an error.
     state: str
 
     @property

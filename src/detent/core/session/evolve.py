@@ -1,7 +1,4 @@
-"""How events change a session.
-
-`evolve` states facts: it never refuses what `decide` allowed, and a journal that it cannot follow is corrupt.
-"""
+"""Applies events to a session. Never refuses: a journal that cannot be followed is corrupt."""
 
 import hashlib
 from collections.abc import Callable
@@ -10,133 +7,109 @@ from operator import attrgetter
 from typing import Any, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
 from detent.core.gate.evidence import Delegated, GateState
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
+from detent.core.session import events
 from detent.core.session.budget import BUDGET_EXCEEDED
-from detent.core.session.describe import told
+from detent.core.session.describe import event_lines
 from detent.core.session.escalation import add_distinct
-from detent.core.session.events import (
-    AgentEnded,
-    AgentLaunched,
-    CheckpointTaken,
-    Commit,
-    ComplexitySet,
-    DocumentAdopted,
-    EscalationRaised,
-    EscalationsResolved,
-    Event,
-    GateApproved,
-    GateChecked,
-    ImportedPhase,
-    PhaseBegun,
-    PhaseEvent,
-    PhaseFailed,
-    PhaseFinished,
-    PhaseRedone,
-    PhaseReset,
-    PhaseReviewed,
-    PhasesImported,
-    PhaseSkipped,
-    QuestionAnswered,
-    QuestionAsked,
-    QuestionReplied,
-    RolledBack,
-    SessionArchived,
-    SessionCancelled,
-    SessionCompleted,
-    SessionPaused,
-    SessionReopened,
-    SessionResumed,
-    SessionStarted,
-    TailDropped,
-    TaskMoved,
-    TaskRemoved,
-    TaskWritten,
-    VoteCast,
-)
-from detent.core.session.evolve_task import task_applied, with_statuses
+from detent.core.session.events import Commit, Event, GateEvent, ImportedPhase, PhaseEvent, TaskEvent
 from detent.core.session.phase_state import PhaseState, Report
 from detent.core.session.phases import Phases
 from detent.core.session.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.transition import TRANSITIONS
-from detent.core.task.complexity import Complexity, raised
+from detent.core.task.complexity import Complexity, complexity, raised
+from detent.core.task.id import canonical
+from detent.core.task.lifecycle import TRANSITIONS as TASK_TRANSITIONS
+from detent.core.task.lifecycle import Action
 from detent.core.task.plan import Plan
-from detent.errors import Corrupt
+from detent.core.task.row import Row, TaskStatus, row_of
+from detent.errors import Corrupt, DetentError
 
-#: Entries of the session's own history that are kept in the state; the journal keeps all.
+#: Maximum number of history entries in the state. The journal has all of them.
 MAX_NOTES = 100
-#: Launched agents that a phase remembers.
+#: Maximum number of launched agents in the state of a phase.
 MAX_DELEGATIONS = 50
+_SUM_BITS = 128
+
+_encode = msgspec.json.Encoder().encode
+_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
 def evolve(session: Session | None, commit: Commit) -> Session:
-    """The session after `commit`. Only a journal that was damaged or written by other rules can fail here."""
+    """The session after `commit`. Raises `Corrupt` for a damaged journal, or one written by other rules."""
     for event in commit.events:
         session = apply(session, event, at=commit.at, version=commit.version, by=commit.by)
     if session is None or commit.version != session.version + 1:
         raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
-    note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(told(commit.events)))
-    return msgspec.structs.replace(
+    note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))
+    return replace(
         session,
         version=commit.version,
         updated_at=commit.at,
         notes=(*session.notes[1 - MAX_NOTES :], note),
-        adopted={event.document: event.digest for event in commit.events if isinstance(event, DocumentAdopted)},
+        adopted={event.document: event.digest for event in commit.events if isinstance(event, events.DocumentAdopted)},
     )
 
 
 def fingerprint(session: Session) -> str:
-    """A hash of the session's facts. The workflow counts by its digest, each phase and the tasks by their own.
+    """A hash of the session's facts. It covers the workflow, each phase and the tasks through their own digests.
 
     Prose (`notes`) is not hashed, so a sentence can be improved without changing any journal's hash.
     """
-    head = _encoder.encode((session.workflow.digest, _hashed_fields(session)))
-    return hashlib.sha256(head + session.phases.digests).hexdigest()[:16]
+    total = _SHA256.copy()
+    total.update(_encode((session.workflow.digest, _hashed_fields(session))))
+    total.update(session.phases.digests)
+    return total.hexdigest()[:16]
 
 
-#: `tasks` counts through `tasks_sum`; `adopted` is only needed until the documents are written.
+#: `tasks_sum` covers `tasks`; `adopted` is only needed until the documents are written.
 _NOT_HASHED = ("workflow", "phases", "notes", "adopted", "tasks")
 _hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name not in _NOT_HASHED))
-_encoder = msgspec.json.Encoder()
+#: Copying a hash object is twice as fast as making one.
+_SHA256 = hashlib.sha256()
 
 
 def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:
-    """One event of the commit `version`; `evolve` is what counts the commit itself."""
-    if isinstance(event, SessionStarted):
+    """The session after one event of commit `version`. `evolve` counts the commit itself."""
+    if isinstance(event, events.SessionStarted):
         return _started(event, at)
     if session is None:
         raise Corrupt(f"the journal opens with {type(event).__name__} instead of SessionStarted")
+    if isinstance(event, PhaseEvent):
+        return _with_phase(session, event, at, version)
+    if isinstance(event, GateEvent):
+        gates = session.phases[event.phase].gates
+        after = gate_after(gates.get(event.gate, GateState()), event, at=at, by=by)
+        return with_state(session, event.phase, gates={**gates, event.gate: after})
+    if isinstance(event, TaskEvent):
+        return _with_task(session, event, version)
     match event:
-        case PhaseBegun() | PhaseRedone() | PhaseFinished() | PhaseFailed() | PhaseSkipped() | PhaseReset():
-            return _with_phase(session, event, at, version)
-        case GateChecked() | QuestionAnswered() | VoteCast() | GateApproved():
-            state = session.phases[event.phase]
-            after = gate_after(state.gates.get(event.gate, GateState()), event, at=at, by=by)
-            return with_state(session, event.phase, gates={**state.gates, event.gate: after})
-        case AgentLaunched():
+        case events.AgentLaunched():
             launched = Delegated(agent=event.agent, agent_id=event.agent_id, launched_at=at)
             known = session.phases[event.phase].delegations
             return with_state(session, event.phase, delegations=(*known, launched)[-MAX_DELEGATIONS:])
-        case AgentEnded():
+        case events.AgentEnded():
             report = _reported(session.phases[event.phase].report, event.report)
             return with_state(session, event.phase, delegations=_ended(session, event, at), report=report)
-        case QuestionAsked():
+        case events.QuestionAsked():
             asked = Question(id=event.id, phase=event.phase, text=event.text, choices=event.choices, at=at)
-            return msgspec.structs.replace(session, questions=(*session.questions, asked))
-        case QuestionReplied():
-            return _without_questions(session, lambda one: one.id == event.id)
-        case EscalationRaised():
+            return replace(session, questions=(*session.questions, asked))
+        case events.QuestionReplied():
+            return _without_questions(session, lambda question: question.id == event.id)
+        case events.EscalationRaised():
             return _escalated(session, event, at)
-        case EscalationsResolved():
+        case events.EscalationsResolved():
             return _resolved(session, event.phase)
-        case PhaseReviewed():
+        case events.PhaseReviewed():
             return _reviewed(session, event)
-        case SessionCompleted():
-            return msgspec.structs.replace(
+        case events.SessionCompleted():
+            return replace(
                 session,
                 status=SessionStatus.COMPLETED,
                 ended_at=at,
@@ -144,36 +117,34 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
                 forced=event.forced,
                 questions=(),
             )
-        case SessionCancelled():
-            return msgspec.structs.replace(
+        case events.SessionCancelled():
+            return replace(
                 session, status=SessionStatus.CANCELLED, ended_at=at, cancel_reason=event.reason, questions=()
             )
-        case PhasesImported():
+        case events.PhasesImported():
             return _imported(session, event, version)
-        case TaskWritten() | TaskRemoved() | TaskMoved():
-            return task_applied(session, event, version)
-        case ComplexitySet():
-            return msgspec.structs.replace(session, complexity=raised(session.complexity, Complexity(event.level)))
-        case SessionPaused():
-            return msgspec.structs.replace(session, paused_at=at)
-        case SessionResumed():
-            return msgspec.structs.replace(session, paused_at=None)
-        case SessionReopened():
-            return msgspec.structs.replace(session, archived=False, **_GOING_ON)
-        case SessionArchived():
-            return msgspec.structs.replace(session, archived=True)
-        case CheckpointTaken():
+        case events.ComplexitySet():
+            return replace(session, complexity=raised(session.complexity, Complexity(event.level)))
+        case events.SessionPaused():
+            return replace(session, paused_at=at)
+        case events.SessionResumed():
+            return replace(session, paused_at=None)
+        case events.SessionReopened():
+            return replace(session, archived=False, **_REOPENED)
+        case events.SessionArchived():
+            return replace(session, archived=True)
+        case events.CheckpointTaken():
             return _checkpoint_taken(session, event)
-        case RolledBack():
+        case events.RolledBack():
             return _rolled_back(session, event, version)
-        case DocumentAdopted() | TailDropped():
+        case events.DocumentAdopted() | events.TailDropped():
             return session
         case _:
             assert_never(event)
 
 
-def _checkpoint_taken(session: Session, event: CheckpointTaken) -> Session:
-    session = msgspec.structs.replace(session, checkpoint=event.id)
+def _checkpoint_taken(session: Session, event: events.CheckpointTaken) -> Session:
+    session = replace(session, checkpoint=event.id)
     if event.taken in (Taken.NOTE, Taken.SAFETY):
         return session
     state = session.phases[event.phase]
@@ -182,25 +153,25 @@ def _checkpoint_taken(session: Session, event: CheckpointTaken) -> Session:
     return with_state(session, event.phase, post=max(state.post, event.attempt))
 
 
-def _rolled_back(session: Session, event: RolledBack, version: int) -> Session:
-    """Whatever waited for a decision about a phase that stands otherwise now is decided by that."""
+def _rolled_back(session: Session, event: events.RolledBack, version: int) -> Session:
+    """The rollback also drops the escalations and questions of the phases that it changes."""
     unknown = [key for key in event.phases if key not in session.phases]
     if unknown:
         raise Corrupt(f"a rollback names {', '.join(unknown)}, which the workflow does not have")
     if event.tasks:
-        session = with_statuses(session, event.tasks, version)
-    return msgspec.structs.replace(
+        session = _with_task_statuses(session, event.tasks, version)
+    return replace(
         session,
         phases=session.phases.updated(event.phases),
-        escalations=tuple(one for one in session.escalations if one.phase not in event.phases),
-        questions=tuple(one for one in session.questions if one.phase not in event.phases),
+        escalations=tuple(entry for entry in session.escalations if entry.phase not in event.phases),
+        questions=tuple(entry for entry in session.questions if entry.phase not in event.phases),
         rollback=LastRollback(id=event.id, safety=event.safety, paths=event.paths, phase_only=event.phase_only),
-        **(_GOING_ON if event.phases else {}),
+        **(_REOPENED if event.phases else {}),
     )
 
 
-#: Of a session that goes on after it had ended.
-_GOING_ON: dict[str, Any] = {
+#: The fields of a session that is active again after its end.
+_REOPENED: dict[str, Any] = {
     "status": SessionStatus.ACTIVE,
     "ended_at": None,
     "cancel_reason": None,
@@ -209,7 +180,7 @@ _GOING_ON: dict[str, Any] = {
 }
 
 
-def _started(event: SessionStarted, at: datetime) -> Session:
+def _started(event: events.SessionStarted, at: datetime) -> Session:
     return Session(
         id=event.session,
         task=event.task,
@@ -223,15 +194,18 @@ def _started(event: SessionStarted, at: datetime) -> Session:
         base=event.base,
         options=event.options,
         phases=Phases({key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order}),
-        # Its own: plans of one line share what they look up, and two sessions must not.
+        # A plan of its own: a plan shares its index with later versions of it, which two sessions must not.
         tasks=Plan(),
     )
 
 
-def _imported(session: Session, event: PhasesImported, version: int) -> Session:
-    found = {key: one for key, one in event.phases.items() if key in session.phases}
-    phases = {key: _imported_phase(session.phases[key], one, version) for key, one in found.items()}
-    return msgspec.structs.replace(
+def _imported(session: Session, event: events.PhasesImported, version: int) -> Session:
+    phases = {
+        key: _imported_phase(session.phases[key], imported, version)
+        for key, imported in event.phases.items()
+        if key in session.phases
+    }
+    return replace(
         session,
         phases=session.phases.updated(phases),
         started_at=event.started_at or session.started_at,
@@ -239,18 +213,18 @@ def _imported(session: Session, event: PhasesImported, version: int) -> Session:
     )
 
 
-def _imported_phase(state: PhaseState, found: ImportedPhase, version: int) -> PhaseState:
-    return msgspec.structs.replace(
+def _imported_phase(state: PhaseState, imported: ImportedPhase, version: int) -> PhaseState:
+    return replace(
         state,
-        status=Status(found.status),
-        attempt=found.attempt,
+        status=Status(imported.status),
+        attempt=imported.attempt,
         fence=version,
-        started=found.started,
-        begun=found.started,
-        completed=found.completed,
-        gate_passed=found.gate_passed,
-        summary=found.summary,
-        artifacts=found.artifacts,
+        started=imported.started,
+        begun=imported.started,
+        completed=imported.completed,
+        gate_passed=imported.gate_passed,
+        summary=imported.summary,
+        artifacts=imported.artifacts,
     )
 
 
@@ -262,16 +236,16 @@ def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int)
     if status is None:
         raise Corrupt(f"{type(event).__name__} cannot follow for phase {event.phase}, which is {before.status}")
     after = _phase_after(before, status, event, at, version)
-    if isinstance(event, PhaseFinished) and session.is_supervised(event.phase):
-        after = msgspec.structs.replace(after, review="pending")
+    if isinstance(event, events.PhaseFinished) and session.is_supervised(event.phase):
+        after = replace(after, review="pending")
     if session.questions:
-        # Whoever asked has ended with the attempt, or will be asked again in the next one.
-        session = _without_questions(session, lambda one: one.phase == event.phase)
-    return msgspec.structs.replace(session, phases=session.phases.replaced(event.phase, after))
+        # The agent that asked ends with the attempt.
+        session = _without_questions(session, lambda question: question.phase == event.phase)
+    return replace(session, phases=session.phases.replaced(event.phase, after))
 
 
-def _without_questions(session: Session, is_gone: Callable[[Question], bool]) -> Session:
-    return msgspec.structs.replace(session, questions=tuple(one for one in session.questions if not is_gone(one)))
+def _without_questions(session: Session, is_closed: Callable[[Question], bool]) -> Session:
+    return replace(session, questions=tuple(q for q in session.questions if not is_closed(q)))
 
 
 def _reported(known: Report | None, more: Report | None) -> Report | None:
@@ -279,52 +253,48 @@ def _reported(known: Report | None, more: Report | None) -> Report | None:
 
 
 def with_state(session: Session, phase: str, **changes: Any) -> Session:
-    """The session with some fields of one phase's state replaced."""
+    """The session with fields of one phase's state replaced."""
     if phase not in session.phases:
         raise Corrupt(f"an event names phase {phase}, which the workflow does not have")
-    state = msgspec.structs.replace(session.phases[phase], **changes)
-    return msgspec.structs.replace(session, phases=session.phases.replaced(phase, state))
+    state = replace(session.phases[phase], **changes)
+    return replace(session, phases=session.phases.replaced(phase, state))
 
 
-def _ended(session: Session, event: AgentEnded, at: datetime) -> tuple[Delegated, ...]:
+def _ended(session: Session, event: events.AgentEnded, at: datetime) -> tuple[Delegated, ...]:
     return tuple(
-        msgspec.structs.replace(one, ended_at=at, succeeded=event.succeeded)
-        if one.agent_id == event.agent_id and one.ended_at is None
-        else one
-        for one in session.phases[event.phase].delegations
+        replace(entry, ended_at=at, succeeded=event.succeeded)
+        if entry.agent_id == event.agent_id and entry.ended_at is None
+        else entry
+        for entry in session.phases[event.phase].delegations
     )
 
 
-def _escalated(session: Session, event: EscalationRaised, at: datetime) -> Session:
+def _escalated(session: Session, event: events.EscalationRaised, at: datetime) -> Session:
     entry = Escalation(kind=event.kind, phase=event.phase, gate=event.gate, detail=event.detail, at=at)
-    raised = add_distinct(
-        session.escalations, entry, kind=lambda one: (one.kind, one.phase, one.gate), at=lambda one: one.at
-    )
-    session = msgspec.structs.replace(session, escalations=tuple(raised))
+    entries = add_distinct(session.escalations, entry, kind=attrgetter("kind", "phase", "gate"), at=attrgetter("at"))
+    session = replace(session, escalations=tuple(entries))
     if event.gate is None:
         return session
     gates = session.phases[event.phase].gates
-    state = msgspec.structs.replace(gates.get(event.gate, GateState()), escalated=event.kind)
+    state = replace(gates.get(event.gate, GateState()), escalated=event.kind)
     return with_state(session, event.phase, gates={**gates, event.gate: state})
 
 
 def _resolved(session: Session, phase: str | None) -> Session:
-    """The counting starts anew at every gate that was escalated; what was run stays known."""
+    """The session without its escalations. Resets the counters of their gates; receipts stay."""
     decided = [entry for entry in session.escalations if phase in (None, entry.phase)]
     for entry in decided:
         if entry.gate is not None and entry.phase in session.phases:
             gates = session.phases[entry.phase].gates
-            cleared = msgspec.structs.replace(
-                gates.get(entry.gate, GateState()), iterations=0, repeats=0, escalated=None
-            )
+            cleared = replace(gates.get(entry.gate, GateState()), iterations=0, repeats=0, escalated=None)
             session = with_state(session, entry.phase, gates={**gates, entry.gate: cleared})
         if entry.kind == BUDGET_EXCEEDED and entry.phase in session.phases:
             session = with_state(session, entry.phase, budget_accepted=True)
     left = tuple(entry for entry in session.escalations if entry not in decided)
-    return msgspec.structs.replace(session, escalations=left)
+    return replace(session, escalations=left)
 
 
-def _reviewed(session: Session, event: PhaseReviewed) -> Session:
+def _reviewed(session: Session, event: events.PhaseReviewed) -> Session:
     state = session.phases[event.phase]
     review = {"continue": "done", "review": "reviewing", "redo": None}[event.decision]
     return with_state(session, event.phase, review=review, review_redos=state.review_redos + (event.decision == "redo"))
@@ -332,7 +302,7 @@ def _reviewed(session: Session, event: PhaseReviewed) -> Session:
 
 def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: datetime, version: int) -> PhaseState:
     match event:
-        case PhaseBegun() | PhaseRedone():
+        case events.PhaseBegun() | events.PhaseRedone():
             return PhaseState(
                 status=status,
                 attempt=event.attempt,
@@ -346,8 +316,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 pre=before.pre,
                 post=before.post,
             )
-        case PhaseFinished():
-            return msgspec.structs.replace(
+        case events.PhaseFinished():
+            return replace(
                 before,
                 status=status,
                 completed=at,
@@ -361,8 +331,8 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 tools_dropped=event.tools_dropped,
                 report=None,
             )
-        case PhaseFailed():
-            return msgspec.structs.replace(
+        case events.PhaseFailed():
+            return replace(
                 before,
                 status=status,
                 completed=at,
@@ -373,11 +343,9 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 tools_dropped=event.tools_dropped,
                 report=None,
             )
-        case PhaseSkipped():
-            return msgspec.structs.replace(
-                before, status=status, skip_reason=event.reason, tokens=before.all_tokens, report=None
-            )
-        case PhaseReset():
+        case events.PhaseSkipped():
+            return replace(before, status=status, skip_reason=event.reason, tokens=before.all_tokens, report=None)
+        case events.PhaseReset():
             return PhaseState(
                 status=status,
                 attempt=before.attempt,
@@ -390,3 +358,79 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
             )
         case _:
             assert_never(event)
+
+
+# Tasks
+
+
+def _with_task(session: Session, event: TaskEvent, version: int) -> Session:
+    try:
+        match event:
+            case events.TaskWritten():
+                before = session.tasks.get(event.task)
+                body = _digest(event.document)
+                row = replace(row_of(event.document), body=body, changed=version, written=version)
+                if canonical(event.task) != row.id:
+                    raise Corrupt(f"an event about {event.task} holds the document of {row.id}")
+                return _with_row(session, before, row)
+            case events.TaskRemoved():
+                before = session.tasks[event.task]
+                claims = {task: claim for task, claim in session.claims.items() if task != event.task}
+                gone = _with_sum(session, before, None, session.tasks.without(event.task))
+                return replace(gone, claims=claims, retired=(*session.retired, event.task))
+            case events.TaskMoved():
+                return _task_moved(session, event, version)
+    except DetentError as error:
+        raise Corrupt(f"the journal cannot be followed at {event.task}: {error.message}") from error
+
+
+def _task_moved(session: Session, event: events.TaskMoved, version: int) -> Session:
+    before = session.tasks[event.task]
+    status = TASK_TRANSITIONS.get((before.status, Action(event.action)))
+    if status is None or status != event.status:
+        raise Corrupt(f"{event.action} cannot follow for task {event.task}, which is {before.status}")
+    row = replace(
+        before,
+        status=status,
+        reason=event.reason or None if status in (TaskStatus.BLOCKED, TaskStatus.FAILED) else None,
+        attempts=before.attempts + (event.action == Action.START),
+        changed=version,
+    )
+    claims = {task: claim for task, claim in session.claims.items() if task != event.task}
+    if event.claim is not None:
+        claims[event.task] = event.claim
+    return replace(_with_row(session, before, row), claims=claims)
+
+
+def _with_task_statuses(session: Session, statuses: dict[str, str], version: int) -> Session:
+    """The session with the task statuses of a rollback. The claims on these tasks end."""
+    for task, status in statuses.items():
+        before = session.tasks[task]
+        row = replace(before, status=TaskStatus(status), reason=None, changed=version)
+        session = _with_row(session, before, row)
+    claims = {task: claim for task, claim in session.claims.items() if task not in statuses}
+    return replace(session, claims=claims)
+
+
+def _with_row(session: Session, before: Row | None, row: Row) -> Session:
+    return _with_sum(session, before, row, session.tasks.with_row(row))
+
+
+def _with_sum(session: Session, before: Row | None, after: Row | None, tasks: Any) -> Session:
+    """`tasks_sum` is the sum of the hashes of all rows, so that it does not depend on their order."""
+    total = int(session.tasks_sum or "0", 16) - _hash(before) + _hash(after)
+    counted = complexity(tasks.leaf_count, has_subtasks=tasks.has_subtasks)
+    return replace(
+        session,
+        tasks=tasks,
+        tasks_sum=f"{total % (1 << _SUM_BITS):032x}",
+        complexity=raised(session.complexity, counted),
+    )
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return hashlib.sha256(_sorted(document)).hexdigest()[:16]
+
+
+def _hash(row: Row | None) -> int:
+    return 0 if row is None else int.from_bytes(hashlib.sha256(_encode(row)).digest()[: _SUM_BITS // 8], "big")

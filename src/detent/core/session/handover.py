@@ -1,6 +1,6 @@
-"""What a phase is given when it begins: the folder, what earlier phases produced, and what they wanted it to know.
+"""The handover of a phase: the artifact folder, and the results and context of the phases before it.
 
-Nothing here looks at the disk; whether the paths exist is for the engine to find out.
+Pure: the engine looks up which paths exist.
 """
 
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ ARTIFACT_ROOT = "docs/requirements"
 
 
 class Passed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one earlier phase left behind."""
+    """The results of one earlier phase."""
 
     phase: str
     summary: str
@@ -25,7 +25,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Given with every `begin`. `warnings` never stop the phase: missing input is for the agent to judge."""
+    """Returned by every `begin`. `warnings` do not stop the phase: the agent judges missing input."""
 
     session: str
     task: str
@@ -39,7 +39,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def handover(session: Session, phase: str, *, now: datetime, exists: frozenset[str]) -> Handover:
-    """`exists` holds those of `expected_paths` that are there."""
+    """The handover of `phase`. `exists` are those of `expected_paths` that exist."""
     passed = tuple(_passed(session, source, exists) for source in _sources(session, phase))
     node = session.workflow.by_key[phase]
     discovery = session.discovery if node.discovery else None
@@ -61,7 +61,7 @@ def handover(session: Session, phase: str, *, now: datetime, exists: frozenset[s
 
 
 def expected_paths(session: Session, phase: str) -> tuple[str, ...]:
-    """Every path that earlier phases recorded for `phase`."""
+    """The artifacts of the phases that hand over to `phase`."""
     recorded = (path for source in _sources(session, phase) for path in session.phases[source].artifacts)
     return tuple(dict.fromkeys(recorded))
 
@@ -78,8 +78,8 @@ def _passed(session: Session, source: str, exists: frozenset[str]) -> Passed:
 
 
 def _sources(session: Session, phase: str) -> tuple[str, ...]:
-    """The completed phases right before this one; where one was skipped, those before it."""
-    found: set[str] = set()
+    """The completed phases directly before this one; in place of a skipped phase, those before it."""
+    completed: set[str] = set()
     seen: set[str] = set()
     waiting = list(session.workflow.by_key[phase].needs)
     while waiting:
@@ -89,7 +89,7 @@ def _sources(session: Session, phase: str) -> tuple[str, ...]:
         seen.add(key)
         match session.phases[key].status:
             case Status.COMPLETED:
-                found.add(key)
+                completed.add(key)
             case Status.SKIPPED:
                 waiting.extend(session.workflow.by_key[key].needs)
-    return tuple(sorted(found, key=session.workflow.rank.__getitem__))
+    return tuple(sorted(completed, key=session.workflow.rank.__getitem__))

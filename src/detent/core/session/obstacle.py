@@ -1,4 +1,4 @@
-"""Why a session cannot move on, and what would move it."""
+"""Obstacles: the reasons why a session waits, each with the way out."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,7 +8,6 @@ import msgspec
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
-from detent.core.session.timeout import overdue
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -17,38 +16,46 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     way_out: str
 
 
+class Overdue(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase whose attempt exceeds its `timeout_minutes`. It is reported and not stopped."""
+
+    phase: str
+    minutes: int
+    limit: int
+
+
 def obstacles(
-    session: Session, judged: Mapping[str, tuple[Judgement, ...]] = {}, *, now: datetime | None = None
+    session: Session, judgements: Mapping[str, tuple[Judgement, ...]] = {}, *, now: datetime | None = None
 ) -> tuple[Obstacle, ...]:
-    """What holds the session, nearest first; empty if a phase can begin right now and none is in progress."""
+    """The obstacles of the session, most urgent first; empty if a phase can begin and none is in progress."""
     if session.status is not SessionStatus.ACTIVE:
         return (Obstacle(message=f"the session is {session.status}", way_out='detent start WORKFLOW "TASK"'),)
-    people = [
+    escalations = [
         Obstacle(phase=entry.phase, message=entry.detail, way_out="detent resolve retry|skip|cancel")
         for entry in session.escalations
     ]
     questions = [
-        Obstacle(phase=one.phase, message=f"asks: {one.text}", way_out=f"detent reply {one.id} ANSWER")
-        for one in session.questions
+        Obstacle(phase=entry.phase, message=f"asks: {entry.text}", way_out=f"detent reply {entry.id} ANSWER")
+        for entry in session.questions
     ]
     reviews = [
         Obstacle(phase=key, message="finished, and waits for a person's review", way_out="detent review continue")
         for key in session.awaiting_review
     ]
     closed = [
-        Obstacle(phase=key, message=f"gate {one.gate} is {one.verdict}: {one.reason}", way_out=one.way_out)
-        for key, verdicts in judged.items()
-        for one in verdicts
-        if one.verdict is not Verdict.PASS
+        Obstacle(phase=key, message=f"gate {entry.gate} is {entry.verdict}: {entry.reason}", way_out=entry.way_out)
+        for key, entries in judgements.items()
+        for entry in entries
+        if entry.verdict is not Verdict.PASS
     ]
-    held = {one.phase for one in closed}
-    late = [
+    held = {obstacle.phase for obstacle in closed}
+    overdue_phases = [
         Obstacle(
-            phase=one.phase,
-            message=f"in progress for {one.minutes} minutes, and {one.limit} were meant for it",
-            way_out=f"detent finish {one.phase} -m SUMMARY, or detent redo {one.phase} for a new attempt",
+            phase=late.phase,
+            message=f"in progress for {late.minutes} minutes; its limit is {late.limit}",
+            way_out=f"detent finish {late.phase} -m SUMMARY, or detent redo {late.phase} for a new attempt",
         )
-        for one in (overdue(session, now) if now is not None else ())
+        for late in (overdue(session, now) if now is not None else ())
     ]
     failed = [
         Obstacle(
@@ -61,7 +68,7 @@ def obstacles(
     live = [
         Obstacle(
             phase=key,
-            message=f"attempt {state.attempt} is in progress with {state.agent or 'somebody'}",
+            message=f"attempt {state.attempt} is in progress{f' with {state.agent}' if state.agent else ''}",
             way_out=f"detent finish {key} -m SUMMARY",
         )
         for key in session.with_status(Status.IN_PROGRESS)
@@ -73,8 +80,19 @@ def obstacles(
         for key in session.with_status(Status.PENDING)
         if (unsettled := session.open_needs(key))
     ]
-    return (*people, *questions, *reviews, *failed, *closed, *late, *live, *waiting)
+    return (*escalations, *questions, *reviews, *failed, *closed, *overdue_phases, *live, *waiting)
 
 
 def _first_line(text: str | None) -> str:
     return (text or "no reason was given").partition("\n")[0]
+
+
+def overdue(session: Session, now: datetime) -> tuple[Overdue, ...]:
+    """The phases in progress whose attempt exceeds its limit, in graph order."""
+    phases = []
+    for key in session.with_status(Status.IN_PROGRESS):
+        limit, begun = session.workflow.by_key[key].timeout_minutes, session.phases[key].begun
+        minutes = int((now - begun).total_seconds() // 60) if begun is not None else 0
+        if limit is not None and minutes > limit:
+            phases.append(Overdue(phase=key, minutes=minutes, limit=limit))
+    return tuple(phases)

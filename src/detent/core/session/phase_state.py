@@ -1,4 +1,4 @@
-"""What has become of one phase, as a value."""
+"""The state of one phase, and its parts: tokens, tool calls, reports."""
 
 import hashlib
 from datetime import datetime
@@ -9,10 +9,10 @@ from detent.core.gate.evidence import Delegated, GateState
 from detent.core.session.status import Status
 
 _encode = msgspec.json.Encoder().encode
-
-
-#: Artifacts and deliverables of all turns of an attempt together; the last ones stay.
-MOST_NAMED = 1_000
+#: Copying a hash object is twice as fast as making one.
+_SHA256 = hashlib.sha256()
+#: Maximum number of artifacts and of deliverables of an attempt. The last ones are kept.
+MAX_PATHS = 1_000
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,7 +27,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of a tool that an agent made, in short."""
+    """One tool call of an agent."""
 
     tool: str
     input: str = ""
@@ -36,7 +36,7 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent that did a part of an attempt said about it, and what it used."""
+    """The report of an agent about its part of an attempt, with its usage."""
 
     summary: str = ""
     artifacts: tuple[str, ...] = ()
@@ -46,22 +46,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[ToolUse, ...] = ()
     tools_dropped: int = 0
 
-    def and_then(self, later: "Report", most_tools: int) -> "Report":
-        """Both together: what is used adds up, and the later words count where there are any."""
+    def and_then(self, later: "Report", max_tools: int) -> "Report":
+        """Both reports as one: usage adds up, and later texts replace earlier ones."""
         tools = (*self.tools, *later.tools)
         return Report(
             summary=later.summary or self.summary,
-            artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts)))[-MOST_NAMED:],
-            deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables)))[-MOST_NAMED:],
+            artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts)))[-MAX_PATHS:],
+            deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables)))[-MAX_PATHS:],
             context=later.context or self.context,
             tokens=self.tokens + later.tokens,
-            tools=tools[-most_tools:],
-            tools_dropped=self.tools_dropped + later.tools_dropped + max(0, len(tools) - most_tools),
+            tools=tools[-max_tools:],
+            tools_dropped=self.tools_dropped + later.tools_dropped + max(0, len(tools) - max_tools),
         )
 
 
 class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What has become of one phase. Times are of the live or last attempt, but `started` is of the first."""
+    """The state of one phase. Times are those of the last attempt, except `started`, which is of the first."""
 
     status: Status = Status.PENDING
     attempt: int = 0
@@ -78,31 +78,33 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     skip_reason: str | None = None
     tokens: Tokens = Tokens()
-    #: The last tools that the agent of the attempt used, and how many more there were.
+    #: The last tool calls of the attempt, and the number of earlier ones.
     tools: tuple[ToolUse, ...] = ()
     tools_dropped: int = 0
-    #: By gate name; an attempt starts with none.
+    #: Gate name to its state in the current attempt.
     gates: dict[str, GateState] = {}
     delegations: tuple[Delegated, ...] = ()
-    #: What the agents of the live attempt have reported so far.
+    #: The reports of the agents of the attempt in progress.
     report: Report | None = None
-    #: Manifest of the protected tests as they were when the phase was first begun.
+    #: Digest of the manifest of the protected tests at the first begin.
     protected: str | None = None
-    #: Where a person's review stands: pending, reviewing or done; none without supervision.
+    #: The status of a person's review: pending, reviewing or done; None without supervision.
     review: str | None = None
     review_redos: int = 0
-    #: A person let the phase go on although a budget is exceeded.
+    #: A person let the phase continue over its budget.
     budget_accepted: bool = False
-    #: The last attempts that have a checkpoint named after nothing but them.
+    #: The last attempts that have a PRE or POST checkpoint of their own.
     pre: int = 0
     post: int = 0
 
     def digest(self) -> bytes:
-        return hashlib.sha256(_encode(self)).digest()
+        total = _SHA256.copy()
+        total.update(_encode(self))
+        return total.digest()
 
     @property
     def all_tokens(self) -> Tokens:
-        """What the phase has used, with what the agents of an attempt reported that has not got to its end."""
+        """The tokens of the phase, with those that agents of the attempt in progress reported."""
         return self.tokens if self.report is None else self.tokens + self.report.tokens
 
     @property

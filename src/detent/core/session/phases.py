@@ -1,7 +1,7 @@
-"""The phases of a session, in graph order: a value of which one phase is replaced without copying the others.
+"""The phases of a session in graph order, as a persistent mapping: replacing one phase shares all others.
 
-A session may have thousands of phases, and each commit makes a new session. The phases are kept in stretches, and what
-is asked often is worked out once for each stretch, so that a commit costs no more than the stretch that it changes.
+A session may have thousands of phases, and each commit makes a new session. The phases are kept in chunks, and values
+that are read often are computed once a chunk, so that a commit costs no more than the chunk that it changes.
 """
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
@@ -17,11 +17,11 @@ _DIGEST_BYTES = 32
 
 
 class Chunk:
-    """Phases that follow one another in graph order."""
+    """Consecutive phases in graph order."""
 
     def __init__(self, start: int, keys: tuple[str, ...], states: tuple[PhaseState, ...]) -> None:
         self.start, self.keys, self.states = start, keys, states
-        #: The digests of an earlier stretch, and which of them are not these states'.
+        #: The digests of an earlier version of the chunk, and the indices whose digests are out of date.
         self._earlier, self._changed = b"", frozenset(range(len(keys)))
 
     def replaced(self, at: int, state: PhaseState) -> "Chunk":
@@ -33,23 +33,23 @@ class Chunk:
         return after
 
     @lazy
-    def standing(self) -> Mapping[Status, tuple[str, ...]]:
-        """The keys by status; a status that none has is left out."""
-        found: dict[Status, list[str]] = {}
+    def by_status(self) -> Mapping[Status, tuple[str, ...]]:
+        """Status to the keys of its phases; only statuses that occur."""
+        keys_by_status: dict[Status, list[str]] = {}
         for key, state in zip(self.keys, self.states, strict=True):
-            found.setdefault(state.status, []).append(key)
-        return {status: tuple(keys) for status, keys in found.items()}
+            keys_by_status.setdefault(state.status, []).append(key)
+        return {status: tuple(keys) for status, keys in keys_by_status.items()}
 
     @lazy
     def moved(self) -> tuple[tuple[int, int, str], ...]:
-        """Fence, place and key of what has ever been more than pending, the latest first."""
+        """Fence, index and key of the phases that were ever begun or skipped, the latest first."""
         numbered = enumerate(zip(self.keys, self.states, strict=True), self.start)
-        found = [
-            (state.fence, place, key)
-            for place, (key, state) in numbered
+        entries = (
+            (state.fence, index, key)
+            for index, (key, state) in numbered
             if state.attempt or state.status is not Status.PENDING
-        ]
-        return tuple(sorted(found, reverse=True))
+        )
+        return tuple(sorted(entries, reverse=True))
 
     @lazy
     def artifacts(self) -> tuple[str, ...]:
@@ -57,11 +57,11 @@ class Chunk:
 
     @lazy
     def digests(self) -> bytes:
-        """Of its phases, one after the other; only those are worked out that an earlier stretch did not have."""
-        found = bytearray(self._earlier or len(self.keys) * _DIGEST_BYTES)
+        """The digests of the phases, concatenated. Only changed phases are hashed."""
+        digests = bytearray(self._earlier or len(self.keys) * _DIGEST_BYTES)
         for at in self._changed:
-            found[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] = self.states[at].digest()
-        return bytes(found)
+            digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] = self.states[at].digest()
+        return bytes(digests)
 
 
 class Phases(Mapping[str, PhaseState]):
@@ -72,7 +72,7 @@ class Phases(Mapping[str, PhaseState]):
         self.chunks = tuple(Chunk(at, keys[at : at + CHUNK], values[at : at + CHUNK]) for at in starts)
 
     def replaced(self, key: str, state: PhaseState) -> "Phases":
-        """With another state of one phase. `KeyError` for a phase that is not there."""
+        """The phases with another state of one. Raises `KeyError` for an unknown phase."""
         number, at = divmod(self._places[key], CHUNK)
         after = object.__new__(Phases)
         after._places = self._places
@@ -87,39 +87,39 @@ class Phases(Mapping[str, PhaseState]):
         return after
 
     def with_status(self, *statuses: Status) -> tuple[str, ...]:
-        """The keys of the phases that stand there."""
-        found: list[str] = []
+        """The keys of the phases with one of these statuses."""
+        matches: list[str] = []
         for chunk in self.chunks:
-            parts = [keys for status in statuses if (keys := chunk.standing.get(status))]
+            parts = [keys for status in statuses if (keys := chunk.by_status.get(status))]
             if len(parts) == 1:
-                found += parts[0]
+                matches += parts[0]
             elif parts:
                 pairs = zip(chunk.keys, chunk.states, strict=True)
-                found += [key for key, state in pairs if state.status in statuses]
-        return tuple(found)
+                matches += [key for key, state in pairs if state.status in statuses]
+        return tuple(matches)
 
     def count(self, status: Status) -> int:
-        return sum(len(chunk.standing.get(status, ())) for chunk in self.chunks)
+        return sum(len(chunk.by_status.get(status, ())) for chunk in self.chunks)
 
     def between(self, first: int, end: int) -> Iterator[tuple[str, PhaseState]]:
-        """The phases at these places in graph order."""
+        """The phases from index `first` up to `end`, without `end`."""
         for chunk in self.chunks[first // CHUNK : -(-end // CHUNK)]:
             start, stop = max(0, first - chunk.start), end - chunk.start
             yield from zip(chunk.keys[start:stop], chunk.states[start:stop], strict=True)
 
     def latest(self) -> Iterator[str]:
-        """What has ever been more than pending, the one begun last first; of one fence the last in order."""
+        """The keys of the phases that were ever begun or skipped, by fence, the latest first."""
         moved = [chunk.moved for chunk in self.chunks if chunk.moved]
         return (key for _, _, key in merge(*moved, reverse=True))
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """What the phases have declared, each once."""
+        """The artifacts of all phases, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(chunk.artifacts for chunk in self.chunks)))
 
     @property
     def digests(self) -> bytes:
-        """Of the phases, one after the other."""
+        """The digests of all phases, concatenated."""
         return b"".join([chunk.digests for chunk in self.chunks])
 
     def __getitem__(self, key: str) -> PhaseState:
@@ -146,7 +146,7 @@ class Phases(Mapping[str, PhaseState]):
 
 
 class _States(ValuesView[PhaseState]):
-    """One after the other, without looking each of them up."""
+    """Iterates over the chunks without a lookup for each phase."""
 
     _mapping: Phases
 

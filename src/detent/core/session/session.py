@@ -1,4 +1,4 @@
-"""A session as a value: what its events have made of it, and what follows from that."""
+"""The session: the value that its events lead to, and the facts that follow from it."""
 
 from collections import deque
 from datetime import datetime
@@ -29,7 +29,7 @@ class SessionStatus(StrEnum):
 
 
 class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that a person has to decide."""
+    """A problem that a person has to decide."""
 
     kind: str
     phase: str
@@ -39,7 +39,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that an agent waits to hear from a person."""
+    """A question of an agent that waits for a person's answer."""
 
     id: str
     phase: str
@@ -57,7 +57,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LastRollback(msgspec.Struct, frozen=True, kw_only=True):
-    """What undoing it needs to know."""
+    """The last rollback, as far as undoing it needs to know."""
 
     id: str
     safety: str
@@ -87,18 +87,18 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     notes: tuple[Note, ...] = ()
     options: Options = Options()
     escalations: tuple[Escalation, ...] = ()
-    #: Documents whose edits the last commit adopted, by digest: after a crash the edited text may still stand there.
+    #: Document to the digest of the edit that the last commit adopted: after a crash the file may still have that text.
     adopted: dict[str, str] = {}
     carried: dict[str, dict[str, Any]] = {}
-    #: The last checkpoint that was taken, and the last rollback that was made.
+    #: The last checkpoint and the last rollback.
     checkpoint: str | None = None
     rollback: LastRollback | None = None
     tasks: Plan = NO_TASKS
-    #: A sum over all tasks, so that a change of one need not hash the others.
+    #: The sum of the hashes of all tasks, so that a change of one does not hash the others.
     tasks_sum: str = ""
-    #: Ids that were used and are free again; a number is never given twice.
+    #: Ids of removed tasks. An id is never used again.
     retired: tuple[str, ...] = ()
-    #: Who works on which task.
+    #: Task to its claim.
     claims: dict[str, Claim] = {}
     complexity: Complexity = Complexity.SIMPLE
     paused_at: datetime | None = None
@@ -107,14 +107,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @lazy
     def active_order(self) -> tuple[str, ...]:
-        """The phases that are to be done, in graph order: all but the skipped ones."""
+        """All phases but the skipped ones, in graph order."""
         if not self.phases.with_status(Status.SKIPPED):
             return self.workflow.order
         return tuple(k for k in self.workflow.order if self.phases[k].status is not Status.SKIPPED)
 
     @property
     def state_version(self) -> int:
-        """The version that the project's state document states."""
+        """The version in the project's state document."""
         return self.base + self.version
 
     @property
@@ -129,7 +129,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.options.gates
 
     def is_supervised(self, phase: str) -> bool:
-        """Whether a person looks at the phase before what follows may begin."""
+        """Whether a person reviews the phase before later phases begin."""
         chosen = self.options.supervised
         return chosen is not None and (not chosen.phases or any(phase.startswith(key) for key in chosen.phases))
 
@@ -140,12 +140,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(k for k in self.workflow.order if self.phases[k].review in ("pending", "reviewing"))
 
     def with_status(self, *statuses: Status) -> tuple[str, ...]:
-        """Keys of the phases that stand there, in graph order, which is the order of `phases`."""
+        """The keys of the phases with one of these statuses, in graph order."""
         return self.phases.with_status(*statuses)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Phases that are still to be done."""
+        """The phases that are neither completed nor skipped."""
         return self.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)
 
     @property
@@ -154,20 +154,20 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.phases.artifacts
 
     def is_settled(self, phase: str) -> bool:
-        """Whether what follows need not wait for it: it is completed, or skipped with nothing open before it."""
+        """Whether no phase waits for it: it is completed, or skipped with nothing open before it."""
         return self.phases[phase].status is Status.COMPLETED or phase in self._passed_over
 
     @lazy
     def _passed_over(self) -> frozenset[str]:
-        found: set[str] = set()
+        settled: set[str] = set()
         for key in self.with_status(Status.SKIPPED):
             needs = self.workflow.by_key[key].needs
-            if all(need in found or self.phases[need].status is Status.COMPLETED for need in needs):
-                found.add(key)
-        return frozenset(found)
+            if all(need in settled or self.phases[need].status is Status.COMPLETED for need in needs):
+                settled.add(key)
+        return frozenset(settled)
 
     def open_needs(self, phase: str) -> tuple[str, ...]:
-        """What the phase waits for; behind a skipped phase, what that one would have waited for."""
+        """The phases that this one waits for; in place of a skipped phase, those that it waits for."""
         seen: dict[str, None] = {}
         waiting = deque(self.workflow.by_key[phase].needs)
         while waiting:
@@ -181,24 +181,24 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @lazy
     def ready(self) -> tuple[str, ...]:
-        """Phases that may begin now."""
-        found: list[str] = []
+        """The phases that can begin now."""
+        ready: list[str] = []
         by_key, is_settled = self.workflow.by_key, self.is_settled
         for chunk, entries in zip(self.phases.chunks, self.workflow.entries, strict=True):
-            pending = chunk.standing.get(Status.PENDING, ())
-            # Where all are pending, whatever needs one of them is not ready.
+            pending = chunk.by_status.get(Status.PENDING, ())
+            # If all are pending, only phases that need none of the chunk can be ready.
             near = entries if len(pending) == len(chunk.keys) else pending
-            found += [key for key in near if all(map(is_settled, by_key[key].needs))]
-        return tuple(found)
+            ready += [key for key in near if all(map(is_settled, by_key[key].needs))]
+        return tuple(ready)
 
     def token(self, phase: str) -> Token:
-        """The token of the phase's live or last attempt."""
+        """The token of the last attempt of the phase."""
         state = self.phases[phase]
         return Token(phase, state.attempt, state.fence)
 
 
 def encode_session(session: Session) -> bytes:
-    """The session as JSON, for keeping it at hand."""
+    """The session as JSON, for the snapshot file."""
     return _encode(session)
 
 

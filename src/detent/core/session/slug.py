@@ -1,4 +1,4 @@
-"""Session ids from what people write."""
+"""Makes and checks session ids."""
 
 import hashlib
 import unicodedata
@@ -11,14 +11,14 @@ MAX_ID = 50
 
 
 def slugify(topic: str) -> str:
-    """Lower-case ASCII words joined by dashes; a topic without any gets a name from its hash."""
+    """Lower-case ASCII words joined by dashes; a hash if the topic has none."""
     ascii_text = unicodedata.normalize("NFKD", topic).encode("ascii", "ignore").decode().lower()
     words = "".join(c if c.isalnum() else " " for c in ascii_text).split()
     return "-".join(words) or f"session-{hashlib.sha256(topic.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def session_id(topic: str, taken: Collection[str]) -> str:
-    """A free id for `topic`: `-002`, `-003`, … where the plain one is taken."""
+    """A free id for `topic`, with `-002`, `-003`, … if the plain one is taken."""
     slug = slugify(topic)
     candidate = PREFIX + _fit(slug, MAX_ID - len(PREFIX))
     count = 1
@@ -30,7 +30,7 @@ def session_id(topic: str, taken: Collection[str]) -> str:
 
 
 def check_session_id(text: str) -> str:
-    """An id that a person chose, with or without its prefix."""
+    """The id that a person chose, with or without its prefix; `Invalid` if it cannot be one."""
     slug = text.removeprefix(PREFIX)
     if slug != slugify(slug) or len(PREFIX + slug) > MAX_ID:
         raise Invalid(
@@ -42,7 +42,7 @@ def check_session_id(text: str) -> str:
 
 
 def _fit(slug: str, length: int) -> str:
-    """Whole words if that leaves at least half of the length."""
+    """The slug cut to `length`, at a word if that keeps at least half of it."""
     if len(slug) <= length:
         return slug
     at_word = slug[: length + 1].rpartition("-")[0]

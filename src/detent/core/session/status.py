@@ -1,11 +1,9 @@
-"""Where a phase can stand."""
+"""The statuses of a phase."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Where a phase stands."""
-
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -14,5 +12,5 @@ class Status(StrEnum):
 
     @property
     def is_settled(self) -> bool:
-        """Whether what follows may begin."""
+        """Whether later phases may begin."""
         return self in (Status.COMPLETED, Status.SKIPPED)

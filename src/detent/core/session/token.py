@@ -1,4 +1,4 @@
-"""The token that `begin` returns and `finish` needs: which attempt, and a number that fences off older ones."""
+"""The token of an attempt: returned by `begin`, checked by `finish`. Its fence makes older tokens invalid."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from detent.errors import Invalid
 class Token(NamedTuple):
     phase: str
     attempt: int
-    #: The journal version at which the attempt began: later attempts always have a higher one.
+    #: The journal version at which the attempt began; later attempts have a higher one.
     fence: int
 
     def __str__(self) -> str:

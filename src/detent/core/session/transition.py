@@ -1,6 +1,7 @@
-"""All that is legal, as one table. A missing cell is the refusal; the diagram in the docs is drawn from here.
+"""The transition table of a phase: every legal transition. `decide` refuses the others.
 
-Rows may be added freely. Removing one would make old journals unreadable and needs a new journal format.
+Rows may be added. Removing one makes existing journals unreadable and needs a new journal format. The diagram in the
+documentation is generated from this table.
 """
 
 from detent.core.session.events import (

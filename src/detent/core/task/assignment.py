@@ -1,4 +1,4 @@
-"""Which agent does a task, and what kind of work it is: by what was said, then by title, then by type."""
+"""Chooses the agent and the type of a task: as named, else by its title, else by its type."""
 
 from collections.abc import Mapping
 
@@ -22,18 +22,18 @@ _TYPE_AGENTS = {"test": "code-review-test-agent"}
 
 
 def agent_for(*, explicit: str | None = None, meta: str | None = None, title: str = "", type: str | None = None) -> str:  # noqa: A002
-    """What the caller said, what the task says, the first telling word of its title, its type, or code-developer."""
+    """The agent that is named, that the first matching word of the title or the type means, or code-developer."""
     named = (explicit or "").strip() or (meta or "").strip()
-    return named or _told_by(title, _BY_AGENT_WORD) or _TYPE_AGENTS.get(type or "", DEFAULT_AGENT)
+    return named or _first_match(title, _BY_AGENT_WORD) or _TYPE_AGENTS.get(type or "", DEFAULT_AGENT)
 
 
 def type_for(title: str, default: str = "feature") -> str:
-    """The kind of work that a title speaks of."""
-    return _told_by(title, _BY_TYPE_WORD) or default
+    """The type that the first matching word of the title means."""
+    return _first_match(title, _BY_TYPE_WORD) or default
 
 
-def _told_by(title: str, meanings: Mapping[str, str]) -> str | None:
-    """Titles begin with what is to be done, so the first word that means something decides."""
+def _first_match(title: str, meanings: Mapping[str, str]) -> str | None:
+    """Titles begin with a verb, so the first word with a meaning decides."""
     words = "".join(character if character.isalnum() else " " for character in title.casefold()).split()
     return next((meanings[word] for word in words if word in meanings), None)
 

@@ -1,4 +1,4 @@
-"""How big a session is. It rises with its tasks and never falls."""
+"""The complexity of a session, by the number of its tasks. It rises and never falls."""
 
 from enum import StrEnum
 
@@ -18,14 +18,14 @@ class Complexity(StrEnum):
 
 
 def complexity(leaves: int, *, has_subtasks: bool = False) -> Complexity:
-    """By the number of tasks that are really done; work that was broken down is medium at least."""
+    """By the number of leaves; a plan with subtasks is medium at least."""
     if leaves > _COMPLEX_ABOVE:
         return Complexity.COMPLEX
     return Complexity.MEDIUM if has_subtasks or leaves >= _SIMPLE_BELOW else Complexity.SIMPLE
 
 
 def raised(stored: Complexity, *others: Complexity) -> Complexity:
-    """The highest of what was, what was counted and what somebody asked for."""
+    """The highest of the levels."""
     return max((stored, *others), key=lambda each: each.rank)
 
 

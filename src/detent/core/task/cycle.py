@@ -1,37 +1,40 @@
-"""Circles of tasks that wait for each other, which nothing but a changed dependency can open."""
+"""Finds cycles: tasks that wait for each other, which only a changed dependency can break."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Set
 
 from detent.core.task.document import kinship
-from detent.core.task.id import parent_of, sort_key
+from detent.core.task.id import children_of, parent_of, sort_key
+from detent.core.task.order import turns
 from detent.core.task.row import Row
 
-#: A report of more would help nobody.
+#: Most cycles in a report.
 MAX_CYCLES = 100
 
 
 def find_cycles(
-    rows: Mapping[str, Row], children: Mapping[str, Set[str]], stuck: Collection[str]
+    rows: Mapping[str, Row], children: Mapping[str, Set[str]] | None = None, stuck: Collection[str] | None = None
 ) -> list[tuple[str, ...]]:
-    """Short circles such that every task on one is in some, read in the direction of the work, lowest id first.
+    """Short cycles that together contain every task on a cycle, in the direction of the work, lowest id first.
 
-    A task waits for its dependencies and those of its parent, a container for its parts. A circle that differs from
-    another only in naming a part in place of its container is left out, and so are tasks that depend on themselves,
-    their parent or their parts: those are mistakes of one document. Only `stuck` tasks, which have no place in the
-    execution order, can be on a circle.
+    A task waits for its dependencies and those of its parent, a container for its parts. Of two cycles that differ only
+    in naming a part in place of its container, one is reported. A task that depends on itself, its parent or its parts
+    is a mistake of its document, and no cycle. Only `stuck` tasks, which have no place in the execution order, can be
+    on a cycle. `children` and `stuck` are computed unless the caller has them.
     """
+    children = children_of(rows) if children is None else children
+    stuck = turns(rows, children)[1] if stuck is None else stuck
     among = set(stuck)
     needs = {id_: _needs(id_, rows, children, among) for id_ in sorted(among, key=sort_key)}
-    found: dict[frozenset[str], tuple[str, ...]] = {}
+    cycles: dict[frozenset[str], tuple[str, ...]] = {}
     covered: set[str] = set()
-    for id_ in sorted(_on_circles(needs), key=sort_key):
-        if id_ in covered or len(found) >= MAX_CYCLES:
+    for id_ in sorted(_on_cycles(needs), key=sort_key):
+        if id_ in covered or len(cycles) >= MAX_CYCLES:
             continue
-        circle = _shortest(id_, needs)
-        covered.update(circle)
-        found.setdefault(frozenset(parent_of(each) or each for each in circle), circle)
-    return list(found.values())
+        cycle = _shortest(id_, needs)
+        covered.update(cycle)
+        cycles.setdefault(frozenset(parent_of(each) or each for each in cycle), cycle)
+    return list(cycles.values())
 
 
 def _needs(
@@ -46,8 +49,8 @@ def _needs(
     return tuple(sorted({*known, *(children.get(id, set()) & among)}, key=sort_key))
 
 
-def _on_circles(needs: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
-    """The tasks that can be reached from themselves: the strongly connected parts that have more than one."""
+def _on_cycles(needs: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    """The tasks that can be reached from themselves: the strongly connected components of more than one task."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     path: list[str] = []
@@ -87,18 +90,18 @@ def _last_index(path: list[str], id: str) -> int:  # noqa: A002
 
 
 def _shortest(id: str, needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:  # noqa: A002
-    """The way back to `id` with the fewest steps."""
-    came_from: dict[str, str] = {}
+    """The shortest cycle through `id`."""
+    needed_by: dict[str, str] = {}
     waiting = deque([id])
-    while id not in came_from:
+    while id not in needed_by:
         here = waiting.popleft()
         for other in needs[here]:
-            if other not in came_from:
-                came_from[other] = here
+            if other not in needed_by:
+                needed_by[other] = here
                 waiting.append(other)
-    circle = [id]
-    while (here := came_from[circle[-1]]) != id:
-        circle.append(here)
-    # Walking back from what is needed to who needs it is already the direction of the work.
-    first = circle.index(min(circle, key=sort_key))
-    return tuple(circle[first:] + circle[:first])
+    cycle = [id]
+    while (here := needed_by[cycle[-1]]) != id:
+        cycle.append(here)
+    # From a needed task back to the one that needs it is the direction of the work.
+    first = cycle.index(min(cycle, key=sort_key))
+    return tuple(cycle[first:] + cycle[:first])

@@ -1,7 +1,7 @@
-"""The task document: six keys, as plain data. Keys that are not known here are kept and are no problem."""
+"""The task document as plain data with six keys: creates and checks it. Unknown keys are kept and allowed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from detent.core.limits import check_text
 from detent.core.problem import Problem
@@ -31,7 +31,7 @@ def new_document(  # noqa: PLR0913 - one per key of the document
     description: str = "",
     target_files: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A pending task. A subtask's parent follows from its id; an agent that is not given, from title and type."""
+    """The document of a pending task. The id gives the parent, and title and type the default agent."""
     own = parse_id(id)
     parent = str(own.parent) if own.parent else None
     title = check_text("a task title", " ".join(title.split()), MAX_TITLE)
@@ -60,19 +60,19 @@ def new_document(  # noqa: PLR0913 - one per key of the document
 
 
 def document_problems(document: object, *, stem: str | None = None) -> list[Problem]:
-    """Everything that is wrong with one document; `stem` is the name of its file without `.json`, if it has one."""
+    """Every problem of one document; `stem` is the name of its file without `.json`, if it has one."""
     if not isinstance(document, dict):
-        return [Problem(rule="required-keys", path="", message="a task must be a JSON object")]
-    missing = [
-        Problem(rule="required-keys", path=key, message=f"{key} is missing") for key in KEYS if key not in document
-    ]
-    found = [*missing, *_head_problems(document, stem), *_meta_problems(document), *_bookkeeping_problems(document)]
+        return [_problem("required-keys", "", "a task must be a JSON object")]
     context, flow = document.get("context", {}), document.get("flow_control", {"pre_analysis": []})
-    found += (
-        _context_problems(context, str(document.get("id"))) if isinstance(context, dict) else [_no_object("context")]
-    )
-    found += _flow_problems(flow) if isinstance(flow, dict) else [_no_object("flow_control")]
-    return found
+    own = str(document.get("id"))
+    return [
+        *(_problem("required-keys", key, f"{key} is missing") for key in KEYS if key not in document),
+        *_head_problems(document, stem),
+        *_meta_problems(document),
+        *_bookkeeping_problems(document),
+        *(_context_problems(context, own) if isinstance(context, dict) else [_no_object("context")]),
+        *(_flow_problems(flow) if isinstance(flow, dict) else [_no_object("flow_control")]),
+    ]
 
 
 def _head_problems(document: dict[str, Any], stem: str | None) -> Iterator[Problem]:
@@ -80,27 +80,23 @@ def _head_problems(document: dict[str, Any], stem: str | None) -> Iterator[Probl
     if "id" in document:
         yield from _id_problems(own, stem)
     if not isinstance(title, str) or not title.strip():
-        yield Problem(rule="title", path="title", message="title must be a text that is not empty")
+        yield _problem("title", "title", "title must be a text that is not empty")
     elif title.splitlines() != [title]:
-        yield Problem(rule="title", path="title", message="title must be one line")
+        yield _problem("title", "title", "title must be one line")
     if status not in list(TaskStatus):
-        yield Problem(
-            rule="status", path="status", message=f"status {_shown(status)} is none of {', '.join(TaskStatus)}"
-        )
+        yield _problem("status", "status", f"status {_shown(status)} is none of {', '.join(TaskStatus)}")
 
 
 def _id_problems(own: object, stem: str | None) -> Iterator[Problem]:
     if not isinstance(own, str):
-        yield Problem(rule="id-form", path="id", message=f"id {_shown(own)} must be a text")
+        yield _problem("id-form", "id", f"id {_shown(own)} must be a text")
         return
     if read_id(own) is None:
-        yield Problem(
-            rule="depth" if is_too_deep(own) else "id-form", path="id", message=f"id {_shown(own)}: {id_problem(own)}"
-        )
+        yield _problem("depth" if is_too_deep(own) else "id-form", "id", f"id {_shown(own)}: {id_problem(own)}")
     elif own != own.upper():
-        yield Problem(rule="id-form", path="id", message=f"id {_shown(own)} must be upper case: {own.upper()}")
+        yield _problem("id-form", "id", f"id {_shown(own)} must be upper case: {own.upper()}")
     if stem is not None and own != stem:
-        yield Problem(rule="file-name", path="id", message=f"id {_shown(own)} is in a file named {_shown(stem)}")
+        yield _problem("file-name", "id", f"id {_shown(own)} is in a file named {_shown(stem)}")
 
 
 def _meta_problems(document: dict[str, Any]) -> Iterator[Problem]:
@@ -110,27 +106,27 @@ def _meta_problems(document: dict[str, Any]) -> Iterator[Problem]:
         return
     kind, agent = meta.get("type", "feature"), meta.get("agent", "code-developer")
     if kind not in list(TaskType):
-        yield Problem(rule="type", path="meta.type", message=f"type {_shown(kind)} is none of {', '.join(TaskType)}")
+        yield _problem("type", "meta.type", f"type {_shown(kind)} is none of {', '.join(TaskType)}")
     if not isinstance(agent, str) or not agent.strip():
-        yield Problem(rule="agent", path="meta.agent", message="agent must be the name of an agent")
+        yield _problem("agent", "meta.agent", "agent must be the name of an agent")
     elif agent not in AGENTS:
         known = ", ".join(AGENTS)
         message = f"agent {_shown(agent)} is none of {known}"
-        yield Problem(rule="agent", path="meta.agent", message=message, severity="warning")
+        yield _problem("agent", "meta.agent", message, severity="warning")
 
 
 def _bookkeeping_problems(document: dict[str, Any]) -> Iterator[Problem]:
     version, execution = document.get("version", 1), document.get("execution", {})
     if not _is_count(version, least=1):
-        yield Problem(rule="bookkeeping", path="version", message=f"version {_shown(version)} must be a number from 1")
+        yield _problem("bookkeeping", "version", f"version {_shown(version)} must be a number from 1")
     if not isinstance(execution, dict):
-        yield Problem(rule="bookkeeping", path="execution", message="execution must be an object")
+        yield _problem("bookkeeping", "execution", "execution must be an object")
         return
     if not _is_count(execution.get("attempts", 0), least=0):
-        yield Problem(rule="bookkeeping", path="execution.attempts", message="attempts must be a number from 0")
+        yield _problem("bookkeeping", "execution.attempts", "attempts must be a number from 0")
     for key in REASON_KEYS.values():
         if not isinstance(execution.get(key, ""), str | None):
-            yield Problem(rule="bookkeeping", path=f"execution.{key}", message=f"{key} must be a text")
+            yield _problem("bookkeeping", f"execution.{key}", f"{key} must be a text")
 
 
 def _context_problems(context: dict[str, Any], own: str) -> Iterator[Problem]:
@@ -139,13 +135,13 @@ def _context_problems(context: dict[str, Any], own: str) -> Iterator[Problem]:
     yield from _list_problems(context, "focus_paths", "context.focus_paths", rule="focus-paths")
     for at, path in _texts(context, "focus_paths"):
         if problem := focus_problem(path):
-            yield Problem(rule="focus-paths", path=f"context.focus_paths[{at}]", message=f"{_shown(path)} {problem}")
+            yield _problem("focus-paths", f"context.focus_paths[{at}]", f"{_shown(path)} {problem}")
     yield from _parent_problems(context, own)
     yield from _list_problems(context, "depends_on", "context.depends_on", rule="depends-on")
     yield from _dependency_problems(context, own)
     yield from _inherited_problems(context, own)
     if not isinstance(context.get("shared_context", {}), dict | None):
-        yield Problem(rule="inherited", path="context.shared_context", message="shared_context must be an object")
+        yield _problem("inherited", "context.shared_context", "shared_context must be an object")
 
 
 def _parent_problems(context: dict[str, Any], own: str) -> Iterator[Problem]:
@@ -153,10 +149,10 @@ def _parent_problems(context: dict[str, Any], own: str) -> Iterator[Problem]:
     if id_ is None:
         return
     if id_.parent is None and parent is not None:
-        yield Problem(rule="parent", path="context.parent", message=f"{own} is a main task and has no parent")
+        yield _problem("parent", "context.parent", f"{own} is a main task and has no parent")
     elif id_.parent is not None and read_id(parent) != id_.parent:
         message = f"parent {_shown(parent)} of {own} must be {id_.parent}"
-        yield Problem(rule="parent", path="context.parent", message=message)
+        yield _problem("parent", "context.parent", message)
 
 
 def _dependency_problems(context: dict[str, Any], own: str) -> Iterator[Problem]:
@@ -164,17 +160,17 @@ def _dependency_problems(context: dict[str, Any], own: str) -> Iterator[Problem]
     for at, text in _texts(context, "depends_on"):
         path, other = f"context.depends_on[{at}]", read_id(text)
         if other is None:
-            yield Problem(rule="depends-on", path=path, message=f"{_shown(text)}: {id_problem(text)}")
+            yield _problem("depends-on", path, f"{_shown(text)}: {id_problem(text)}")
             continue
         if other in seen:
-            yield Problem(rule="depends-on", path=path, message=f"{other} is named twice", severity="warning")
+            yield _problem("depends-on", path, f"{other} is named twice", severity="warning")
         seen.add(other)
         if own_id is not None and (reason := kinship(str(own_id), str(other))):
-            yield Problem(rule="depends-on", path=path, message=reason)
+            yield _problem("depends-on", path, reason)
 
 
 def kinship(own: str, other: str) -> str | None:
-    """Why a task can never depend on itself, its parent or its parts: each waits for the other."""
+    """The reason why a task cannot depend on itself, its parent or its parts; None for any other task."""
     if own == other:
         return f"{own} depends on itself"
     if own.startswith(f"{other}."):
@@ -187,33 +183,31 @@ def _inherited_problems(context: dict[str, Any], own: str) -> Iterator[Problem]:
     if inherited is None:
         return
     if not isinstance(inherited, dict):
-        yield Problem(rule="inherited", path="context.inherited", message="inherited must be an object")
+        yield _problem("inherited", "context.inherited", "inherited must be an object")
         return
     source = inherited.get("from")
     if id_ is not None and (read_id(source) if source is not None else None) != id_.parent:
         message = f"inherited.from {_shown(source)} of {own} must be {id_.parent or 'null'}"
-        yield Problem(rule="inherited", path="context.inherited.from", message=message)
+        yield _problem("inherited", "context.inherited.from", message)
     yield from _list_problems(inherited, "context", "context.inherited.context", rule="inherited")
 
 
 def _flow_problems(flow: dict[str, Any]) -> Iterator[Problem]:
     steps = flow.get("pre_analysis")
     if not isinstance(steps, list):
-        yield Problem(
-            rule="pre-analysis", path="flow_control.pre_analysis", message="pre_analysis must be a list of steps"
-        )
+        yield _problem("pre-analysis", "flow_control.pre_analysis", "pre_analysis must be a list of steps")
     for at, step in enumerate(steps if isinstance(steps, list) else ()):
         path = f"flow_control.pre_analysis[{at}]"
         if not isinstance(step, dict):
-            yield Problem(rule="pre-analysis", path=path, message="a step must be an object")
+            yield _problem("pre-analysis", path, "a step must be an object")
             continue
         for key in _STEP_KEYS:
             if not isinstance(step.get(key), str):
-                yield Problem(rule="pre-analysis", path=f"{path}.{key}", message=f"a step needs {key}, a text")
+                yield _problem("pre-analysis", f"{path}.{key}", f"a step needs {key}, a text")
     approach = flow.get("implementation_approach", {})
     if not isinstance(approach, dict | str | None):
         message = "implementation_approach must be an object"
-        yield Problem(rule="approach", path="flow_control.implementation_approach", message=message)
+        yield _problem("approach", "flow_control.implementation_approach", message)
     elif isinstance(approach, dict):
         for key in ("modification_points", "logic_flow"):
             yield from _list_problems(approach, key, f"flow_control.implementation_approach.{key}", rule="approach")
@@ -221,21 +215,21 @@ def _flow_problems(flow: dict[str, Any]) -> Iterator[Problem]:
     for at, target in _texts(flow, "target_files"):
         if problem := target_problem(target):
             path = f"flow_control.target_files[{at}]"
-            yield Problem(rule="target-files", path=path, message=f"{_shown(target)} {problem}")
+            yield _problem("target-files", path, f"{_shown(target)} {problem}")
 
 
 def _list_problems(owner: dict[str, Any], key: str, path: str, *, rule: str) -> Iterator[Problem]:
     texts = owner.get(key, [])
     if not isinstance(texts, list):
-        yield Problem(rule=rule, path=path, message=f"{key} must be a list of texts")
+        yield _problem(rule, path, f"{key} must be a list of texts")
         return
     for at, text in enumerate(texts):
         if not isinstance(text, str):
-            yield Problem(rule=rule, path=f"{path}[{at}]", message=f"{_shown(text)} must be a text")
+            yield _problem(rule, f"{path}[{at}]", f"{_shown(text)} must be a text")
 
 
 def _texts(owner: dict[str, Any], key: str) -> list[tuple[int, str]]:
-    """The texts of a list, with their places; whatever else stands there has been reported."""
+    """The texts of a list with their places; `_list_problems` reports anything else."""
     texts = owner.get(key)
     return [(at, text) for at, text in enumerate(texts) if isinstance(text, str)] if isinstance(texts, list) else []
 
@@ -245,7 +239,11 @@ def _is_count(value: object, *, least: int) -> bool:
 
 
 def _no_object(key: str) -> Problem:
-    return Problem(rule="required-keys", path=key, message=f"{key} must be an object")
+    return _problem("required-keys", key, f"{key} must be an object")
+
+
+def _problem(rule: str, path: str, message: str, severity: Literal["error", "warning"] = "error") -> Problem:
+    return Problem(rule=rule, path=path, message=message, severity=severity)
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The forms of small texts in a task document: paths, and places in files. Each says what is wrong, or nothing."""
+"""Checks paths and places in files as a task document names them; each check returns the problem or None."""
 
 import re
 
@@ -7,7 +7,7 @@ _LINES = re.compile(r"([0-9]{1,9})-([0-9]{1,9})", re.ASCII)
 
 
 def path_problem(path: str) -> str | None:
-    """A path inside the project that need not exist."""
+    """For a path inside the project, which need not exist."""
     if not path.strip() or "\0" in path or path != path.strip():
         return "is not a path"
     if path.startswith(("/", "\\", "~")) or path[1:3] in (":/", ":\\"):
@@ -20,7 +20,7 @@ def path_problem(path: str) -> str | None:
 
 
 def focus_problem(path: str) -> str | None:
-    """A path that names one file or directory, without wildcards."""
+    """For a path of one file or directory, without wildcards."""
     problem = path_problem(path)
     if problem is None and not _WILDCARDS.isdisjoint(path):
         return "has a wildcard; name the directory or the file itself"
@@ -28,7 +28,7 @@ def focus_problem(path: str) -> str | None:
 
 
 def target_problem(target: str) -> str | None:
-    """`file`, `file:symbol` or `file:symbol:a-b`; a symbol may have `::` in it."""
+    """For `file`, `file:symbol` or `file:symbol:a-b`; a symbol may contain `::`."""
     file, colon, rest = target.partition(":")
     problem = path_problem(file)
     if problem or not colon:
@@ -38,10 +38,10 @@ def target_problem(target: str) -> str | None:
         return "must be file, file:symbol or file:symbol:first-last"
     if not lines:
         return None
-    found = _LINES.fullmatch(lines[0])
-    if not found:
+    match = _LINES.fullmatch(lines[0])
+    if not match:
         return f"has lines {lines[0]!r}, which must be first-last"
-    return f"ends at line {found[2]}, before it begins" if int(found[1]) > int(found[2]) else None
+    return f"ends at line {match[2]}, before it begins" if int(match[1]) > int(match[2]) else None
 
 
 def target_file(target: str) -> str:

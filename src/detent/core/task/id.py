@@ -1,6 +1,7 @@
-"""Task ids: `IMPL-N`, or `IMPL-N.M` for a part of it. They are numbers: `impl-001` and `IMPL-1` are the same id."""
+"""Task ids: `IMPL-N`, or `IMPL-N.M` for a part of it. Case and leading zeros do not matter: `impl-001` is `IMPL-1`."""
 
 import re
+from collections.abc import Iterable
 from sys import intern
 
 import msgspec
@@ -40,16 +41,16 @@ class TaskId(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 def parse_id(text: str) -> TaskId:
-    """Lower case and leading zeros are fine; anything else but the form is refused."""
-    found = read_id(text)
-    if found is None:
+    """The id that `text` spells; `Invalid` if it spells none."""
+    id_ = read_id(text)
+    if id_ is None:
         raise Invalid(f"{str(text)[:80]!r} is not a task id: {id_problem(str(text))}")
-    return found
+    return id_
 
 
 def read_id(text: object) -> TaskId | None:
-    found = _ID.fullmatch(text) if isinstance(text, str) else None
-    return TaskId(int(found[1]), int(found[2] or 0)) if found else None
+    match = _ID.fullmatch(text) if isinstance(text, str) else None
+    return TaskId(int(match[1]), int(match[2] or 0)) if match else None
 
 
 def is_too_deep(text: str) -> bool:
@@ -64,7 +65,7 @@ def id_problem(text: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """The one spelling by which tasks are looked up; one object per id, however often it is named."""
+    """The spelling under which tasks are looked up, as one interned object per id."""
     if isinstance(text, str) and _CANONICAL.fullmatch(text):
         return intern(text)
     return intern(str(parse_id(text)))
@@ -78,3 +79,12 @@ def sort_key(canonical_id: str) -> int:
 
 def parent_of(canonical_id: str) -> str | None:
     return canonical_id.partition(".")[0] if "." in canonical_id else None
+
+
+def children_of(canonical_ids: Iterable[str]) -> dict[str, set[str]]:
+    """The ids of the parts, by their container."""
+    children: dict[str, set[str]] = {}
+    for id_ in canonical_ids:
+        if "." in id_:
+            children.setdefault(id_.partition(".")[0], set()).add(id_)
+    return children

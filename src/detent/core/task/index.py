@@ -1,13 +1,13 @@
-"""What `Plan` looks up, changed in place: one change costs what hangs on the task, not what the session holds.
+"""The index of a plan, changed in place: a change costs what depends on the task, not what the session holds.
 
-Only `plan.py` uses it. A container is a task with parts, or one whose status says so.
+Only `plan.py` uses it. A container is a task with parts, or with that status.
 """
 
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from detent.core.task.id import parent_of
-from detent.core.task.rank import Ranks
+from detent.core.task.order import Ranks
 from detent.core.task.row import Row, TaskStatus
 
 _SLACK = 64
@@ -19,19 +19,19 @@ class Index:
         self.children: dict[str, set[str]] = {}
         self.dependants: dict[str, set[str]] = {}
         self.by_status: dict[TaskStatus, set[str]] = {status: set() for status in TaskStatus}
-        self.leaf_tally: dict[TaskStatus, int] = dict.fromkeys(TaskStatus, 0)
+        self.leaf_counts: dict[TaskStatus, int] = dict.fromkeys(TaskStatus, 0)
         self.ready: set[str] = set()
         self.ranks = Ranks()
-        #: Worked out on demand; gone with the next change that could alter them.
+        #: Computed on demand, dropped by the next change that could alter them.
         self.sorted_ids: list[str] | None = None
         self.order: tuple[str, ...] | None = None
-        self._tally: dict[str, dict[TaskStatus, int]] = {}
+        self._part_counts: dict[str, dict[TaskStatus, int]] = {}
         self._unmet: dict[str, int] = {}
         self._heap: list[tuple[int, str]] = []
         self._load({row.id: row for row in rows})
 
     def _load(self, rows: dict[str, Row]) -> None:
-        """All at once: what `put` would do one by one, several times as fast."""
+        """Add all rows at once, several times as fast as `put` one by one."""
         self.rows = rows
         for id_, row in rows.items():
             self.by_status[row.status].add(id_)
@@ -48,7 +48,7 @@ class Index:
                 self._unmet[id_] = unmet
         for id_, row in rows.items():
             if self.is_leaf(id_):
-                self.leaf_tally[row.status] += 1
+                self.leaf_counts[row.status] += 1
         for id_ in self.by_status[TaskStatus.PENDING]:
             self._refresh(id_)
 
@@ -59,7 +59,7 @@ class Index:
         self._count_leaves(id_, parent, -1)
         is_relinked = old is None or old.depends_on != row.depends_on
         if is_relinked:
-            # Counted as things stand before the change: what the change completes is told to all alike, below.
+            # Counted in the state before the change; `_update_dependants` counts what the change completes.
             self._unlink(old)
             self._link(row)
         self.rows[id_] = row
@@ -74,7 +74,7 @@ class Index:
         self._count_leaves(id_, parent, 1)
         if is_relinked or TaskStatus.CONTAINER in (row.status, old_status):
             self.order = None
-        self._settle(done)
+        self._update_dependants(done)
         self._refresh(id_)
         if is_relinked:
             self._refresh_around(id_, parent)
@@ -95,7 +95,7 @@ class Index:
         self.ranks.removed(id)
         self.sorted_ids = self.order = None
         self._count_leaves(id, parent, 1)
-        self._settle(done)
+        self._update_dependants(done)
         self._refresh(id)
         self._refresh_around(id, parent)
 
@@ -109,24 +109,24 @@ class Index:
         parts = self.children.get(id)
         if parts is None:
             return row.status is TaskStatus.COMPLETED
-        return self._tally[id].get(TaskStatus.COMPLETED, 0) == len(parts)
+        return self._part_counts[id].get(TaskStatus.COMPLETED, 0) == len(parts)
 
     def derived_state(self, id: str) -> TaskStatus:  # noqa: A002
         parts = self.children.get(id)
         if parts is None:
             status = self.rows[id].status
             return TaskStatus.PENDING if status is TaskStatus.CONTAINER else status
-        tally = self._tally[id]
-        if tally.get(TaskStatus.COMPLETED, 0) == len(parts):
+        counts = self._part_counts[id]
+        if counts.get(TaskStatus.COMPLETED, 0) == len(parts):
             return TaskStatus.COMPLETED
-        if tally.get(TaskStatus.FAILED):
+        if counts.get(TaskStatus.FAILED):
             return TaskStatus.FAILED
-        if tally.get(TaskStatus.ACTIVE) or tally.get(TaskStatus.COMPLETED):
+        if counts.get(TaskStatus.ACTIVE) or counts.get(TaskStatus.COMPLETED):
             return TaskStatus.ACTIVE
-        return TaskStatus.BLOCKED if tally.get(TaskStatus.BLOCKED, 0) == len(parts) else TaskStatus.PENDING
+        return TaskStatus.BLOCKED if counts.get(TaskStatus.BLOCKED, 0) == len(parts) else TaskStatus.PENDING
 
     def unmet(self, id: str) -> Iterator[str]:  # noqa: A002
-        """What has to be completed before `id`: its own dependencies, then those of its parent."""
+        """The open dependencies of `id`, then those of its parent."""
         parent = self.rows.get(parent_of(id) or "")
         own = self.rows[id].depends_on
         inherited = (other for other in parent.depends_on if other not in own) if parent else ()
@@ -144,9 +144,9 @@ class Index:
         return None
 
     def rank(self) -> None:
-        """Makes sure that every task has its place."""
+        """Compute the places in the execution order, if they are not known."""
         if not self.ranks.is_known:
-            self.ranks.work_out(self.rows, self.children)
+            self.ranks.compute(self.rows, self.children)
             self._fill_heap()
 
     def _add(self, row: Row, parent: str | None) -> None:
@@ -155,10 +155,10 @@ class Index:
         self.sorted_ids = None
         if row.id in self.dependants:
             self.ranks.forget()
-        self.ranks.added(row, self.rows, self.children, is_parent_wanted=parent in self.dependants)
+        self.ranks.added(row, self.rows, self.children, has_dependants=parent in self.dependants)
 
     def _is_free_to_leave(self, parent: str | None) -> bool:
-        """Whether no other place depends on a part of `parent`."""
+        """Whether removing a part of `parent` changes no other place."""
         if parent is None or parent not in self.rows:
             return True
         return parent not in self.dependants and parent in self.children
@@ -184,22 +184,22 @@ class Index:
     def _count_part(self, parent: str | None, before: TaskStatus | None, after: TaskStatus | None) -> None:
         if parent is None or before is after:
             return
-        tally = self._tally.setdefault(parent, {})
+        counts = self._part_counts.setdefault(parent, {})
         if before is not None:
-            tally[before] -= 1
+            counts[before] -= 1
         if after is not None:
-            tally[after] = tally.get(after, 0) + 1
+            counts[after] = counts.get(after, 0) + 1
 
     def _count_leaves(self, id: str, parent: str | None, change: int) -> None:  # noqa: A002
         for each in (id, parent):
             if each in self.rows and self.is_leaf(each):
-                self.leaf_tally[self.rows[each].status] += change
+                self.leaf_counts[self.rows[each].status] += change
 
     def _done_now(self, id: str, parent: str | None) -> list[tuple[str, bool]]:  # noqa: A002
         return [(each, self.is_done(each)) for each in (id, parent) if each is not None]
 
-    def _settle(self, before: list[tuple[str, bool]]) -> None:
-        """Tells those who wait for a task if it is now done, or no longer."""
+    def _update_dependants(self, before: list[tuple[str, bool]]) -> None:
+        """Update the tasks that wait for one that is now done, or no longer."""
         for id_, was_done in before:
             done = self.is_done(id_)
             if done is was_done:

@@ -1,6 +1,6 @@
-"""All that may happen to a task, as one table. A missing cell is the refusal, which lists what is allowed.
+"""The transition table of tasks. A missing cell is a refusal, which lists the allowed actions.
 
-Rows may be added freely; removing one would make old journals unreadable.
+Rows may be added freely; removing one would make recorded journals unreadable.
 """
 
 from enum import StrEnum
@@ -16,16 +16,16 @@ class Action(StrEnum):
     FAIL = "fail"
     BLOCK = "block"
     UNBLOCK = "unblock"
-    #: Go on where a person was asked.
+    #: Continue where a person was asked.
     RESUME = "resume"
     RETRY = "retry"
-    #: Given back unfinished: a pause, a dead worker, an interruption.
+    #: Give back unfinished, after a pause, a dead worker or an interruption.
     RELEASE = "release"
-    #: Handed on by the process that held it, which ends before the work does.
+    #: Hand on by the process that holds it, which ends before the work does.
     KEEP = "keep"
     REOPEN = "reopen"
     SPLIT = "split"
-    #: All parts were removed, so the task is whole again.
+    #: Become a task again after all parts are removed.
     RESTORE = "restore"
 
 
@@ -44,9 +44,9 @@ TRANSITIONS: dict[tuple[TaskStatus, Action], TaskStatus] = {
     (TaskStatus.COMPLETED, Action.REOPEN): TaskStatus.PENDING,
     (TaskStatus.CONTAINER, Action.RESTORE): TaskStatus.PENDING,
 }
-#: What follows from other commands, or changes no status: nobody asks for it by naming a status.
-_BY_OTHER_MEANS = (Action.SPLIT, Action.RESTORE, Action.KEEP)
-#: What may be planned anew.
+#: Actions that follow from other commands or change no status, so that no status asks for them.
+_IMPLIED = (Action.SPLIT, Action.RESTORE, Action.KEEP)
+#: Statuses of tasks that may be replanned.
 REPLANNABLE = (TaskStatus.PENDING, TaskStatus.BLOCKED, TaskStatus.FAILED)
 
 
@@ -55,25 +55,25 @@ def allowed(status: TaskStatus) -> tuple[Action, ...]:
 
 
 def next_status(id: str, status: TaskStatus, action: Action) -> TaskStatus:  # noqa: A002
-    """Where `action` leads. Starting what is active is refused: only one of two workers may win."""
-    found = TRANSITIONS.get((status, action))
-    if found is None:
+    """The status after `action`. Starting an active task is refused, so that only one of two workers gets it."""
+    after = TRANSITIONS.get((status, action))
+    if after is None:
         raise Refused(f"{id} is {status}: {action} is not possible; allowed: {', '.join(allowed(status))}")
-    return found
+    return after
 
 
 def action_for(id: str, status: TaskStatus, wanted: TaskStatus) -> Action | None:  # noqa: A002
-    """What has to happen for a task to become `wanted`; nothing if it already is."""
+    """The action that gives a task the status `wanted`; None if it has it."""
     if status is wanted:
         return None
-    ways = {TRANSITIONS[status, action]: action for action in allowed(status) if action not in _BY_OTHER_MEANS}
+    ways = {TRANSITIONS[status, action]: action for action in allowed(status) if action not in _IMPLIED}
     if wanted not in ways:
         raise Refused(f"{id} is {status} and cannot become {wanted}; allowed: {', '.join(ways)}")
     return ways[wanted]
 
 
 def check_start(plan: Plan, id: str) -> None:  # noqa: A002
-    """Whether a task may be started now; the refusal names what it waits for."""
+    """Refuse to start a task that is not ready; the refusal names what it waits for."""
     if not plan.is_leaf(id):
         parts = ", ".join(plan.children(id))
         way_out = f"start one of {parts}" if parts else None
@@ -84,5 +84,5 @@ def check_start(plan: Plan, id: str) -> None:  # noqa: A002
 
 
 def possibly_stale(plan: Plan, id: str) -> tuple[str, ...]:  # noqa: A002
-    """Completed tasks that built on `id` on some path; worth a look when it is reopened."""
+    """Completed tasks that depend on `id`, directly or not, and may be out of date when it is reopened."""
     return tuple(other for other in plan.descendants(id) if plan[other].status is TaskStatus.COMPLETED)

@@ -1,27 +1,26 @@
-"""All tasks of a session as one value: who waits for whom, what is ready, and what comes next.
+"""The plan: all tasks of a session as one value that answers what is ready, what comes next and what waits for what.
 
-A change gives a new plan and costs what hangs on the changed task, not what the session holds; the plans of one line
-share an index (see `version.py`). An older plan stays what it was, but asking it makes the newer ones pay the way back.
-Two threads must not ask plans of one line at the same time.
+A change returns a new plan and costs what depends on the changed task, not what the session holds: the plans of one
+line share an index. An older plan keeps its value, but asking it makes the newer ones pay the way back. Two threads
+must not ask plans of one line at the same time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from detent.core.task.cycle import find_cycles
 from detent.core.task.id import parent_of, sort_key
 from detent.core.task.index import Index
 from detent.core.task.row import Row, TaskStatus
-from detent.core.task.version import Version
 from detent.errors import NotFound
 
 
 class Plan:
     __slots__ = ("_version",)
 
-    def __init__(self, rows: Iterable[Row] | Version = ()) -> None:
-        """From rows; of two with the same id the last counts. What is looked up is built when something is."""
-        self._version = rows if isinstance(rows, Version) else Version(list(rows))
+    def __init__(self, rows: "Iterable[Row] | _Version" = ()) -> None:
+        """From rows; of two with the same id the last counts. The index is built on first use."""
+        self._version = rows if isinstance(rows, _Version) else _Version(list(rows))
 
     def with_row(self, row: Row) -> "Plan":
         """The plan with one task added or changed."""
@@ -75,30 +74,30 @@ class Plan:
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """What can be done: tasks that have no parts, by number."""
+        """Tasks without parts, by number."""
         index = self._index
         return tuple(id_ for id_ in self.ids if index.is_leaf(id_))
 
     @property
     def counts(self) -> dict[TaskStatus, int]:
-        """How many leaves stand where."""
-        return dict(self._index.leaf_tally)
+        """The number of leaves of each status."""
+        return dict(self._index.leaf_counts)
 
     @property
     def leaf_count(self) -> int:
-        return sum(self._index.leaf_tally.values())
+        return sum(self._index.leaf_counts.values())
 
     @property
     def is_completed(self) -> bool:
-        """Whether there is something to do and all of it is done."""
-        return 0 < self._index.leaf_tally[TaskStatus.COMPLETED] == self.leaf_count
+        """Whether the plan has leaves and all of them are completed."""
+        return 0 < self._index.leaf_counts[TaskStatus.COMPLETED] == self.leaf_count
 
     @property
     def has_subtasks(self) -> bool:
         return bool(self._index.children)
 
     def with_status(self, status: TaskStatus) -> tuple[str, ...]:
-        """The tasks of which their document says `status`, by number."""
+        """The tasks of this status, by number."""
         return _by_number(self._index.by_status[status])
 
     def is_leaf(self, id: str) -> bool:  # noqa: A002
@@ -106,7 +105,7 @@ class Plan:
         return self._index.is_leaf(id)
 
     def is_done(self, id: str) -> bool:  # noqa: A002
-        """Whether what depends on `id` may go on. A task that is missing is not done."""
+        """Whether dependants of `id` may start. A missing task is not done."""
         return self._index.is_done(id)
 
     def children(self, id: str) -> tuple[str, ...]:  # noqa: A002
@@ -117,17 +116,22 @@ class Plan:
         return _by_number(self._index.dependants.get(id, ()))
 
     def descendants(self, id: str) -> tuple[str, ...]:  # noqa: A002
-        """Every task that has to wait for `id` on some path, by number."""
-        return _by_number(_reached(self._index, (id,)).keys() - {id})
+        """Every task that waits for `id`, directly or not, by number."""
+        reached, pending = {id}, [id]
+        while pending:
+            behind = set(_behind(self._index, pending.pop())) - reached
+            reached |= behind
+            pending += behind
+        return _by_number(reached - {id})
 
     def derived_state(self, id: str) -> TaskStatus:  # noqa: A002
-        """Where a container stands, by its parts; a leaf stands where its document says."""
+        """The status of a container, computed from its parts; a leaf has its own."""
         self[id]
         return self._index.derived_state(id)
 
     @property
     def ready(self) -> tuple[str, ...]:
-        """What can be started now, in execution order."""
+        """Tasks that can be started now, in execution order."""
         index = self._ranked()
         return tuple(sorted(index.ready, key=index.ranks.place.__getitem__))
 
@@ -139,36 +143,24 @@ class Plan:
         return id in self._index.ready
 
     def next_ready(self) -> str | None:
-        """The first in the execution order that is ready."""
+        """The first ready task in execution order."""
         return self._index.first_ready()
 
     def waiting_for(self, id: str) -> tuple[str, ...]:  # noqa: A002
-        """What has to be completed before `id` can start; ids that no task has among them."""
+        """The tasks that must be completed before `id` can start; missing tasks included."""
         self[id]
         return tuple(self._index.unmet(id))
 
     @property
     def waiting(self) -> dict[str, tuple[str, ...]]:
-        """Every pending leaf that is not ready, with what it waits for, by number."""
+        """Every pending leaf that is not ready, with the tasks that it waits for, by number."""
         index = self._index
         waits = (id_ for id_ in index.by_status[TaskStatus.PENDING] if id_ not in index.ready and index.is_leaf(id_))
         return {id_: tuple(index.unmet(id_)) for id_ in sorted(waits, key=sort_key)}
 
     @property
-    def blocked_by_failed(self) -> dict[str, tuple[str, ...]]:
-        """The part of `waiting` that cannot go on before a failed task is retried, with the nearest failed ones."""
-        index = self._index
-        failed = [id_ for id_ in index.by_status[TaskStatus.FAILED] if index.is_leaf(id_)]
-        reached = _reached(index, sorted(failed, key=sort_key))
-        return {
-            id_: reached[id_]
-            for id_ in sorted(reached, key=sort_key)
-            if index.rows[id_].status is TaskStatus.PENDING and index.is_leaf(id_) and id_ not in index.ready
-        }
-
-    @property
     def order(self) -> tuple[str, ...]:
-        """The leaves in execution order, whatever their status; what waits for itself has no place."""
+        """The leaves of every status in execution order, without those on or behind a cycle."""
         index = self._ranked()
         if index.order is None:
             known = (id_ for id_ in index.rows if id_ not in index.ranks.stuck and index.is_leaf(id_))
@@ -177,19 +169,19 @@ class Plan:
 
     @property
     def unordered(self) -> tuple[str, ...]:
-        """Tasks on a circle of dependencies, or behind one."""
+        """Tasks on a cycle of dependencies, or behind one."""
         return _by_number(self._ranked().ranks.stuck)
 
     @property
     def cycles(self) -> list[tuple[str, ...]]:
-        """Tasks that wait for each other, each circle once; see `find_cycles`."""
+        """Cycles of tasks that wait for each other; see `find_cycles`."""
         index = self._ranked()
         return find_cycles(index.rows, index.children, index.ranks.stuck)
 
-    def circle_through(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """A circle that goes through one of the tasks or its parts, in the direction of waiting; empty if none does.
+    def cycle_through(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """A cycle through one of the tasks or its parts, in the direction of waiting; empty if there is none.
 
-        Looks at those who wait for them, so a task that nobody waits for costs nothing.
+        Follows dependants only, so a task without dependants costs nothing.
         """
         index = self._index
         starts = [part for id_ in ids for part in (id_, *index.children.get(id_, ()))]
@@ -215,11 +207,11 @@ class Plan:
     def missing(self) -> dict[str, tuple[str, ...]]:
         """Tasks that depend on ids that no task has."""
         index = self._index
-        found: dict[str, list[str]] = {}
+        missing: dict[str, list[str]] = {}
         for other in index.dependants.keys() - index.rows.keys():
             for id_ in index.dependants[other]:
-                found.setdefault(id_, []).append(other)
-        return {id_: _by_number(found[id_]) for id_ in sorted(found, key=sort_key)}
+                missing.setdefault(id_, []).append(other)
+        return {id_: _by_number(missing[id_]) for id_ in sorted(missing, key=sort_key)}
 
     @property
     def _index(self) -> Index:
@@ -236,35 +228,82 @@ class Plan:
         return Plan(self._version.changed(id, row))
 
 
+class _Version:
+    """A version of the plan. Either it holds the index, or `undo` is the change that leads back to it from `towards`.
+
+    Asking an older version undoes the changes in between, and the newer versions can then redo them. So every version
+    keeps its value, continuing with the newest is cheap, and going back costs the distance.
+    """
+
+    __slots__ = ("_held", "raw", "towards", "undo")
+
+    def __init__(self, source: Index | list[Row]) -> None:
+        """From an index, or from rows, of which the index is built on first use."""
+        self.raw = source if isinstance(source, list) else None
+        self._held = source if isinstance(source, Index) else None
+        self.towards: _Version | None = None
+        self.undo: tuple[str, Row | None] = ("", None)
+
+    @property
+    def index(self) -> Index:
+        if self.raw is not None:
+            self._held, self.raw = Index(self.raw), None
+        return self._held or self._move_here()
+
+    def changed(self, id: str, row: Row | None) -> "_Version":  # noqa: A002
+        """The next version, in which `id` has another row, or no row."""
+        index = self.index
+        newer, before = _Version(index), index.rows.get(id)
+        _put(index, id, row)
+        self.release(newer, (id, before))
+        return newer
+
+    def hold(self, index: Index) -> None:
+        self._held, self.towards = index, None
+
+    def release(self, towards: "_Version", undo: tuple[str, Row | None]) -> None:
+        self._held, self.towards, self.undo = None, towards, undo
+
+    def _move_here(self) -> Index:
+        line = list(_line(self))
+        index = line[-1].index
+        while len(line) > 1:
+            holder = line.pop()
+            id_, row = line[-1].undo
+            now = index.rows.get(id_)
+            _put(index, id_, row)
+            holder.release(line[-1], (id_, now))
+            line[-1].hold(index)
+        return index
+
+
+def _line(version: _Version) -> Iterator[_Version]:
+    """From `version` to the one that holds the index."""
+    at: _Version | None = version
+    while at is not None:
+        yield at
+        at = at.towards
+
+
+def _put(index: Index, id: str, row: Row | None) -> None:  # noqa: A002
+    if row is None:
+        index.remove(id)
+    else:
+        index.put(row)
+
+
 def is_sorted(rows: list[Row]) -> bool:
-    """Whether the rows come by number, each once, as they are stored."""
+    """Whether the rows are in order of their numbers, each once, as they are stored."""
     keys = [sort_key(row.id) for row in rows]
-    return all(one < other for one, other in pairwise(keys))
+    return all(before < after for before, after in pairwise(keys))
 
 
 def _by_number(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(ids, key=sort_key))
 
 
-def _reached(index: Index, sources: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """All that wait for one of `sources`, with the nearest of them; breadth first, so that nearest comes first."""
-    found: dict[str, tuple[str, ...]] = {}
-    layer: dict[str, tuple[str, ...]] = {id_: (id_,) for id_ in sources}
-    seen = set(layer)
-    while layer:
-        following: dict[str, dict[str, None]] = {}
-        for id_, causes in layer.items():
-            for other in _behind(index, id_):
-                if other not in seen:
-                    following.setdefault(other, {}).update(dict.fromkeys(causes))
-        layer = {id_: tuple(sorted(causes, key=sort_key)) for id_, causes in following.items()}
-        found.update(layer)
-        seen.update(layer)
-    return found
-
-
 def _behind(index: Index, id: str) -> Iterator[str]:  # noqa: A002
-    """Who has to wait for `id`: dependants with their parts, and dependants of the container that it is part of."""
+    """Tasks that wait for `id`: its dependants with their parts, and dependants of its container."""
     for cause in (id, parent_of(id)):
         for other in index.dependants.get(cause, ()) if cause else ():
             yield other

@@ -1,4 +1,4 @@
-"""The part of a task that scheduling needs. A session holds one row per task, 100,000 of them without trouble."""
+"""Rows: the part of a task that scheduling needs. A session holds one row per task, up to 200,000."""
 
 from enum import StrEnum
 from sys import intern
@@ -11,8 +11,6 @@ from detent.errors import Invalid
 
 
 class TaskStatus(StrEnum):
-    """Where a task stands, as its document says it."""
-
     PENDING = "pending"
     ACTIVE = "active"
     COMPLETED = "completed"
@@ -29,12 +27,12 @@ class TaskType(StrEnum):
     DOCS = "docs"
 
 
-#: What `execution` says of a task that does not go on, by its status.
+#: The key of `execution` that holds the reason, by status.
 REASON_KEYS = {TaskStatus.BLOCKED: "waiting_on", TaskStatus.FAILED: "last_error"}
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Holds only strings, numbers and one tuple of strings, so that no circle can go through it (`gc=False`)."""
+    """Holds only strings, numbers and a tuple of strings, so that no reference cycle is possible (`gc=False`)."""
 
     #: Canonical, as are those in `depends_on`.
     id: str
@@ -44,7 +42,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     agent: str = "code-developer"
     depends_on: tuple[str, ...] = ()
     version: int = 1
-    #: Why it is blocked or has failed.
+    #: The reason why it is blocked or has failed.
     reason: str | None = None
     attempts: int = 0
     #: A digest of all the rest of the document, so that a change of it is a change of the row.
@@ -59,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 
 
 def row_of(document: dict[str, Any]) -> Row:
-    """The row of a document without errors. What cannot be read is refused: nothing is guessed or left out."""
+    """The row of a valid document; `Invalid` if a key cannot be read."""
     try:
         meta, context, execution = document["meta"], document["context"], document.get("execution") or {}
         title, status = document["title"], TaskStatus(document["status"])
@@ -81,7 +79,7 @@ def row_of(document: dict[str, Any]) -> Row:
 
 
 def put_row(document: dict[str, Any], row: Row) -> dict[str, Any]:
-    """A copy of the document that says what `row` says of status, version, reason and attempts."""
+    """A copy of the document with the status, version, reason and attempts of `row`."""
     execution = dict(document.get("execution") or {})
     for key in REASON_KEYS.values():
         execution.pop(key, None)
@@ -95,6 +93,5 @@ def put_row(document: dict[str, Any], row: Row) -> dict[str, Any]:
     if execution:
         changed["execution"] = execution
     else:
-        # Whether there was something in it before is nothing that the document should tell.
         changed.pop("execution", None)
     return changed

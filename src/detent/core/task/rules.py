@@ -1,21 +1,22 @@
-"""What must hold between the tasks of a session. Reports everything at once, whatever else is broken."""
+"""Checks the rules between the tasks of a session, and reports every violation at once."""
 
 from collections.abc import Collection, Iterator, Sequence
 
 from detent.core.problem import Problem
 from detent.core.task.cycle import find_cycles
 from detent.core.task.document import kinship
-from detent.core.task.id import parent_of
-from detent.core.task.order import turns
+from detent.core.task.id import children_of
+from detent.core.task.lifecycle import TRANSITIONS, Action
+from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 
 
 def plan_problems(
     rows: Sequence[Row], files: Sequence[str | None] = (), *, unreadable: Collection[str] = ()
 ) -> list[Problem]:
-    """`files` names the file of each row, in the same order; `unreadable` the ids whose files could not be read.
+    """`files` names the file of each row, in the same order; `unreadable` the ids whose files cannot be read.
 
-    A task that cannot be read does exist, so nobody is told that it is missing.
+    An unreadable task exists, so it is not reported as missing.
     """
     named = [*files, *([None] * (len(rows) - len(files)))]
     first: dict[str, tuple[Row, str | None]] = {}
@@ -27,10 +28,7 @@ def plan_problems(
             twins.append(Problem(rule="unique-id", path="id", message=message, file=file))
         else:
             first[row.id] = (row, file)
-    children: dict[str, set[str]] = {}
-    for id_ in first:
-        if parent := parent_of(id_):
-            children.setdefault(parent, set()).add(id_)
+    children = children_of(first)
     by_id = {id_: row for id_, (row, _) in first.items()}
     known = by_id.keys() | set(unreadable)
     return [
@@ -44,12 +42,26 @@ def plan_problems(
             Problem(
                 rule="cycle",
                 path="context.depends_on",
-                message=f"tasks wait for each other in a circle: {' -> '.join([*circle, circle[0]])}",
-                file=first[circle[0]][1],
+                message=f"tasks wait for each other in a circle: {' -> '.join([*cycle, cycle[0]])}",
+                file=first[cycle[0]][1],
             )
-            for circle in find_cycles(by_id, children, turns(by_id, children)[1])
+            for cycle in find_cycles(by_id, children)
         ),
     ]
+
+
+def damaged_bonds(plan: Plan) -> dict[str, str]:
+    """The tasks whose bond with their parts can be repaired, with a description of the repair."""
+    repairs: dict[str, str] = {}
+    for row in plan:
+        parent, has_parts = row.parent, bool(plan.children(row.id))
+        if parent is not None and parent not in plan:
+            repairs.setdefault(parent, f"make {parent} again, of which {row.id} is a part")
+        if has_parts and (row.status, Action.SPLIT) in TRANSITIONS:
+            repairs[row.id] = f"make {row.id} a container, which has parts"
+        if row.status is TaskStatus.CONTAINER and not has_parts:
+            repairs[row.id] = f"make {row.id} a task again, which has no parts"
+    return repairs
 
 
 def _kin_problems(row: Row, known: Collection[str], children: dict[str, set[str]]) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Breaking a task down: the task becomes a container, and its parts inherit what it knew."""
+"""Splits a task: it becomes a container, and its parts inherit its context."""
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
@@ -16,7 +16,7 @@ from detent.errors import Invalid, NotFound, Refused
 
 MAX_PARTS = 1_000
 _ALIKE = 0.85
-#: Comparing every pair of titles is for people's lists, not for generated ones.
+#: Most titles that are compared pair by pair.
 _COMPARED = 60
 
 
@@ -35,30 +35,23 @@ class ChildDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     description: str = ""
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True):
-    parent: dict[str, Any]
-    children: tuple[dict[str, Any], ...]
-    warnings: tuple[str, ...] = ()
-
-
 def split(
     parent: dict[str, Any],
     taken: Collection[str],
     drafts: Sequence[ChildDraft],
     *,
     present: Collection[str] = (),
-    most_tasks: int | None = None,
-) -> Split:
-    """The task broken down; the caller writes the parts first and the container last.
+) -> tuple[dict[str, Any], ...]:
+    """The documents of the parts; the caller writes them first and the container last.
 
-    `taken` are the canonical ids that the session has or ever had, because a number is never used again; `present` the
-    parts that the task has. Circles that go through other tasks are for the rules of the session to find.
+    `taken` are the canonical ids that the session has or ever had, because a number is never used again; `present` are
+    the parts that the task has. The rules of the session find cycles that go through other tasks.
     """
     own = canonical(parent["id"])
     _check_parent(parent, own, taken, present)
     parts = [int(id_.rpartition(".")[2]) for id_ in taken if id_.startswith(f"{own}.")]
     ids = [f"{own}.{number}" for number in range(max(parts, default=0) + 1, max(parts, default=0) + 1 + len(drafts))]
-    problems = [*_count_problems(len(drafts), len(taken), most_tasks)]
+    problems = _count_problems(len(drafts))
     if ids and sort_key(ids[-1]) % 2**32 > MAX_NUMBER:
         problems.append(f"{own} has no number left for its parts")
     children, known = [], {*taken, *ids}
@@ -71,12 +64,11 @@ def split(
     problems += _order_problems(drafts, ids)
     if problems:
         raise Invalid(f"{own} cannot be broken down like this", problems)
-    changed = {**parent, "status": TaskStatus.CONTAINER.value}
-    return Split(parent=changed, children=tuple(children), warnings=split_warnings(children))
+    return tuple(children)
 
 
 def split_warnings(children: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    """What is allowed and yet looks like a mistake."""
+    """Warnings about parts that are allowed and look like a mistake."""
     return (*_shared_files(children), *_alike(children))
 
 
@@ -92,14 +84,10 @@ def _check_parent(parent: dict[str, Any], own: str, taken: Collection[str], pres
         raise Refused(f"{own} is {status}; only a pending task can be broken down")
 
 
-def _count_problems(count: int, present: int, most_tasks: int | None) -> list[str]:
+def _count_problems(count: int) -> list[str]:
     if not count:
         return ["at least one part is needed"]
-    if count > MAX_PARTS:
-        return [f"{count} parts were given; {MAX_PARTS} are possible at once"]
-    if most_tasks is not None and present + count > most_tasks:
-        return [f"the session would have {present + count} tasks, and its limit is {most_tasks}"]
-    return []
+    return [f"{count} parts were given; {MAX_PARTS} are possible at once"] if count > MAX_PARTS else []
 
 
 def _child(parent: dict[str, Any], ids: Sequence[str], draft: ChildDraft, at: int) -> dict[str, Any]:
@@ -129,11 +117,11 @@ def _child_problems(child: dict[str, Any], known: Collection[str]) -> list[str]:
         for other in child["context"]["depends_on"]
         if other not in known and not kinship(child["id"], other)
     ]
-    return [*(str(found) for found in document_problems(child) if found.severity == "error"), *missing]
+    return [*(str(problem) for problem in document_problems(child) if problem.severity == "error"), *missing]
 
 
 def _order_problems(drafts: Sequence[ChildDraft], ids: Sequence[str]) -> list[str]:
-    """Parts that wait for each other; the session's own circles are found by its rules."""
+    """Parts of the same split that wait for each other."""
     waits = {at: {place for place in draft.after if place != at} for at, draft in enumerate(drafts, 1)}
     free = [at for at, others in waits.items() if not others]
     while free:
@@ -163,7 +151,7 @@ def _alike(children: Sequence[dict[str, Any]]) -> list[str]:
 
     titles = [(child["id"], " ".join(child["title"].casefold().split())) for child in children[:_COMPARED]]
     return [
-        f"{one} and {other} have nearly the same title"
-        for (one, left), (other, right) in combinations(titles, 2)
+        f"{first} and {second} have nearly the same title"
+        for (first, left), (second, right) in combinations(titles, 2)
         if left == right or SequenceMatcher(None, left, right, autojunk=False).ratio() >= _ALIKE
     ]

@@ -1,4 +1,4 @@
-"""Text of people in Markdown: on one line, and with nothing in it that Markdown would take for its own."""
+"""Writes titles into Markdown on one line, with its special characters escaped, and reads them back."""
 
 import re
 
@@ -10,14 +10,14 @@ _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
 def one_line(text: str) -> str:
-    """Words with single blanks between them, without control characters."""
+    """The text with single blanks between words and without control characters."""
     if text.isprintable() and "  " not in text and text.strip() == text:
         return text
     return " ".join(text.translate(_CONTROL).split())
 
 
 def escaped(text: str) -> str:
-    """`text` on one line, shown by Markdown as it is."""
+    """The text on one line, escaped so that Markdown shows it unchanged."""
     line = one_line(text)
     return line.translate(_SPECIAL) if _HAS_SPECIAL.search(line) else line
 
@@ -25,11 +25,11 @@ def escaped(text: str) -> str:
 def unescaped(text: str) -> str:
     if "\\" not in text:
         return text
-    kept, characters = [], iter(text)
+    plain, characters = [], iter(text)
     for character in characters:
         if character != "\\":
-            kept.append(character)
+            plain.append(character)
             continue
         following = next(characters, "")
-        kept.append(following if following in _PUNCTUATION and following else character + following)
-    return "".join(kept)
+        plain.append(following if following in _PUNCTUATION and following else character + following)
+    return "".join(plain)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from detent.core.guard.shell.prefixes import command_start
 
 Words = list[str]
-Finder = Callable[[Words], str | None]
+Detector = Callable[[Words], str | None]
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -14,7 +14,7 @@ _PYTHON = re.compile(r"(?:python|pypy)[\d.]*|py")
 
 
 def runner(words: Words) -> str | None:
-    """The runner's name, or None for a command that runs no tests: one that only names a runner, or only asks it."""
+    """The name of the runner; None for a command that runs no tests, even if it names a runner or asks it for help."""
     words = _behind_prefixes(words)
     if not words or not _ASKS.isdisjoint(words):
         return None
@@ -40,7 +40,7 @@ def tool_name(word: str) -> str:
 
 
 def after_options(words: Words, valued: Collection[str] = ()) -> Words:
-    """The words from the first one on that is neither an option nor the value of one."""
+    """The words from the first that is neither an option nor the value of an option."""
     index = 0
     while index < len(words) and words[index].startswith(("-", "+")):
         if words[index] == "--":
@@ -49,7 +49,7 @@ def after_options(words: Words, valued: Collection[str] = ()) -> Words:
     return words[index:]
 
 
-#: With one of these a runner tells something about itself or about the tests, and runs none.
+#: Options with which a runner prints information and runs no test.
 _ASKS = frozenset(
     (
         *("--help", "-h", "--version", "--dry-run", "--just-print"),
@@ -91,7 +91,7 @@ _PLAIN: dict[str, str] = {
 }
 
 
-def _verb(names: dict[str, str], valued: Collection[str] = ()) -> Finder:
+def _verb(names: dict[str, str], valued: Collection[str] = ()) -> Detector:
     """A tool whose first word that is no option says what it does."""
 
     def find(words: Words) -> str | None:
@@ -101,7 +101,7 @@ def _verb(names: dict[str, str], valued: Collection[str] = ()) -> Finder:
     return find
 
 
-def _target(name: str, pattern: str) -> Finder:
+def _target(name: str, pattern: str) -> Detector:
     """A tool that is given any number of targets, one of which runs tests."""
     is_test = re.compile(pattern)
     return lambda words: name if any(is_test.fullmatch(word) for word in words) else None
@@ -110,7 +110,7 @@ def _target(name: str, pattern: str) -> Finder:
 _SCRIPT_VALUED = ("-w", "--workspace", "--prefix", "-C", "--dir", "--filter", "-F", "--cwd")
 
 
-def _script(name: str) -> Finder:
+def _script(name: str) -> Detector:
     """npm and its kin: `test`, or `run` and a script that is named for tests. yarn and pnpm also run a program so."""
 
     def find(words: Words) -> str | None:
@@ -173,7 +173,7 @@ _TARGET = r"(?:tests?|check|unit-?tests?)(?:[-_:].*)?"
 _MAVEN = _target("maven", r"test|verify|integration-test|(?:.*:)?(?:surefire|failsafe)(?:-maven-plugin)?:\S+")
 _GRADLE = _target("gradle", r"(?:[\w.:-]*:)?(?:check|test|(?!assemble|compile|clean)\w+Test)")
 
-_TOOLS: dict[str, Finder] = {
+_TOOLS: dict[str, Detector] = {
     "artisan": _verb({"test": "phpunit"}),
     "bun": _verb({"test": "bun"}),
     "cargo": _verb(

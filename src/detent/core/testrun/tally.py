@@ -19,24 +19,24 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     passed: int | None = None
     failed: int | None = None
     is_success: bool = False
-    #: Said without a number: a build that broke, a threshold that was missed.
+    #: A failure without a number, such as a broken build or a missed threshold.
     is_failure: bool = False
-    #: It found nothing to run, or skipped all of it.
+    #: No test was found, or all were skipped.
     is_empty: bool = False
     is_pytest: bool = False
-    #: The first summary that tells of a failure, or of nothing having run.
+    #: The first summary of a failure, or of a run without tests.
     line: str | None = None
 
 
 def tally(text: str) -> Tally:
-    """`text` is plain: without terminal escapes, with `\\n` at the end of its lines."""
+    """Count the tests in plain text: without terminal escapes, with `\\n` at the end of its lines."""
     read = (*(_counted(form, text) for form in _FORMS.values()), _tap(text), _go(text), _gradle(text))
     counts = [count for count in read if count]
     passed = sum(count.passed or 0 for count in counts)
     failed = sum(count.failed for count in counts)
     has_run = passed + failed > 0 or any(count.passed is None for count in counts)
     empty = _EMPTY.search(text)
-    # A build can succeed around tests that are not there.
+    # A build can succeed without tests.
     is_empty = not has_run and bool(counts or empty)
     return Tally(
         passed=passed if any(count.passed is not None for count in counts) else None,
@@ -70,11 +70,11 @@ _WORD_THEN_NUMBER = re.compile(r"(?P<unit>)(?P<word>[a-z]+) (?P<count>\d+)$")
 
 
 class _Form(NamedTuple):
-    """One runner's summary: how to find its lines, how a pair of number and word looks in them."""
+    """The summary of one runner: the pattern of its lines, and of a number with its word."""
 
     line: re.Pattern[str]
     pair: re.Pattern[str] = _NUMBER_FIRST
-    #: Counts files rather than tests; tells of a file that broke before its first test.
+    #: Lines that count files instead of tests, for a file that fails before its first test.
     files: re.Pattern[str] | None = None
 
 
@@ -129,7 +129,7 @@ _EMPTY = re.compile(
 
 
 class _Count(NamedTuple):
-    #: None where the runner told success only per file or package.
+    #: None if the runner reports success only per file or package.
     passed: int | None
     failed: int
     line: str | None = None
@@ -162,7 +162,7 @@ def _pairs(form: _Form, line: str) -> Iterator[tuple[_Kind, int]]:
     for match in pair.finditer(line):
         word, unit = match["word"].lower(), (match["unit"] or "").strip()
         kind = _KIND.get(word) or _KIND.get(unit)
-        # Subtests are counted in their test as well, unless it is one of them that failed.
+        # A subtest is also counted with its test, unless it failed.
         if kind and (not unit.startswith("sub") or kind is _Kind.FAILED):
             yield kind, int(match["count"])
 
@@ -172,7 +172,7 @@ _TAP_LINE = re.compile(r"^(?P<bad>not )?ok \d+\b(?P<rest>.*)$", re.MULTILINE)
 
 
 def _tap(text: str) -> _Count | None:
-    """Plain TAP, where the runner adds no numbers of its own."""
+    """Counts plain TAP, if the runner adds no summary."""
     if not _TAP_PLAN.search(text) or _FORMS["node"].line.search(text):
         return None
     ran = [match for match in _TAP_LINE.finditer(text) if not re.search(r"(?i)# (?:todo|skip)", match["rest"])]
@@ -190,7 +190,7 @@ def _go(text: str) -> _Count | None:
     packages = list(_GO_FAIL.finditer(text))
     bad = [match[0] for match in tests if match["verdict"] == "FAIL"]
     unbuilt = [match[0] for match in packages if match["unbuilt"]]
-    # A package that fails without naming a test has died as a whole.
+    # A package that fails without a named test failed as a whole.
     failed = len(bad) + len(unbuilt) or len(packages)
     if not tests and not packages and not _GO_OK.search(text):
         return None
@@ -203,5 +203,5 @@ _GRADLE_RAN = re.compile(r"^> Task \S*:\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$",
 
 
 def _gradle(text: str) -> _Count | None:
-    """Gradle counts tests only when some fail; the task that ran them is all it tells of the others."""
+    """Gradle counts tests only if some fail; otherwise it prints only the task that ran them."""
     return _Count(None, 0) if _GRADLE_RAN.search(text) else None

@@ -1,18 +1,18 @@
-"""The verdict on a test run, by its exit code and its output: passed, failed or unclear.
+"""The verdict on a test run, from its exit code and its output: passed, failed or unclear.
 
-A run passes only with evidence: one that was stopped, or in which no test ran, is unclear.
+A run passes only with evidence: a run that was stopped, or in which no test ran, is unclear. Of a failed run the
+verdict has the most telling line, and its signature, which is equal when the same failure happens again. Of any run it
+has the coverage that was printed.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import ClassVar
 
 import msgspec
 
-from detent.core.testrun.coverage import coverage
 from detent.core.testrun.detect import runner
-from detent.core.testrun.symptom import shortened, signature, symptom
 from detent.core.testrun.tally import Tally, tally
 
 __all__ = ["Result", "TestRun", "coverage", "judge", "repeats", "runner", "signature"]
@@ -31,14 +31,14 @@ class TestRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Result
     failures: int | None = None
     passed: int | None = None
-    #: The most telling line of a failed run; of an unclear one, why it is unclear.
+    #: The most telling line of a failed run, or the reason why a run is unclear.
     error: str | None = None
-    #: Equal for two runs that failed alike, whenever and wherever they ran.
+    #: Equal for two runs with the same failure.
     signature: str | None = None
     coverage: float | None = None
 
 
-#: How a run ends that was stopped from outside: by `timeout`, hang-up, Ctrl-C, kill and the out-of-memory killer.
+#: Exit codes of a run that `timeout`, a hang-up, Ctrl-C, a kill or the out-of-memory killer stopped.
 _STOPPED = {124: "by its time limit"} | {
     code: f"by signal {signal}" for signal in (1, 2, 9, 14, 15) for code in (-signal, 128 + signal)
 }
@@ -52,9 +52,10 @@ _PYTEST_DID_NOT_TEST = {
 
 
 def judge(output: str, exit_code: int | None, *, trusted_exit: bool = False, by: str | None = None) -> TestRun:
-    """`trusted_exit` tells that Detent ran the command itself; in what it only observed, a pipe may hide the exit code.
+    """The verdict on one run.
 
-    `by` is the name of the runner where it is known. An exit code of None is unknown.
+    `trusted_exit` means that Detent ran the command itself; in an observed run a pipe may hide the exit code. `by` is
+    the name of the runner, if it is known. An exit code of None is unknown.
     """
     text = _plain(output)
     counted = tally(text)
@@ -78,7 +79,7 @@ def judge(output: str, exit_code: int | None, *, trusted_exit: bool = False, by:
 
 
 def repeats(current: str | None, earlier: Sequence[str | None]) -> int:
-    """How many runs in a row, the present one included, failed with the same signature; `earlier` is oldest first."""
+    """The number of runs in a row, the current one included, with the same signature; `earlier` is oldest first."""
     if current is None:
         return 0
     count = 1
@@ -115,7 +116,7 @@ def _signature(error: str, failed: int | None) -> str:
 
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-#: No runner's own line is longer; what a test dumps in one line must not slow the search down.
+#: Longer than any line of a runner; a long line of a test must not slow down the search.
 _LONG_LINE = re.compile(r"^(.{2000}).+$", re.MULTILINE)
 _GO_EVENT = re.compile(r'^\{(?=.*"Action":).*\}$', re.MULTILINE)
 
@@ -129,7 +130,7 @@ _go_events = msgspec.json.Decoder(_GoEvent)
 
 def _plain(output: str) -> str:
     text = _ESCAPE.sub("", output).replace("\r\n", "\n").replace("\r", "\n")
-    # What `go test -json` wraps is the text of `go test -v`.
+    # `go test -json` wraps the text of `go test -v`.
     text = _GO_EVENT.sub(_go_output, text) if '"Action":' in text else text
     return _LONG_LINE.sub(r"\1", text)
 
@@ -139,3 +140,113 @@ def _go_output(event: re.Match[str]) -> str:
         return _go_events.decode(event[0]).output.removesuffix("\n")
     except msgspec.MsgspecError:
         return event[0]
+
+
+# The symptom of a failure
+
+MAX_LINE = 200
+
+_TELLING = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        # The test and its reason in one line.
+        r"^FAILED [^\s:]+::.+? - .+$",
+        r"^\[ERROR\] +[\w.$]+[.:]\w+:\d+ .+$",
+        # The reason.
+        r"^E {3,}\S.*$",
+        r"^[ \t]*[A-Za-z_][\w.]*(?:Error|Exception|Failure|Failed|Interrupt)(?: \[\w+\])?: .+$",
+        r"^[ \t]+error: .+$",
+        r"^thread '.+ panicked at .+$",
+        r"^error(?:\[E\d+\])?: (?!could not compile|test failed|aborting).+$",
+        r"^panic: .+$",
+        r"^[ \t]*\S+\.go:\d+(?::\d+)?: .+$",
+        # The test.
+        r"^[ \t]*--- FAIL: .+$",
+        r"^[ \t]*\u25cf .+ \u203a .+$",
+        r"^[ \t]*FAIL[ \t]+\S+ > .+$",
+        r"^not ok \d+ .+$",
+        r"^[ \t]*\u2716 (?!failing tests).+$",
+        r"^(?:FAIL|ERROR): \w+ \(.+\)$",
+        r"^test .+ \.\.\. FAILED$",
+        r"^(?:FAILED|ERROR) \S+.*$",
+        r"^.*Required test coverage of .+ not reached.*$",
+        r"^.*coverage threshold for .{1,200} not met.*$",
+    )
+)
+_VAGUE = re.compile(
+    r"^(?:\[ERROR\] |\S+: )?(?:ERROR|Error|error|FAIL|fatal|make(?:\[\d+\])?: \*\*\*)\b.*$", re.MULTILINE
+)
+
+_VARYING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), placeholder)
+    for pattern, placeholder in (
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"(?<![\d:.])\d\d:\d\d:\d\d(?:[.,]\d+)?(?![\d:])", "<time>"),
+        (r"\b0x[0-9a-fA-F]+", "<address>"),
+        (r"(?<![\w.-])(?:/private)?(?:/tmp|/var/folders|/var/tmp|/dev/shm)/[^\s'\"),:;\]]+", "<temp>"),
+        (r"(?<=')\s\(\d+\)(?= panicked)", ""),
+        (r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ns|\u00b5s|us|ms|s|sec|secs|seconds?|minutes?|m)\b", "<duration>"),
+        (r"(?<=[\w)\]]):\d+(?::\d+)?(?![\w.]|:\d)", ""),
+        (r"(?i)\b(?P<word>line|col(?:umn)?) \d+", r"\g<word>"),
+        (r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", "<uuid>"),
+        (r"\s+", " "),
+    )
+)
+
+
+def symptom(text: str, summary: str | None) -> str | None:
+    """The most telling line; `summary` is the runner's line about the failure, used if no better line matches."""
+    for pattern in _TELLING:
+        if match := pattern.search(text):
+            return shortened(match[0])
+    if summary:
+        return shortened(summary)
+    if match := _VAGUE.search(text):
+        return shortened(match[0])
+    last = text.rstrip().rpartition("\n")[2]
+    return shortened(last) or None
+
+
+def shortened(line: str) -> str:
+    line = line[: 10 * MAX_LINE].strip()
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "\u2026"
+
+
+def signature(error: str) -> str:
+    """The error without the parts that vary: times, durations, addresses, positions, temporary paths."""
+    for pattern, placeholder in _VARYING:
+        error = pattern.sub(placeholder, error)
+    return error.strip()
+
+
+# Coverage
+
+_TOTAL = re.compile(r"^TOTAL[ \t].*$", re.MULTILINE)
+_PERCENT = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d+)?)%")
+_DIRECT = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^[#\u2139 \t]*[Aa]ll files[ \t]*\|[ \t]*(\d{1,3}(?:\.\d+)?)[ \t]*\|",
+        r"^[ \t]*(?:Statements|Lines)[ \t]*:[ \t]*(\d{1,3}(?:\.\d+)?)%",
+        r"\bcoverage: (\d{1,3}(?:\.\d+)?)% of statements",
+        r"^(\d{1,3}(?:\.\d+)?)% coverage, \d+/\d+ lines covered",
+        r"^\| Total[ \t]+\| (\d{1,3}(?:\.\d+)?)%",
+        r"^(?:Line Coverage|Total coverage|[ \t]*lines\.+): (\d{1,3}(?:\.\d+)?)%",
+    )
+)
+
+
+def coverage(text: str) -> float | None:
+    """The printed coverage in percent; the lowest of several, because a threshold must hold for each package."""
+    percents = [percent for percent in _percents(text) if percent <= 100]
+    return min(percents, default=None)
+
+
+def _percents(text: str) -> Iterator[float]:
+    for line in _TOTAL.finditer(text):
+        percents = [float(percent) for percent in _PERCENT.findall(line[0][:500])]
+        # Python tools print one number; LLVM prints regions, functions and then lines.
+        if percents:
+            yield percents[2] if len(percents) > 2 else percents[-1]
+    for pattern in _DIRECT:
+        yield from (float(match[1]) for match in pattern.finditer(text))

@@ -1,7 +1,4 @@
-"""The phase graph: phases, the phases they need, and what follows from that.
-
-Knows nothing of what has happened; a `Workflow` is a value that a session pins when it starts.
-"""
+"""The phase graph: phases, their needs, and the order that follows. A session pins its workflow when it starts."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -10,6 +7,7 @@ from itertools import chain as joined
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.registry import decode_gate
@@ -17,7 +15,7 @@ from detent.core.lazy import lazy
 
 MAX_PHASES = 20_000
 MAX_KEY = 64
-#: How many phases are looked at together where a graph is large.
+#: Number of phases of a chunk. Large graphs are processed in chunks.
 CHUNK = 64
 _KEY_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -31,11 +29,11 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     needs: tuple[str, ...] = ()
     gates: tuple[Gate, ...] = ()
     timeout_minutes: int | None = None
-    #: Left out unless a variant includes it.
+    #: Not part of the workflow unless a variant includes it.
     optional: bool = False
-    #: Where the tasks of a session are done.
+    #: The phase in which the tasks of a session are done.
     tasks: bool = False
-    #: Begin hands over what discovery found, with a warning when it is old.
+    #: `begin` hands over the discovery notes, with a warning if they are old.
     discovery: bool = False
 
 
@@ -45,9 +43,9 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     name: str
     title: str = ""
     phases: tuple[Phase, ...]
-    #: Prefix of the ids that its sessions get in the history, such as REQ; none means no id.
+    #: Prefix of the ids of its sessions in the history, such as REQ; None for no ids.
     prefix: str | None = None
-    #: Whether phases are begun and finished by hand, or by delegating to their agents.
+    #: Whether phases are begun and finished by hand, or by delegation to their agents.
     activation: Literal["explicit", "delegation"] = "explicit"
     #: Size name to the phases that this size leaves out.
     sizes: dict[str, tuple[str, ...]] = {}
@@ -58,7 +56,7 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     @lazy
     def order(self) -> tuple[str, ...]:
-        """Topological; among the phases that could come next, the first declared."""
+        """Phase keys in topological order; ties in declaration order."""
         return topological_order(self.phases)
 
     @lazy
@@ -72,24 +70,24 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     @lazy
     def digest(self) -> str:
-        # As the journal gives it back: whether a default is left out of JSON depends on the object, not on its value.
+        # Decoded first: msgspec omits a default by identity, so equal workflows may be encoded differently.
         plain = msgspec.json.decode(msgspec.json.encode(self), type=Workflow, dec_hook=decode_gate)
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
 
     def descendants(self, key: str) -> tuple[str, ...]:
-        """Every phase that comes after `key` on some path, in graph order."""
-        found: set[str] = set()
+        """Every phase that needs `key`, directly or not, in graph order."""
+        descendants: set[str] = set()
         waiting = list(self.followers[key])
         while waiting:
             follower = waiting.pop()
-            if follower not in found:
-                found.add(follower)
+            if follower not in descendants:
+                descendants.add(follower)
                 waiting.extend(self.followers[follower])
-        return tuple(k for k in self.order if k in found)
+        return tuple(k for k in self.order if k in descendants)
 
     @lazy
     def entries(self) -> tuple[tuple[str, ...], ...]:
-        """For each stretch of graph order the phases that need none of their own stretch."""
+        """For each chunk of graph order, the phases that need none of their own chunk."""
         chunks = [self.order[at : at + CHUNK] for at in range(0, len(self.order), CHUNK)]
         return tuple(
             tuple(key for key in chunk if not inside.intersection(self.by_key[key].needs))
@@ -99,34 +97,32 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     @lazy
     def rank(self) -> Mapping[str, int]:
-        """Phase key to its place in graph order."""
-        return {key: place for place, key in enumerate(self.order)}
+        """Phase key to its index in graph order."""
+        return {key: index for index, key in enumerate(self.order)}
 
     def without(self, keys: Iterable[str]) -> "Workflow":
         """The graph with `keys` removed and their edges bridged."""
-        gone = set(keys)
+        removed = set(keys)
         bridged: dict[str, tuple[str, ...]] = {}
         for key in self.order:
-            needs = (bridged[need] if need in gone else (need,) for need in self.by_key[key].needs)
+            needs = (bridged[need] if need in removed else (need,) for need in self.by_key[key].needs)
             bridged[key] = tuple(dict.fromkeys(joined.from_iterable(needs)))
-        kept = tuple(
-            msgspec.structs.replace(phase, needs=bridged[phase.key]) for phase in self.phases if phase.key not in gone
-        )
-        sizes = {size: tuple(key for key in left_out if key not in gone) for size, left_out in self.sizes.items()}
-        return msgspec.structs.replace(self, phases=kept, sizes=sizes)
+        phases = tuple(replace(phase, needs=bridged[phase.key]) for phase in self.phases if phase.key not in removed)
+        sizes = {size: tuple(key for key in left_out if key not in removed) for size, left_out in self.sizes.items()}
+        return replace(self, phases=phases, sizes=sizes)
 
 
 def chain(name: str, phases: Iterable[tuple[str, str]], *, title: str = "") -> Workflow:
-    """An ad-hoc workflow of (title, agent) pairs that follow one another: phase_0, phase_1, …"""
-    made: list[Phase] = []
+    """A linear workflow of (title, agent) pairs: phase_0, phase_1, …"""
+    chained: list[Phase] = []
     for index, (phase_title, agent) in enumerate(phases):
-        needs = (made[-1].key,) if made else ()
-        made.append(Phase(key=f"phase_{index}", title=phase_title, agent=agent, needs=needs))
-    return Workflow(name=name, title=title, phases=tuple(made), activation="delegation")
+        needs = (chained[-1].key,) if chained else ()
+        chained.append(Phase(key=f"phase_{index}", title=phase_title, agent=agent, needs=needs))
+    return Workflow(name=name, title=title, phases=tuple(chained), activation="delegation")
 
 
 def topological_order(phases: Iterable[Phase]) -> tuple[str, ...]:
-    """Declaration order wherever the needs allow; phases that can never start are left out."""
+    """Phase keys in topological order, ties in declaration order. Phases of a cycle are left out."""
     waiting = {phase.key: set(phase.needs) for phase in phases}
     followers: dict[str, list[str]] = {}
     for key, needs in waiting.items():
@@ -148,7 +144,7 @@ def topological_order(phases: Iterable[Phase]) -> tuple[str, ...]:
 
 
 def problems(workflow: Workflow) -> list[str]:
-    """Everything that is wrong with the graph, at once."""
+    """All problems of the graph."""
     phases = workflow.phases
     if not phases:
         return ["it has no phases"]
@@ -193,14 +189,14 @@ def _key_problems(phases: Iterable[Phase]) -> Iterable[str]:
 
 
 def _cycles(phases: Iterable[Phase]) -> list[list[str]]:
-    """Each circle once, read in the direction of the work, starting at its first declared phase."""
+    """Each cycle once, in the direction of the work, from its first declared phase."""
     needs = {phase.key: phase.needs for phase in phases}
-    found: dict[frozenset[str], list[str]] = {}
-    settled: set[str] = set()
+    cycles: dict[frozenset[str], list[str]] = {}
+    visited: set[str] = set()
     for root, first in needs.items():
         path: list[str] = []
         on_path: dict[str, int] = {}
-        stack = [(root, iter(first))] if root not in settled else []
+        stack = [(root, iter(first))] if root not in visited else []
         while stack:
             key, remaining = stack[-1]
             if key not in on_path:
@@ -208,22 +204,22 @@ def _cycles(phases: Iterable[Phase]) -> list[list[str]]:
                 path.append(key)
             for need in remaining:
                 if need in on_path:
-                    circle = path[on_path[need] :][::-1]
-                    found.setdefault(frozenset(circle), circle)
-                elif need in needs and need not in settled:
+                    cycle = path[on_path[need] :][::-1]
+                    cycles.setdefault(frozenset(cycle), cycle)
+                elif need in needs and need not in visited:
                     stack.append((need, iter(needs[need])))
                     break
             else:
                 stack.pop()
-                settled.add(path.pop())
+                visited.add(path.pop())
                 del on_path[key]
     rank = {key: index for index, key in enumerate(needs)}
-    return [_rotated(circle, rank) for circle in found.values()]
+    return [_rotated(cycle, rank) for cycle in cycles.values()]
 
 
-def _rotated(circle: list[str], rank: Mapping[str, int]) -> list[str]:
-    first = circle.index(min(circle, key=rank.__getitem__))
-    return circle[first:] + circle[:first]
+def _rotated(cycle: list[str], rank: Mapping[str, int]) -> list[str]:
+    first = cycle.index(min(cycle, key=rank.__getitem__))
+    return cycle[first:] + cycle[:first]
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Phase keys that older projects still use, and what they are called now."""
+"""Legacy phase keys and their present names."""
 
 # Not from `typing`: the hook path loads this module for every tool call.
 TYPE_CHECKING = False
@@ -17,5 +17,5 @@ ALIASES: dict[str, str] = {
 
 
 def normalize_phase_key(key: "T") -> "T":
-    """The present name of a legacy key; anything else, whatever it is, as it came."""
+    """The present name of a legacy key; any other value unchanged."""
     return ALIASES.get(key, key) if isinstance(key, str) else key  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Which agent does the work of which phase: the only such table, so that no two parts can disagree."""
+"""The agent of each phase: the only such table."""
 
 PHASE_AGENTS: dict[str, str] = {
     "00-quick-scan": "quick-scan-agent",
@@ -54,7 +54,7 @@ _KNOWN = frozenset(PHASE_AGENTS.values()) | SUB_AGENTS.keys()
 
 
 def normalize_agent_name(name: object) -> str:
-    """One spelling per agent: lower case, hyphens, without the number that agent files carry in front."""
+    """The name in lower case with hyphens, without the number that names of agent files start with."""
     if not isinstance(name, str):
         return ""
     plain = name.strip().lower().replace("_", "-")

@@ -1,7 +1,7 @@
-"""What a person meant who edited the state document by hand.
+"""Translates an edit of the state document into events.
 
-An edit is understood when the commands it amounts to lead to a document that says what the person wrote. Whatever
-else was changed is reported with its path; nothing is guessed and nothing is dropped.
+An edit is adopted if commands lead to a document with the edited values. Every other change is reported with its path;
+nothing is guessed and nothing is dropped.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from detent.documents.state.shape import Document, mapping, sequence
 from detent.documents.state.writing import running
 from detent.errors import DetentError
 
-#: Stamps and counters follow from the events; whatever an edit says about them is Detent's to compute.
+#: Keys that Detent computes. Their values in an edit are ignored.
 _DERIVED = frozenset(
     {"state_version", "history", "workflow_history", "timing", "started", "completed", "gate_passed", "journal"}
 )
 
 
-def understand(session: Session, edited: object, *, facts: Facts) -> tuple[tuple[Event, ...], list[Violation]]:
-    """The events that the edit amounts to, or every reason against it."""
+def edit_events(session: Session, edited: object, *, facts: Facts) -> tuple[tuple[Event, ...], list[Violation]]:
+    """The events of the edit, or all reasons against it."""
     before, document = running(session), mapping(edited)
     violations = [violation for violation in check_write(edited, before) if violation.blocks]
     if not isinstance(document.get("active_workflow"), dict):
@@ -58,26 +58,26 @@ def _commands(session: Session, key: str, edited: Document) -> Iterator[Command]
         yield Begin(phase=key)
     artifacts = tuple(path for path in sequence(record.get("artifacts")) if isinstance(path, str))
     text = record.get("summary") if wanted == Status.COMPLETED else record.get("error")
-    said = text if isinstance(text, str) and text.strip() else "marked by an edit of the state document"
+    reason = text if isinstance(text, str) and text.strip() else "marked by an edit of the state document"
     if wanted == Status.COMPLETED:
-        yield Finish(phase=key, summary=said, artifacts=artifacts)
+        yield Finish(phase=key, summary=reason, artifacts=artifacts)
     elif wanted == Status.FAILED:
-        yield Fail(phase=key, error=said, artifacts=artifacts)
+        yield Fail(phase=key, error=reason, artifacts=artifacts)
 
 
 def _wanted(now: Status, *mirrors: object) -> str:
-    """The mirror that was changed says what is wanted; if both were, the detailed record does."""
+    """The changed mirror has the wanted status; if both changed, the phase record."""
     return next((str(word) for word in mirrors if word is not None and word != now), now)
 
 
 def _unexplained(before: Document, edited: Document, after: Document) -> Iterator[Violation]:
-    """Each changed path whose new value the outcome does not have."""
+    """A violation for each changed path whose new value is not in the outcome."""
     for path, value in _leaves(edited):
         if _DERIVED.isdisjoint(path) and _at(before, path) != value and _at(after, path) != value:
-            yield _refusal(".".join(path), f"this cannot be set by an edit; it stands at {_at(before, path)!r}")
+            yield _refusal(".".join(path), f"an edit cannot set this; its value is {_at(before, path)!r}")
     for path, value in _leaves(before):
         if _DERIVED.isdisjoint(path) and _at(edited, path) is None and value is not None:
-            yield _refusal(".".join(path), f"this was removed; it stands at {value!r}")
+            yield _refusal(".".join(path), f"an edit cannot remove this; its value is {value!r}")
 
 
 def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -1,9 +1,10 @@
-"""A session from a state document that somebody else may have written.
+"""Reads a session from a state document of any writer.
 
-Read priority: the active workflow's own fields before the top-level ones, and the status map before the detailed
-records; legacy phase keys are taken for their present names.
+Fields of the active workflow come before top-level ones, and the status map before the phase records. Legacy phase keys
+are replaced by their present names.
 """
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -11,11 +12,12 @@ from math import isfinite
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.session.commands import Import, Start
 from detent.core.session.decide import decide_import
-from detent.core.session.events import Commit, ImportedPhase, Options, PhasesImported
+from detent.core.session.events import Commit, ImportedPhase, Options, PhasesImported, Supervised
 from detent.core.session.evolve import evolve
 from detent.core.session.session import Session
 from detent.core.session.slug import session_id
@@ -23,42 +25,33 @@ from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow, problems
 from detent.core.workflow.phase_key import normalize_phase_key
 from detent.core.workflow.roles import PHASE_AGENTS
-from detent.documents.state.shape import Document, mapping, number, sequence
+from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
 from detent.documents.state.stamp import parse_stamp
-from detent.documents.state.supervised import supervised
 from detent.errors import Invalid
 
+#: The keys that Detent writes itself, in the document and in its active workflow. Other keys are carried.
 _OWN = frozenset(
     {"state_version", "current_phase", "active_agent", "active_workflow", "phases", "phase_artifacts", "history"}
     | {"workflow_history"}
 )
 _OWN_WORKFLOW = frozenset(
     {"type", "session_id", "description", "started_at", "phases", "current_phase", "current_phase_index"}
-    | {
-        "phase_status",
-        "gate_mode",
-        "artifact_prefix",
-        "artifact_folder",
-        "counter_used",
-        "git_branch",
-        "agents",
-        "activation",
-        "journal",
-    }
+    | {"phase_status", "gate_mode", "artifact_prefix", "artifact_folder", "counter_used", "git_branch", "agents"}
+    | {"activation", "journal"}
 )
-
-
-#: A document does not say who wrote it.
+_TWO_DIGITS = re.compile("[0-9]{2}")
+_STATUSES = ("pending", "in_progress", "completed", "failed")
+#: The document does not name its author.
 _READER = Actor(name="", kind=ActorKind.AGENT, channel=Channel.LIBRARY)
 
 
 def read(doc: object) -> Session:
-    """The session that the document describes, at the version that it states; `Invalid` with every reason."""
+    """The session of the document, at its version; `Invalid` with all reasons."""
     command = imported(doc, source="the state document")
-    at = command.found.started_at or datetime.fromtimestamp(0, UTC)
+    at = command.imported.started_at or datetime.fromtimestamp(0, UTC)
     session = evolve(None, Commit(version=1, at=at, actor=_READER, events=decide_import(command), state=""))
-    # The import is a commit of its own; the document itself stood one version earlier.
-    return msgspec.structs.replace(session, base=command.start.base - session.version)
+    # The import is a commit of its own, so the document is one version earlier.
+    return replace(session, base=command.start.base - session.version)
 
 
 def plain_phase(key: str, needs: tuple[str, ...]) -> Phase:
@@ -72,13 +65,13 @@ def imported(
     taken: tuple[str, ...] = (),
     phase: Callable[[str, tuple[str, ...]], Phase] = plain_phase,
 ) -> Import:
-    """The command that makes a session of the document; `phase` knows what is asked of each key."""
+    """The command that imports the document; `phase` makes the phase of a key."""
     _check_storable(doc, source)
     document, flow = mapping(doc), mapping(mapping(doc).get("active_workflow"))
     keys = [key for key in map(normalize_phase_key, sequence(flow.get("phases"))) if isinstance(key, str)]
     keys = list(dict.fromkeys(keys))
     if not keys:
-        raise Invalid(f"{source} has no active workflow with phases, so there is nothing to make a session of")
+        raise Invalid(f"{source} has no active workflow with phases, so there is nothing to import")
     workflow = _workflow(flow, [phase(key, tuple(keys[at - 1 : at])) for at, key in enumerate(keys)], source)
     phases = {key: _phase(document, flow, key) for key in keys}
     _check_order(keys, phases, source)
@@ -95,7 +88,7 @@ def imported(
             base=max(0, _whole(document.get("state_version")) or 0),
             options=Options(supervised=supervised(document)),
         ),
-        found=PhasesImported(
+        imported=PhasesImported(
             source=source,
             started_at=parse_stamp(flow.get("started_at")),
             phases=phases,
@@ -108,7 +101,7 @@ def _check_storable(doc: object, source: str) -> None:
     try:
         msgspec.json.encode(doc)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"{source} holds what JSON cannot: {error}") from error
+        raise Invalid(f"{source} has a value that JSON cannot hold: {error}") from error
 
 
 def _workflow(flow: Document, phases: list[Phase], source: str) -> Workflow:
@@ -124,7 +117,7 @@ def _workflow(flow: Document, phases: list[Phase], source: str) -> Workflow:
 
 
 def _phase(document: Document, flow: Document, key: str) -> ImportedPhase:
-    record = _lookup(mapping(document.get("phases")), key)
+    record = mapping(_lookup(mapping(document.get("phases")), key))
     status = _status(document, flow, record, key)
     started = parse_stamp(record.get("started"))
     retries = _whole(mapping(record.get("timing")).get("retries")) or 0
@@ -140,35 +133,25 @@ def _phase(document: Document, flow: Document, key: str) -> ImportedPhase:
 
 
 def _artifacts(document: Document, record: Document, key: str) -> tuple[str, ...]:
-    """Those of the phase's record; older documents have them in a map of their own."""
+    """The artifacts in the phase's record; older documents have them in a map of their own."""
     older = mapping(document.get("phase_artifacts"))
-    listed = sequence(record.get("artifacts")) or sequence(_lookup_status(older, key))
+    listed = sequence(record.get("artifacts")) or sequence(_lookup(older, key))
     return tuple(path for path in listed if isinstance(path, str))
 
 
 def _status(document: Document, flow: Document, record: Document, key: str) -> Status:
     current = normalize_phase_key(flow.get("current_phase") or document.get("current_phase"))
-    for word in (_lookup_status(mapping(flow.get("phase_status")), key), record.get("status")):
-        if word in ("pending", "in_progress", "completed", "failed"):
-            found = Status(word)
-            break
-    else:
-        found = Status.PENDING
-    # The current phase is being worked on even where a writer never said so.
-    return Status.IN_PROGRESS if key == current and found is Status.PENDING else found
+    words = (_lookup(mapping(flow.get("phase_status")), key), record.get("status"))
+    status = next((Status(word) for word in words if word in _STATUSES), Status.PENDING)
+    # The current phase is in progress even if the writer left it pending.
+    return Status.IN_PROGRESS if key == current and status is Status.PENDING else status
 
 
-def _lookup(records: Document, key: str) -> Document:
-    """The record under its present key, else under the legacy one that stands for it."""
-    if key in records:
-        return mapping(records[key])
-    return mapping(next((value for name, value in records.items() if normalize_phase_key(name) == key), None))
-
-
-def _lookup_status(statuses: Document, key: str) -> object:
-    if key in statuses:
-        return statuses[key]
-    return next((value for name, value in statuses.items() if normalize_phase_key(name) == key), None)
+def _lookup(entries: Document, key: str) -> object:
+    """The value of the key, else of a legacy name of it."""
+    if key in entries:
+        return entries[key]
+    return next((value for name, value in entries.items() if normalize_phase_key(name) == key), None)
 
 
 def _check_order(keys: list[str], phases: dict[str, ImportedPhase], source: str) -> None:
@@ -193,5 +176,17 @@ def _text(value: object) -> str:
 
 
 def _whole(value: object) -> int | None:
-    found = number(value)
-    return int(found) if found is not None and isfinite(found) else None
+    parsed = number(value)
+    return int(parsed) if parsed is not None and isfinite(parsed) else None
+
+
+def supervised(doc: object) -> Supervised | None:
+    """The supervision that the document asks for; None unless it is enabled by a literal true.
+
+    Entries that are no two digits are dropped; none left stand for all phases.
+    """
+    mode = mapping_at(doc, "supervised_mode")
+    if mode.get("enabled") is not True:
+        return None
+    phases = (entry for entry in sequence(mode.get("review_phases")) if isinstance(entry, str))
+    return Supervised(phases=tuple(phase for phase in phases if _TWO_DIGITS.fullmatch(phase)))

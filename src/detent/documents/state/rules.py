@@ -1,7 +1,7 @@
-"""What may be written over a state document, and what in it cannot be true.
+"""Checks a state document before it is written.
 
-V7 and V8 compare the incoming document with the one on disk and block; V9 and V1 to V3 look at the incoming
-document alone and only warn. All violations are reported, so that one correction can answer all of them.
+V7 and V8 compare the incoming document with the one on disk and block the write. V9 and V1 to V3 check the incoming
+document alone and only warn. All violations are reported at once.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import msgspec
 
 from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
-from detent.documents.state.version import version_of
 
 STATUS_ORDER = {"pending": 0, "in_progress": 1, "completed": 2}
 
@@ -21,7 +20,7 @@ IMPOSSIBLE = (
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule that the incoming document breaks, and where."""
+    """A rule that the incoming document breaks."""
 
     rule: str
     path: str
@@ -30,7 +29,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_write(incoming: object, disk: object) -> list[Violation]:
-    """Every rule that writing the incoming document over the one on disk would break."""
+    """The violations of writing the incoming document over the one on disk."""
     return [
         *_stale_version(incoming, disk),
         *_regressions(incoming, disk),
@@ -40,16 +39,25 @@ def check_write(incoming: object, disk: object) -> list[Violation]:
 
 
 def mirror_violations(doc: object) -> list[Violation]:
-    """Fields of one document that repeat the same fact and disagree about it."""
+    """The violations of fields that repeat a fact and disagree."""
     return [*_status_mirrors(doc), *_phase_mirrors(doc), *_index_mirror(doc)]
+
+
+def version_of(doc: object) -> int | float | None:
+    """The version of the document. It counts writes, so that a writer shows which version it has read."""
+    return number(mapping(doc).get("state_version"))
+
+
+def next_version(disk: object) -> int:
+    return max(0, int(version_of(disk) or 0)) + 1
 
 
 def _stale_version(incoming: object, disk: object) -> Iterator[Violation]:
     ours, theirs = version_of(incoming), version_of(disk)
     if theirs is None or (ours is not None and ours >= theirs):
         return
-    said = "carries no state_version" if ours is None else f"says state_version {ours}"
-    message = f"the document {said} but the session is at {theirs}; read it again and reapply the change"
+    stated = "carries no state_version" if ours is None else f"says state_version {ours}"
+    message = f"the document {stated} but the session is at {theirs}; read it again and reapply the change"
     yield Violation(rule="V7", path="state_version", message=message, blocks=True)
 
 
@@ -110,7 +118,7 @@ def _index_mirror(doc: object) -> Iterator[Violation]:
     current = workflow.get("current_phase")
     if not phases or not current or not isinstance(index, int) or index < 0:
         return
-    # Between the completion of one phase and the activation of the next the index is already one ahead.
+    # Between the completion of one phase and the begin of the next, the index is one ahead.
     if current not in phases[max(0, index - 1) : index + 1]:
         path = "active_workflow.current_phase_index"
         yield _disagreement("V9-C", path, index, "active_workflow.current_phase", current)

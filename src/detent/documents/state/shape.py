@@ -1,4 +1,4 @@
-"""Reading JSON whose shape nobody has promised: a value of another kind than expected counts as absent."""
+"""Reads JSON of unknown shape: a value of an unexpected type counts as absent."""
 
 from typing import Any
 

@@ -1,26 +1,50 @@
-"""What a finished workflow leaves behind: one small snapshot per phase, and the metrics over all of them."""
+"""The history entry of a session: its outcome, a snapshot of each phase, and metrics."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
+from detent.core.session.session import Session, SessionStatus
 from detent.core.workflow.phase_key import normalize_phase_key
 from detent.core.workflow.roles import PHASE_AGENTS
 from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
 from detent.documents.state.stamp import cut, minutes_between, parse_stamp
+from detent.documents.state.writing import running, stamp
 
 SUMMARY_UNITS = 150
-# An agent often reports just after its phase was closed.
+#: An agent often reports shortly after its phase was completed.
 HISTORY_GRACE = timedelta(seconds=60)
 
 
+def history_entry(session: Session) -> Document:
+    """The history entry of a session that was completed or cancelled."""
+    ended = stamp(session.ended_at)
+    cancelled = session.status is SessionStatus.CANCELLED
+    outcome = {"cancelled_at": ended, "reason": session.cancel_reason} if cancelled else {"completed_at": ended}
+    return {
+        "type": session.workflow.name,
+        "id": session.work_id,
+        "session_id": session.id,
+        "description": session.task,
+        "started_at": stamp(session.started_at),
+        **outcome,
+        "status": str(session.status),
+        "artifact_prefix": session.workflow.prefix,
+        "artifact_folder": session.folder,
+        "git_branch": {"name": session.branch} if session.branch else None,
+        "merged_commit": session.merged_commit,
+        "phases": list(session.active_order),
+        **collect_phase_snapshots(running(session)),
+    }
+
+
 def collect_phase_snapshots(doc: object) -> Document:
-    """Snapshots in workflow order and their metrics; without a workflow or phase records both are empty."""
+    """Snapshots in workflow order, and their metrics; both are empty without a workflow or phase records."""
     workflow, phases = mapping(doc).get("active_workflow"), mapping(doc).get("phases")
     if not isinstance(workflow, dict) or not isinstance(phases, dict):
         return {"phase_snapshots": [], "metrics": workflow_metrics([], {})}
     history = [entry for entry in sequence(mapping(doc).get("history")) if isinstance(entry, dict)]
-    found = ((key, _record(phases, key)) for key in sequence(workflow.get("phases")) if isinstance(key, str))
-    snapshots = [_snapshot(key, record, history) for key, record in found if isinstance(record, dict)]
+    keys = [key for key in sequence(workflow.get("phases")) if isinstance(key, str)]
+    records = [(key, phases.get(key, phases.get(normalize_phase_key(key)))) for key in keys]
+    snapshots = [_snapshot(key, record, history) for key, record in records if isinstance(record, dict)]
     return {"phase_snapshots": snapshots, "metrics": workflow_metrics(snapshots, workflow)}
 
 
@@ -38,10 +62,6 @@ def workflow_metrics(snapshots: list[Document], workflow: Document) -> Document:
     }
 
 
-def _record(phases: Document, key: str) -> object:
-    return phases.get(key, phases.get(normalize_phase_key(key)))
-
-
 def _snapshot(key: str, record: Document, history: list[Document]) -> Document:
     snapshot: Document = {
         "key": key,
@@ -52,10 +72,7 @@ def _snapshot(key: str, record: Document, history: list[Document]) -> Document:
         "duration_minutes": minutes_between(record.get("started"), record.get("completed")),
         "summary": _summary(key, record, history),
     }
-    optional = {
-        "artifacts": list(sequence(record.get("artifacts"))),
-        "test_iterations": _test_iterations(record),
-    }
+    optional = {"artifacts": list(sequence(record.get("artifacts"))), "test_iterations": _test_iterations(record)}
     return snapshot | {name: value for name, value in optional.items() if value}
 
 
@@ -80,20 +97,17 @@ def _window(record: Document) -> tuple[datetime, datetime] | None:
     return (start, end) if start and end else None
 
 
-def _falls_in(window: tuple[datetime, datetime], stamp: object) -> bool:
-    at, (start, end) = parse_stamp(stamp), window
+def _falls_in(window: tuple[datetime, datetime], timestamp: object) -> bool:
+    at, (start, end) = parse_stamp(timestamp), window
     return at is not None and start <= at and at - end <= HISTORY_GRACE
 
 
 def _test_iterations(record: Document) -> Document | None:
     loop = mapping_at(record, "iteration_requirements", "test_iteration")
-    count = number(_first_present(loop.get("current_iteration"), loop.get("current"))) or 0
+    iteration = loop.get("current_iteration")
+    count = number(loop.get("current") if iteration is None else iteration) or 0
     if not (count or loop.get("completed") or loop.get("escalated")):
         return None
     escalated = loop.get("escalated") is True
     result = "passed" if loop.get("completed") is True else "escalated" if escalated else "unknown"
     return {"count": count, "result": result, "escalated": escalated}
-
-
-def _first_present(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)

@@ -1,4 +1,4 @@
-"""Times and text lengths as the state document counts them: ISO stamps, whole minutes, UTF-16 units."""
+"""Times and text lengths of the state document: ISO stamps, whole minutes, UTF-16 units."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def parse_stamp(value: object) -> datetime | None:
-    """The time an ISO text names; without a zone it is UTC, so that the machine's own zone never matters."""
+    """The time of an ISO text, UTC if it has no zone; None if it is no time."""
     if not isinstance(value, str):
         return None
     try:
@@ -21,7 +21,7 @@ def format_stamp(at: datetime) -> str:
 
 
 def minutes_between(started: object, ended: object) -> int | None:
-    """Whole minutes, halves rounded up; None if either stamp is unreadable or they are in the wrong order."""
+    """Whole minutes, halves rounded up; None if a stamp is unreadable or the order is wrong."""
     start, end = parse_stamp(started), parse_stamp(ended)
     if start is None or end is None or end < start:
         return None
@@ -29,7 +29,7 @@ def minutes_between(started: object, ended: object) -> int | None:
 
 
 def cut(text: str, units: int) -> str:
-    """At most that many UTF-16 units of the text, never half of a character."""
+    """At most `units` UTF-16 units of the text, without splitting a character."""
     encoded = text.encode("utf-16-le", "surrogatepass")
     if len(encoded) <= 2 * units:
         return text

@@ -1,28 +1,29 @@
-"""The state document of a session: every redundant field is computed here from the same state, so they agree."""
+"""Writes the state document of a session. Redundant fields are computed from the same state, so they agree.
 
-from collections.abc import Iterable
+Each gate has the verdict that the journal supports. If only paths decide, the paths are listed instead of a verdict,
+and the reader looks them up.
+"""
+
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.evidence import GateState, Judgement, Verdict
+from detent.core.gate.judge import judge_recorded
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
-from detent.documents.state.gates import gate_records
-from detent.documents.state.prune import prune_workflow_history
 from detent.documents.state.shape import Document, sequence
-from detent.documents.state.stamp import format_stamp
+from detent.documents.state.stamp import cut, format_stamp
 
 
 def write(
-    session: Session,
-    *,
-    workflow_history: Iterable[Document] = (),
-    journal: Document | None = None,
-    idle: bool = False,
+    session: Session, *, workflow_history: Iterable[Document] = (), journal: Document | None = None, idle: bool = False
 ) -> Document:
-    """The document as it stands on disk; a session that ended or was put aside leaves no active workflow behind.
+    """The document as it is on disk. A session that has ended or is `idle` has no active workflow in it.
 
-    `journal` is the position that the document was made from, so that a change behind Detent's back shows.
+    `journal` is the journal position of the document, for detecting changes that Detent did not make.
     """
     doc = running(session) if session.status is SessionStatus.ACTIVE and not idle else _ended(session)
     if journal is not None and doc["active_workflow"] is not None:
@@ -31,7 +32,7 @@ def write(
 
 
 def running(session: Session) -> Document:
-    """The document with the session as its active workflow, ended or not: what snapshots are taken of."""
+    """The document with the session as its active workflow, ended or not."""
     current = current_phase(session)
     return {
         **session.carried.get("document", {}),
@@ -49,20 +50,19 @@ def running(session: Session) -> Document:
 
 
 def current_phase(session: Session) -> str | None:
-    """The first phase in progress; between two phases the one begun last, because finishing activates nothing.
+    """The first phase in progress; between two phases, the completed or failed one that was begun last.
 
-    There is none while nothing was begun that is still to be done: a pending phase is never the current one.
+    None before the first phase: a pending phase is never the current one.
     """
     live = session.with_status(Status.IN_PROGRESS)
     if live:
         return live[0]
-    # Imported phases share one fence; of those the last one counts.
     ended = (Status.COMPLETED, Status.FAILED)
     return next((key for key in session.phases.latest() if session.phases[key].status in ended), None)
 
 
 def phase_index(session: Session) -> int:
-    """How many phases are completed: for a linear workflow the index of the current or next one."""
+    """The number of completed phases: in a linear workflow, the index of the current or next one."""
     return len(session.with_status(Status.COMPLETED))
 
 
@@ -117,13 +117,13 @@ def _active_workflow(session: Session, current: str | None) -> Document:
 def _escalations(session: Session) -> list[Document]:
     own = [
         {
-            "type": one.kind,
-            "hook": one.gate or "detent",
-            "phase": one.phase,
-            "detail": one.detail,
-            "timestamp": stamp(one.at),
+            "type": entry.kind,
+            "hook": entry.gate or "detent",
+            "phase": entry.phase,
+            "detail": entry.detail,
+            "timestamp": stamp(entry.at),
         }
-        for one in session.escalations
+        for entry in session.escalations
     ]
     return [*sequence(session.carried.get("document", {}).get("pending_escalations")), *own]
 
@@ -150,7 +150,7 @@ def _phase(session: Session, key: str) -> Document:
         record["error"] = state.error
     if state.review is not None:
         record["review"] = state.review
-    return record | gate_records(session, key) if session.gates_apply else record
+    return record | _gate_records(session, key) if session.gates_apply else record
 
 
 def _timing(state: PhaseState) -> Document:
@@ -163,3 +163,84 @@ def _timing(state: PhaseState) -> Document:
 
 def _history(session: Session) -> list[Document]:
     return [{"timestamp": stamp(note.timestamp), "agent": note.agent, "action": note.action} for note in session.notes]
+
+
+# Gates
+
+
+def _gate_records(session: Session, phase: str) -> Document:
+    """`gates`, `iteration_requirements` and the records of kinds that have one; empty without gates."""
+    gates, state = session.workflow.by_key[phase].gates, session.phases[phase]
+    if not gates:
+        return {}
+    records: Document = {"gates": [], "iteration_requirements": {}}
+    for gate in gates:
+        judgement = judge_recorded(session, phase, gate)
+        records["gates"].append(_listed(session, phase, gate, judgement))
+        is_open = judgement.verdict is Verdict.PASS
+        record = gate.state_record(state.gates.get(gate_name(gate), GateState()), is_open=is_open)
+        if record is not None:
+            _add(records, *record)
+    return records | _delegations(state)
+
+
+def _listed(session: Session, phase: str, gate: Gate, judgement: Judgement) -> Document:
+    entry: Document = {"name": judgement.gate, "kind": judgement.kind}
+    if gate.paths:
+        entry["paths"] = list(gate.paths)
+        if judgement.verdict is not Verdict.PASS:
+            judgement = judge_recorded(session, phase, gate, paths_exist=True)
+            if judgement.verdict is Verdict.PASS:
+                return entry
+    return {**entry, "verdict": str(judgement.verdict), "reason": judgement.reason}
+
+
+def _add(records: Document, keys: tuple[str, ...], record: Document) -> None:
+    """Put the record under its keys. Of several gates of a kind, the first closed one is shown."""
+    *parents, name = keys
+    for key in parents:
+        records = records.setdefault(key, {})
+    if name not in records or (records[name]["completed"] and not record["completed"]):
+        records[name] = record
+
+
+def _delegations(state: PhaseState) -> Document:
+    if not state.delegations:
+        return {}
+    return {"delegations": [{"agent": entry.agent, "agent_id": entry.agent_id} for entry in state.delegations]}
+
+
+# Size
+
+
+def prune_workflow_history(doc: Document, keep: int = 50, length: int = 200) -> Document:
+    def smaller(entry: Document) -> Document:
+        return _with_branch_name_only(shortened(entry, "description", length))
+
+    return keep_last(doc, "workflow_history", keep, smaller)
+
+
+def keep_last(doc: Document, field: str, keep: int, smaller: Callable[[Document], Document] | None = None) -> Document:
+    """The document with the last `keep` entries of a list, each made `smaller`."""
+    entries = doc.get(field)
+    if not isinstance(entries, list):
+        return dict(doc)
+    last = entries[max(0, len(entries) - keep) :]
+    if smaller:
+        last = [smaller(entry) if isinstance(entry, dict) else entry for entry in last]
+    return {**doc, field: last}
+
+
+def shortened(entry: Document, field: str, length: int) -> Document:
+    text = entry.get(field)
+    if not isinstance(text, str):
+        return entry
+    short = cut(text, length)
+    return entry if short == text else {**entry, field: short + "..."}
+
+
+def _with_branch_name_only(entry: Document) -> Document:
+    branch = entry.get("git_branch")
+    if not isinstance(branch, dict):
+        return entry
+    return {**entry, "git_branch": {field: value for field, value in branch.items() if field == "name"}}

@@ -1,4 +1,4 @@
-"""The workflow document: its shape, its views, the file that holds it, and what a session looks like in it."""
+"""The workflow document: its shape, its views and its file."""
 
 from detent.documents.workflow.file import (
     ARCHIVE,
@@ -9,9 +9,15 @@ from detent.documents.workflow.file import (
     show,
     update_phase_status,
 )
-from detent.documents.workflow.projection import from_session
-from detent.documents.workflow.shape import check, new, with_phase_status, workflow_id
-from detent.documents.workflow.view import generate_markdown, todos
+from detent.documents.workflow.shape import (
+    check,
+    from_session,
+    generate_markdown,
+    new,
+    todos,
+    with_phase_status,
+    workflow_id,
+)
 
 __all__ = [
     "ARCHIVE",

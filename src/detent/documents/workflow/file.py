@@ -1,6 +1,6 @@
-"""The workflow document on disk: one live file, its Markdown beside it, and every earlier workflow in an archive.
+"""The workflow document on disk: the live file, its Markdown, and an archive of earlier workflows.
 
-For programs that keep such a document without a Detent session. Each change is read, decided and written under a lock.
+For programs that use the document without a Detent session. Each change is made under a lock.
 """
 
 import json
@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from detent.documents.workflow.shape import ID, Document, check, new, with_phase_status, workflow_id
-from detent.documents.workflow.view import generate_markdown
+from detent.documents.workflow.shape import ID, Document, check, generate_markdown, new, with_phase_status, workflow_id
 from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
 from detent.store.disk import failing_as, replace
 from detent.store.lock import exclusive
@@ -27,7 +26,7 @@ Root = str | os.PathLike[str]
 
 
 def create_workflow_state(task: str, phases: Iterable[Any], *, root: Root = ".", now: datetime | None = None) -> str:
-    """A new workflow in place of the one that is there, which goes to the archive. Returns its id."""
+    """Create a workflow and archive the present one. Returns its id."""
     root = os.fspath(root)
     at = (now or datetime.now(UTC)).replace(microsecond=0)
     workflow = new(workflow_id(at), task, phases)
@@ -55,9 +54,9 @@ def update_phase_status(
     force: bool = False,
     root: Root = ".",
 ) -> None:
-    """Moves one phase of the live workflow, and on to the next phase when the current one is completed.
+    """Set the status of one phase of the live workflow, and start the next phase when the current one is completed.
 
-    `context` is another name for `context_for_next`. Whatever is refused leaves the files as they are.
+    `context` is another name for `context_for_next`. A refused change leaves the files as they are.
     """
     if context is not None and context_for_next not in (None, context):
         raise Invalid("context and context_for_next are two names of one thing and were given two texts")
@@ -84,7 +83,7 @@ def update_phase_status(
 
 
 def get_workflow_state(workflow_id: str | None = None, *, root: Root = ".") -> Document:
-    """The live workflow, or the one of that id, live or archived."""
+    """The live workflow; with an id, that workflow, live or archived."""
     root = os.fspath(root)
     live = _read(os.path.join(root, STATE))
     if workflow_id is None:
@@ -93,17 +92,17 @@ def get_workflow_state(workflow_id: str | None = None, *, root: Root = ".") -> D
         return live
     if live and live["id"] == workflow_id:
         return live
-    # The id becomes a file name, so nothing but an id may pass.
-    found = _read(_archived(root, workflow_id)) if ID.fullmatch(workflow_id) else None
-    if found is None:
+    # The id becomes a file name, so it must be a valid id.
+    archived = _read(_archived(root, workflow_id)) if ID.fullmatch(workflow_id) else None
+    if archived is None:
         raise NotFound(f"there is no workflow {workflow_id!r}, live or archived, in {root}")
-    return found
+    return archived
 
 
 def show(root: Root, workflow: Document) -> None:
-    """Make the files show a workflow that is kept elsewhere; another one that stands there goes to the archive.
+    """Write the workflow of a session to the files, and archive another workflow that is there.
 
-    A file that makes no sense is put aside. Files that already say what they should are not touched.
+    An unreadable file is renamed. Files that are up to date are not written.
     """
     root = os.fspath(root)
     path = os.path.join(root, STATE)
@@ -139,12 +138,12 @@ def _publish(root: str, workflow: Document) -> None:
 def _write(path: str, workflow: Document) -> None:
     text = json.dumps(workflow, indent=2, ensure_ascii=False) + "\n"
     with failing_as("write", path):
-        # A lone surrogate has no UTF-8, but what this makes of it is its JSON escape.
+        # A lone surrogate has no UTF-8; `backslashreplace` writes its JSON escape.
         replace(path, text.encode("utf-8", "backslashreplace"))
 
 
 def _read(path: str) -> Document | None:
-    """None if there is no file; a file that is there and makes no sense is an error."""
+    """The document; None if there is no file, `Corrupt` if it is not valid."""
     try:
         with failing_as("read", path), open(path, "rb") as file:
             data = file.read()
@@ -155,11 +154,11 @@ def _read(path: str) -> Document | None:
     try:
         workflow = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Corrupt(f"{path} is not JSON: {error}", way_out="mend it or move it away") from error
+        raise Corrupt(f"{path} is not JSON: {error}", way_out="fix it or move it away") from error
     document = check(workflow)
-    # The id becomes the name of a file in the archive.
+    # The id becomes a file name in the archive.
     if not ID.fullmatch(document["id"]):
-        raise Corrupt(f"{path} has the id {document['id']!r:.100}, which is none", way_out="mend it or move it away")
+        raise Corrupt(f"{path} has the id {document['id']!r:.100}, which is none", way_out="fix it or move it away")
     return document
 
 
@@ -170,7 +169,7 @@ def _locked(root: str) -> Iterator[None]:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        # Every caller has a descriptor of its own, so flock keeps threads apart as well.
+        # Every caller has its own descriptor, so flock also excludes other threads.
         with exclusive(fd, threading.Lock(), wait_s=_WAIT_S, what=f"the workflow in {root}"):
             yield
     finally:

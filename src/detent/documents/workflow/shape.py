@@ -1,7 +1,7 @@
-"""`workflow.json`: a list of phases, who does each, how far they are, and what each hands to the next.
+"""The workflow document `workflow.json`: its phases with their agents, statuses, deliverables and context.
 
-All functions here take a document and give a new one. The workflow's own status is computed from its phases at each
-change, so the two cannot disagree. Times, percentages and counters have no place in it.
+All functions take a document and return a new one. The status of the workflow is computed from its phases at each
+change, so the two cannot disagree. The document has no times, percentages or counters.
 """
 
 import copy
@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
 from detent.errors import Corrupt, Invalid, NotFound, Refused
 
 Document = dict[str, Any]
@@ -19,9 +21,9 @@ Document = dict[str, Any]
 STATUSES = ("pending", "active", "completed", "failed")
 ID = re.compile(r"wf_\d{8}_\d{6}")
 
-#: From and to; anything else is refused.
+#: Legal transitions. All others are refused.
 _TRANSITIONS = {("pending", "active"), ("active", "completed"), ("active", "failed"), ("failed", "active")}
-#: With `force` also: work done over, and work that ended before anybody saw it start.
+#: Also legal with `force`: a phase is redone, or ended without a start.
 _FORCED = {("completed", "active"), ("pending", "completed"), ("pending", "failed")}
 
 
@@ -30,7 +32,7 @@ def workflow_id(at: datetime) -> str:
 
 
 def new(id_: str, task: str, phases: Iterable[Any]) -> Document:
-    """`phases` are pairs of title and agent, or objects with these two fields."""
+    """A new document. `phases` are pairs of title and agent, or objects with these two fields."""
     listed = list(phases)
     problems = [] if isinstance(task, str) and task.strip() else ["the task is empty"]
     if not listed:
@@ -73,7 +75,7 @@ def with_phase_status(
     advance: bool = True,
     force: bool = False,
 ) -> Document:
-    """The document after one phase has moved. None keeps what the phase has; the same status again moves nothing."""
+    """The document with another status of one phase. None keeps a field as it is."""
     workflow = copy.deepcopy(workflow)
     phase = _phase(workflow, phase_id)
     _check_fields(status, deliverables, context_for_next)
@@ -99,11 +101,11 @@ def status_of(phases: Sequence[Mapping[str, Any]]) -> str:
 
 
 def check(workflow: object) -> Document:
-    """A document that was read: whatever is wrong with it is told here and nowhere else."""
+    """The document that was read; `Corrupt` if it is not valid."""
     try:
         msgspec.convert(workflow, _Workflow)
     except msgspec.ValidationError as error:
-        raise Corrupt(f"the workflow document is not what was written: {error}") from error
+        raise Corrupt(f"the workflow document is not valid: {error}") from error
     assert isinstance(workflow, dict)
     ids = [phase["id"] for phase in workflow["phases"]]
     if ids != [f"phase_{index}" for index in range(len(ids))]:
@@ -165,18 +167,18 @@ def _check_transition(phase_id: str, before: str, after: str, *, force: bool) ->
     forced = (before, after) in _FORCED
     raise Refused(
         f"phase {phase_id} is {before} and can become {' or '.join(allowed) or 'nothing else'}, not {after}",
-        way_out="force it, if that is meant" if forced else None,
+        way_out="use force" if forced else None,
     )
 
 
 def _move(workflow: Document, phase_id: str, status: str, *, advance: bool) -> None:
-    """Where the workflow stands now that `phase_id` has changed to `status`."""
+    """Set the current phase after `phase_id` changed to `status`."""
     phases = workflow["phases"]
     current = next((phase for phase in phases if phase["id"] == workflow["current_phase"]), None)
     if all(phase["status"] == "completed" for phase in phases):
         workflow["current_phase"] = None
     elif status != "completed":
-        # A phase that starts or fails beside the current one does not take its place.
+        # A phase that starts or fails does not replace a current phase that is not completed.
         if current is None or current["status"] == "completed":
             workflow["current_phase"] = phase_id
     elif current is None or current["id"] == phase_id:
@@ -184,7 +186,7 @@ def _move(workflow: Document, phase_id: str, status: str, *, advance: bool) -> N
 
 
 def _next(phases: list[Document], *, advance: bool) -> str | None:
-    """What follows a phase that was completed: first what has failed, then what is under way, then a new phase."""
+    """The phase after a completed one: a failed one, else an active one, else the next pending one."""
     for wanted in ("failed", "active"):
         for phase in phases:
             if phase["status"] == wanted:
@@ -195,3 +197,98 @@ def _next(phases: list[Document], *, advance: bool) -> str | None:
                 phase["status"] = "active"
                 return str(phase["id"])
     return None
+
+
+# The workflow document of a session
+
+_SESSION_STATUS = {
+    Status.PENDING: "pending",
+    Status.IN_PROGRESS: "active",
+    Status.COMPLETED: "completed",
+    Status.FAILED: "failed",
+}
+
+
+def from_session(session: Session) -> dict[str, Any]:
+    """The workflow document of a session, without skipped phases. A cancelled session is a failed workflow."""
+    phases = [_session_phase(session, index, key) for index, key in enumerate(session.active_order)]
+    return {
+        "id": workflow_id(session.started_at),
+        "task": session.task,
+        "status": _session_status(session, phases),
+        "current_phase": _current_phase(session, phases),
+        "phases": phases,
+    }
+
+
+def _session_phase(session: Session, index: int, key: str) -> dict[str, Any]:
+    state = session.phases[key]
+    return {
+        "id": f"phase_{index}",
+        "title": session.workflow.by_key[key].title or key,
+        "agent": state.agent,
+        "status": _SESSION_STATUS[state.status],
+        "deliverables": list(state.deliverables),
+        "context_for_next": state.context,
+    }
+
+
+def _session_status(session: Session, phases: list[dict[str, Any]]) -> str:
+    match session.status:
+        case SessionStatus.COMPLETED:
+            return "completed"
+        case SessionStatus.CANCELLED:
+            return "failed"
+    return status_of(phases) if phases else "active"
+
+
+def _current_phase(session: Session, phases: list[dict[str, Any]]) -> str | None:
+    """The first active phase, else the first failed one; None between two phases."""
+    if session.status is not SessionStatus.ACTIVE:
+        return None
+    for wanted in ("active", "failed"):
+        for phase in phases:
+            if phase["status"] == wanted:
+                return str(phase["id"])
+    return None
+
+
+# Views of the document. Neither is read back.
+
+
+def generate_markdown(workflow: Document) -> str:
+    current = [phase["title"] for phase in workflow["phases"] if phase["id"] == workflow["current_phase"]]
+    lines = [
+        f"# Workflow Status: {_flat(workflow['task'])}",
+        "",
+        f"Status: {workflow['status']} | Current Phase: {_flat(current[0]) if current else 'none'}",
+        "",
+        "## Phases",
+        "",
+        *(_line(index, phase) for index, phase in enumerate(workflow["phases"])),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def todos(workflow: Document) -> list[dict[str, str]]:
+    """The todo list of an agent's client: one entry a phase. A failed phase is pending."""
+    return [
+        {
+            "content": phase["title"],
+            "status": {"active": "in_progress", "completed": "completed"}.get(phase["status"], "pending"),
+            "activeForm": f"Working on {phase['title']}",
+        }
+        for phase in workflow["phases"]
+    ]
+
+
+def _line(index: int, phase: Document) -> str:
+    mark = "x" if phase["status"] == "completed" else " "
+    failed = " (failed)" if phase["status"] == "failed" else ""
+    delivered = ", ".join(_flat(each) for each in phase["deliverables"])
+    return f"- [{mark}] Phase {index}: {_flat(phase['title'])}{failed}{f' → {delivered}' if delivered else ''}"
+
+
+def _flat(text: str) -> str:
+    """The text on one line, so that it cannot end its heading or list entry."""
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,6 +1,7 @@
-"""The variables by which a runner tells everything that it starts what it is for.
+"""The environment variables that a runner sets for every process it starts.
 
-They also mark it: whatever carries them was started for that session, wherever it has gone since, and by no person.
+They bind a process to its session and attempt. They also mark it as not started by a person, and let the runner find
+it again.
 """
 
 SESSION = "DETENT_SESSION"
@@ -9,8 +10,8 @@ TOKEN = "DETENT_TOKEN"  # noqa: S105 - the name of a variable
 TASK = "DETENT_TASK"
 CLAIM = "DETENT_CLAIM"
 ACTOR = "DETENT_ACTOR"
-#: The run, the agent's name in the journal, and the location of the store, by which two projects with like sessions are
-#: told apart.
+#: The run, the agent's name in the journal, and the location of the store, which distinguishes projects whose sessions
+#: have the same id.
 RUN = "DETENT_RUN"
 AGENT = "DETENT_AGENT"
 STATE = "DETENT_STATE"

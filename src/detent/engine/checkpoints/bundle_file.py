@@ -1,13 +1,13 @@
-"""The form of a bundle: a plain tar that follows from its header and ends in a digest of all that precedes it.
+"""The format of a bundle: a plain tar, determined by its header, that ends in a digest of everything before.
 
-    detent-session.json   what is in it, with the SHA-256 of each part
+    detent-session.json   the header: the parts, each with its SHA-256
     journal.jsonl         the commits
     objects/<sha256>      contents that checkpoints name, each once
-    files/<path>          what else stood in the session's directory
+    files/<path>          other files of the session's directory
     sha256                the digest
 
-Any tar program can unpack one. Here nothing is taken from tar headers: those that must stand between the parts are made
-anew and compared, so that a link, a device or a path that leads elsewhere gets nowhere.
+Any tar program can unpack a bundle. The reader takes nothing from tar headers: it computes those that belong between
+the parts and compares them, so that links, devices and paths that lead outside are refused.
 """
 
 import hashlib
@@ -31,11 +31,11 @@ JOURNAL, OBJECTS, FILES = "journal.jsonl", "objects/", "files/"
 MAX_HEADER_BYTES = 256 << 20
 _BLOCK = 512
 _CHUNK = 1 << 20
-#: The digest as a file of its own: heading, content, and the two empty blocks that end a tar.
+#: The digest as a file: tar header, content, and the two empty blocks that end a tar.
 _TRAILER = 4 * _BLOCK
 _HEX = re.compile("[0-9a-f]{64}")
 
-#: Told how many bytes are done, and of how many.
+#: Gets the number of bytes that are done, and of all bytes.
 Progress = Callable[[int, int], None]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 
@@ -54,11 +54,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     written_by: str
     session: str
-    #: Where the journal ends: its last commit and the sum of that line.
+    #: The end of the journal: its last commit and the sum of that line.
     commits: Count
     sum: str
-    objects: Count
-    files: Count
     parts: list[Part]
 
 
@@ -72,38 +70,33 @@ _decode = msgspec.json.Decoder(Header).decode
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
-class Writer:
-    """Writes to an open file, from its start. Each part is given as what copies it to a descriptor."""
-
-    def __init__(self, fd: int, progress: Progress | None) -> None:
-        self._fd = fd
-        self._progress = progress
-
-    def write(self, header: Header, copies: Iterable[Callable[[int], None]]) -> tuple[str, int]:
-        """The digest of the bundle, and its size."""
-        text = _encode(header)
-        disk.write_all(self._fd, _tar_header(_header_part(len(text))) + text + _padding(len(text)))
-        whole = _layout(header, len(text)).end
-        for part, copy in zip(header.parts, copies, strict=True):
-            disk.write_all(self._fd, _tar_header(part))
-            start = os.lseek(self._fd, 0, os.SEEK_CUR)
-            copy(self._fd)
-            end = os.lseek(self._fd, 0, os.SEEK_CUR)
-            if end - start != part.size:
-                raise Corrupt(f"{part.name} has {end - start} bytes and should have {part.size}")
-            disk.write_all(self._fd, _padding(part.size))
-            if self._progress is not None:
-                self._progress(end, whole)
-        # Read again: what counts is what stands there.
-        digest = hashlib.sha256()
-        for chunk in _chunks(self._fd, 0, whole):
-            digest.update(chunk)
-        disk.write_all(self._fd, _trailer(digest.hexdigest()))
-        return digest.hexdigest(), whole + _TRAILER
+def write(
+    fd: int, header: Header, copies: Iterable[Callable[[int], None]], progress: Progress | None
+) -> tuple[str, int]:
+    """Write a bundle to an empty file; its digest and size. Each of `copies` writes a part to the descriptor."""
+    text = _encode(header)
+    disk.write_all(fd, _tar_header(_header_part(len(text))) + text + _padding(len(text)))
+    whole = _layout(header, len(text)).end
+    for part, copy in zip(header.parts, copies, strict=True):
+        disk.write_all(fd, _tar_header(part))
+        start = os.lseek(fd, 0, os.SEEK_CUR)
+        copy(fd)
+        end = os.lseek(fd, 0, os.SEEK_CUR)
+        if end - start != part.size:
+            raise Corrupt(f"{part.name} has {end - start} bytes and should have {part.size}")
+        disk.write_all(fd, _padding(part.size))
+        if progress is not None:
+            progress(end, whole)
+    # Read again, so that the digest is of the bytes in the file.
+    digest = hashlib.sha256()
+    for chunk in _chunks(fd, 0, whole):
+        digest.update(chunk)
+    disk.write_all(fd, _trailer(digest.hexdigest()))
+    return digest.hexdigest(), whole + _TRAILER
 
 
 class Reader:
-    """A bundle that is open. `verify` comes first; after it every part is what the header says."""
+    """An open bundle. Call `verify` first; after it every part is as the header says."""
 
     def __init__(self, fd: int, path: str) -> None:
         self._fd = fd
@@ -111,15 +104,15 @@ class Reader:
         self.size = os.fstat(fd).st_size
         self.digest = ""
         text = self._header_text()
-        kind = _decoded_kind(text)
-        if kind is not None and kind.format != FORMAT:
-            raise self._foreign()
-        if kind is not None and kind.version > VERSION:
-            raise Refused(
-                f"{path} is a bundle of format {kind.version}, and this Detent reads up to {VERSION}",
-                way_out="upgrade Detent",
-            )
         try:
+            kind = _decode_kind(text)
+            if kind.format != FORMAT:
+                raise self._foreign()
+            if kind.version > VERSION:
+                raise Refused(
+                    f"{path} is a bundle of format {kind.version}, and this Detent reads up to {VERSION}",
+                    way_out="upgrade Detent",
+                )
             self.header = _decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(f"its header cannot be read: {error}") from error
@@ -127,12 +120,12 @@ class Reader:
         self._text = text
         self._layout = _layout(self.header, len(text))
         if self._layout.end + _TRAILER != self.size:
-            raise self._damaged(f"it has {self.size} bytes, and what it lists makes {self._layout.end + _TRAILER}")
+            raise self._damaged(f"it has {self.size} bytes, and its header lists {self._layout.end + _TRAILER}")
         self._starts = {part.name: at for part, at in zip(self.header.parts, self._layout.starts, strict=True)}
-        self._parts = {part.name: part for part in self.header.parts}
+        self.parts = {part.name: part for part in self.header.parts}
 
     def verify(self, progress: Progress | None = None) -> None:
-        """Every byte: the digest of the whole, and each part's own."""
+        """Check every byte against the digest of the bundle and the digest of its part."""
         whole = hashlib.sha256()
         self._expect(whole, 0, _tar_header(_header_part(len(self._text))))
         self._expect(whole, _BLOCK, self._text + _padding(len(self._text)))
@@ -151,15 +144,9 @@ class Reader:
         self._expect(hashlib.sha256(), self._layout.end, _trailer(whole.hexdigest()))
         self.digest = whole.hexdigest()
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._parts
-
-    def part(self, name: str) -> Part:
-        return self._parts[name]
-
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The content of a part, once more compared with its digest when all of it was given."""
-        part = self._parts[name]
+        """The content of a part, compared with its digest again at the end."""
+        part = self.parts[name]
         digest = hashlib.sha256()
         for chunk in _chunks(self._fd, self._starts[name], part.size):
             digest.update(chunk)
@@ -173,7 +160,7 @@ class Reader:
     def _expect(self, whole: "hashlib._Hash", offset: int, wanted: bytes) -> None:
         data = b"".join(_chunks(self._fd, offset, len(wanted)))
         if data != wanted:
-            raise self._damaged(f"at byte {offset} stands something else than should")
+            raise self._damaged(f"unexpected content at byte {offset}")
         whole.update(data)
 
     def _header_text(self) -> bytes:
@@ -192,13 +179,11 @@ class Reader:
         objects = [name for name in names if name.startswith(OBJECTS)]
         files = [name for name in names if name.startswith(FILES)]
         if names != [JOURNAL, *sorted(set(objects)), *sorted(set(files))]:
-            raise self._damaged("its header lists something else than a journal, objects and files")
-        if (header.objects, header.files) != (len(objects), len(files)):
-            raise self._damaged("its header counts otherwise than it lists")
+            raise self._damaged("its header lists other parts than a journal, objects and files")
         for part in header.parts:
             digest = part.name.removeprefix(OBJECTS) if part.name in objects else part.sha256
             if digest != part.sha256 or _HEX.fullmatch(part.sha256) is None:
-                raise self._damaged(f"its header gives {part.name[:200]} a digest that it cannot have")
+                raise self._damaged(f"its header has an impossible digest for {part.name[:200]}")
         self._check_paths([name.removeprefix(FILES) for name in files])
 
     def _check_paths(self, texts: list[str]) -> None:
@@ -209,7 +194,7 @@ class Reader:
             except Invalid as error:
                 raise self._damaged(error.message) from error
             if not is_inside(path) or to_text(path) != text or text in directories:
-                raise self._damaged(f"the path {text[:200]!r} does not stay where it belongs")
+                raise self._damaged(f"the path {text[:200]!r} leads outside")
 
     def _foreign(self) -> Invalid:
         return Invalid(f"{self.path} is not a bundle of a session", way_out="detent checkpoint export makes one")
@@ -235,12 +220,12 @@ def opened(path: str) -> Iterator[Reader]:
 
 
 def is_inside(path: str) -> bool:
-    """Whether the path leads to a place below where it starts, whatever stands there."""
+    """Whether the path stays below its start, whatever exists there."""
     return bool(path) and "\0" not in path and not any(part in ("", ".", "..") for part in path.split("/"))
 
 
 def parents(path: str) -> Iterator[str]:
-    """The directories that the path leads through."""
+    """The directories of the path."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]
@@ -248,9 +233,9 @@ def parents(path: str) -> Iterator[str]:
 
 
 class _Layout(NamedTuple):
-    #: Where the content of each part begins.
+    #: Offset of the content of each part.
     starts: list[int]
-    #: Where the last of them ends, padded.
+    #: Padded end of the last part.
     end: int
 
 
@@ -290,10 +275,3 @@ def _chunks(fd: int, start: int, size: int) -> Iterator[bytes]:
     while start < end and (chunk := os.pread(fd, min(_CHUNK, end - start), start)):
         yield chunk
         start += len(chunk)
-
-
-def _decoded_kind(text: bytes) -> _Kind | None:
-    try:
-        return _decode_kind(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

@@ -1,4 +1,4 @@
-"""The checkpoints of a project: taking them, finding them again, and what stood where one was taken."""
+"""The checkpoints of a project: takes them, finds them, and restores the session at each of them."""
 
 import os
 import time
@@ -19,14 +19,14 @@ from detent.errors import Conflict, Invalid, NotFound, Refused
 from detent.objects.capture import Captured, Captures
 from detent.objects.pack import Objects
 from detent.objects.universe import Moment, Progress, Scope, Universe
-from detent.store.port import PROJECT, START, Store
+from detent.store.port import PROJECT, Store, all_commits
 
 if TYPE_CHECKING:
+    from detent.objects.maintenance import Collected
     from detent.objects.manifest_object import Contents
-    from detent.objects.pack import Collected
 
 ARTIFACTS = "artifacts"
-#: Stands for the files as they are, where a checkpoint is named.
+#: Names the present files where a checkpoint is expected.
 NOW = "now"
 _SHORTEST_ID = 6
 #: Age at which a look is no longer shared. A capture may be as old when its commit has waited for the lock.
@@ -34,7 +34,7 @@ _FRESH_S = 0.1
 
 
 class Checkpoints:
-    """What the sessions of one project share: the objects, and the captures of its tree."""
+    """The objects and captures that all sessions of a project share."""
 
     def __init__(self, store: Store, place: Place, settings: CheckpointSettings) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class Checkpoints:
         self.universe = Universe(self.root, _scope(place, settings), cache=_cache_name(place))
         self.captures = Captures(self.universe, self.objects)
         self._latest: tuple[Moment, str, int, float] | None = None
-        #: Told how far a capture is, in files of how many.
+        #: Gets the number of captured files and of all files.
         self.progress: Progress | None = None
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Checkpoints:
         self.objects.close()
 
     def moment(self, owner: str | None = None) -> Moment:
-        """One look at the files, for evidence and a checkpoint; with an owner the contents that it reads are stored."""
+        """A look at the files for evidence and a checkpoint; with an owner it stores the contents that it reads."""
         if owner is not None:
             self.universe.is_lasting = True
         if owner is None or self.settings.capture == "off":
@@ -79,7 +79,7 @@ class Checkpoints:
         *,
         moment: Moment | None = None,
     ) -> Tree:
-        """The files as they are now, or at the moment given, stored."""
+        """Store the present files, or those of `moment`."""
         return self.capture(owner, session, artifacts, moment=moment).tree
 
     def capture(
@@ -104,43 +104,45 @@ class Checkpoints:
         return self.contents(digest).files
 
     def missing(self, manifest: str, seen: set[str]) -> list[str]:
-        """What the checkpoint needs and the store does not have, by path; `seen` is what was looked for before."""
-        found: list[str] = []
+        """The paths of the checkpoint whose objects are missing. Objects in `seen` were checked before."""
+        paths: list[str] = []
         if manifest in seen:
-            return found
+            return paths
         for path, entry in self.files(manifest).items():
             if entry.digest not in seen:
                 seen.add(entry.digest)
                 if entry.digest not in self.objects:
-                    found.append(f"{to_text(path)} (object {entry.digest})")
+                    paths.append(f"{to_text(path)} (object {entry.digest})")
         seen.add(manifest)
-        return found
+        return paths
 
     def named(self) -> set[str]:
         """Every object that a checkpoint, an archive or an unfinished rollback of any session names."""
-        found: set[str] = set()
+        objects: set[str] = set()
         manifests: set[str] = set()
         for session in self._store.sessions():
-            for commit in commits(self._store, session):
+            for commit in all_commits(self._store, session):
                 for event in commit.events:
                     if isinstance(event, CheckpointTaken):
                         manifests.add(event.tree.manifest)
                     elif isinstance(event, RolledBack) and event.archive is not None:
-                        found.add(event.archive)
+                        objects.add(event.archive)
         for manifest in manifests:
-            found.update(self.captures.manifests.named(manifest))
-        return found
+            objects.update(self.captures.manifests.named(manifest))
+        return objects
 
     def collect(self, *, dry_run: bool) -> "Collected":
-        """Remove objects that nothing names: of commands that were refused, and of sessions that were removed."""
+        """Remove objects that no session names: those of refused commands and of removed sessions."""
         if dry_run:
             return self.objects.collect(self.named(), dry_run=True)
         with self._store.lock(PROJECT):
             if self._store.get(INTENT) is not None:
-                raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+                raise Refused(
+                    "a rollback was interrupted and must be finished first", way_out="detent adopt finishes it"
+                )
             epoch = self.captures.epoch() // 2 * 2
-            # Odd: what is captured from here on is not committed. What had been checked before is in the journal
-            # as soon as its session's lock is free.
+            # Odd: captures from here on are not committed. Those that were checked before are in the journal as soon
+            # as the lock of their session is free.
             self.captures.set_epoch(epoch + 1)
             for session in self._store.sessions():
                 with self._store.lock(session):
@@ -151,23 +153,23 @@ class Checkpoints:
                 self.captures.set_epoch(epoch + 2)
 
     def epoch(self) -> int:
-        """The epoch to capture in; waits for a collection that is going on, and ends one that was interrupted."""
-        found = self.captures.epoch()
-        if found % 2:
+        """The epoch to capture in. Waits for a running collection, and ends an interrupted one."""
+        epoch = self.captures.epoch()
+        if epoch % 2:
             with self._store.lock(PROJECT):
-                found = self.captures.epoch()
-                if found % 2:
-                    found += 1
-                    self.captures.set_epoch(found)
-        return found
+                epoch = self.captures.epoch()
+                if epoch % 2:
+                    epoch += 1
+                    self.captures.set_epoch(epoch)
+        return epoch
 
     def check_current(self, epoch: int) -> None:
-        """`Conflict` if objects were collected since `epoch`: those of a capture from before may be gone."""
+        """`Conflict` if objects were collected since `epoch`: those of an earlier capture may be gone."""
         if self.captures.epoch() != epoch:
             raise Conflict("unused objects were removed meanwhile", way_out="repeat the command")
 
     def stored_bytes(self) -> int:
-        """What the objects take up."""
+        """The size of all objects on disk."""
         sizes = (
             os.lstat(os.path.join(directory, name)).st_size
             for directory, _, names in os.walk(self.objects.root)
@@ -175,14 +177,14 @@ class Checkpoints:
         )
         return sum(sizes)
 
-    # Where they are
+    # Positions
 
     def positions(self, session: str) -> list[Position]:
         """Every checkpoint of the session, oldest first."""
-        return [position for commit in commits(self._store, session) for position in positions_of(commit)]
+        return [position for commit in all_commits(self._store, session) for position in positions_of(commit)]
 
     def find(self, session: str, name: str, known: list[Position] | None = None) -> Position:
-        """The checkpoint by its id, the start of its id, or its name; `known` are all there are, if at hand."""
+        """The checkpoint by its id, the start of its id, or its name. `known` saves reading the journal."""
         if known is None:
             known = self.positions(session)
         wanted = name.strip()
@@ -206,20 +208,13 @@ class Checkpoints:
         )
 
     def past(self, session: str, position: Position) -> Session:
-        """The session as it stood where the checkpoint was taken."""
+        """The session at the checkpoint."""
         before: Session | None = None
-        for commit in commits(self._store, session):
+        for commit in all_commits(self._store, session):
             if commit.version == position.version:
-                return next(then for at, then in standing(before, commit) if at.event.id == position.event.id)
+                return next(then for at, then in sessions_at(before, commit) if at.event.id == position.event.id)
             before = evolve(before, commit)
         raise NotFound(f"the journal of {session} has no commit {position.version}")
-
-
-def commits(store: Store, session: str) -> Iterator[Commit]:
-    cursor, more = START, True
-    while more:
-        found, cursor, _, more = store.read(session, cursor)
-        yield from found
 
 
 def positions_of(commit: Commit) -> Iterator[Position]:
@@ -229,8 +224,8 @@ def positions_of(commit: Commit) -> Iterator[Position]:
             yield Position(event, commit.version, commit.at, commit.by, rollback)
 
 
-def standing(before: Session | None, commit: Commit) -> Iterator[tuple[Position, Session]]:
-    """Each checkpoint of the commit with the session as it stood there; `before` is what the commit followed."""
+def sessions_at(before: Session | None, commit: Commit) -> Iterator[tuple[Position, Session]]:
+    """Each checkpoint of the commit with the session at it; `before` is the session before the commit."""
     positions = {position.event.id: position for position in positions_of(commit)}
     session = before
     for event in commit.events if positions else ():
@@ -240,7 +235,7 @@ def standing(before: Session | None, commit: Commit) -> Iterator[tuple[Position,
 
 
 def _cache_name(place: Place) -> str:
-    """Each tree of the project has a cache of how its files looked."""
+    """The stat cache of a tree; each worktree has its own."""
     return ".stat-cache" + (f"-{os.path.basename(place.base)}" if is_worktree(place) else "")
 
 

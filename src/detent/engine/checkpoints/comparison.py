@@ -1,4 +1,4 @@
-"""Comparing checkpoints with one another and with the present, and showing what changed in a file."""
+"""Compares checkpoints with each other and with the present, and shows the changes of a file."""
 
 import os
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from detent.engine.checkpoints.checkpoints import NOW
 if TYPE_CHECKING:
     from detent.engine.project import Project
 
-#: Larger files are only said to differ.
+#: Larger files are reported as different, without their lines.
 MAX_SHOWN_BYTES = 1024 * 1024
 
 
@@ -23,7 +23,7 @@ class Comparison:
     """From `a` to `b`; each is a checkpoint's name or id, or `now`."""
 
     def __init__(self, project: "Project", session: str, a: str, b: str, *, other: str | None = None) -> None:
-        """`other` is the session of `b`, if it is not the same."""
+        """`other` is the session of `b` where it is another one."""
         self._checkpoints = project.checkpoints
         self._project = project
         self._before = self._side(session, a)
@@ -31,7 +31,7 @@ class Comparison:
         self.diff: CheckpointDiff = compare(self._before, self._after)
 
     def text_diff(self, path: str) -> list[str]:
-        """A unified diff of one file, as lines; one line that says so where it is not text."""
+        """The lines of a unified diff of one file; a single line if the file is not text."""
         from difflib import unified_diff  # noqa: PLC0415 - slow to load
 
         old, new = (self._text(side, path) for side in (self._before, self._after))
@@ -88,7 +88,7 @@ class Comparison:
 
 
 def _lines(text: str) -> list[str]:
-    """Only a line feed ends a line; that the last one has none is said as version control says it."""
+    """Only a line feed ends a line. A last line without one is marked as git marks it."""
     *lines, rest = text.split("\n")
     return [*lines, f"{rest}\n\\ No newline at end of file"] if rest else lines
 

@@ -1,9 +1,10 @@
-"""Going back to a checkpoint: worked out first, then carried out so that it happens as a whole or not at all.
+"""Rolls a session back to a checkpoint, completely or not at all.
 
-    work out -> verify every object -> store what stands now -> note the intent -> restore files -> commit -> done
+    plan -> verify every object -> store the present files -> write the intent -> restore files -> commit -> done
 
-The journal is the commit point of the state, the intent that of the files. A kill before the intent is durable leaves
-everything as it was; a kill after it is finished by the next command, or undone if somebody changed a file meanwhile.
+The journal is the commit point of the state, and the intent is the commit point of the files. A kill before the intent
+is durable changes nothing. After a later kill the next command finishes the rollback, or undoes it if a file changed
+meanwhile.
 """
 
 import os
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
 
 _STAGING = "restoring"
-#: Contents that are kept in memory between being verified and being written.
+#: Size of the verified contents that are kept in memory until they are written.
 _AT_HAND_BYTES = 64 * 1024 * 1024
 _SMALL_BYTES = 1024 * 1024
 
@@ -50,7 +51,7 @@ class RolledBackTo(Outcome, frozen=True, kw_only=True):
 
 
 class _Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """All that finishing or undoing it needs."""
+    """The record of a rollback in progress, from which the next command can finish or undo it."""
 
     session: str
     version: int
@@ -78,8 +79,8 @@ class Rollbacks:
     def plan(
         self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False, store: bool = False
     ) -> RollbackPlan:
-        """What going back to the checkpoint `to` would do; without one, what undoing the last rollback would."""
-        return self._planner.work_out(name, to, paths, phase_only=phase_only, store=store).plan
+        """The plan of a rollback to the checkpoint `to`; without `to`, of undoing the last rollback."""
+        return self._planner.plan(name, to, paths, phase_only=phase_only, store=store).plan
 
     def execute(
         self,
@@ -90,15 +91,18 @@ class Rollbacks:
         phase_only: bool = False,
         expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
-        """`expected` is the plan that somebody agreed to; `Conflict` if it is not what would happen any more."""
+        """Roll back. `expected` is the plan that a person agreed to; `Conflict` if the present plan differs."""
         authorize(self._project.actor, Decision.ROLLBACK)
         if is_worktree(self._project.place):
-            raise Refused("a rollback is made in the project's own tree", way_out=f"cd {self._project.place.root}")
+            raise Refused(
+                "a rollback runs in the project's own tree, and this is a worktree",
+                way_out=f"cd {self._project.place.root}",
+            )
         with self._project.store.lock(PROJECT):
             self._check_free()
             if not phase_only:
-                self.check_nobody_writes(name)
-            plan, captured, past = self._planner.work_out(name, to, paths, phase_only=phase_only, store=True)
+                self.check_no_run(name)
+            plan, captured, past = self._planner.plan(name, to, paths, phase_only=phase_only, store=True)
             if expected is not None and plan != expected:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)
@@ -117,9 +121,9 @@ class Rollbacks:
         return RolledBackTo(session=outcome.session, events=outcome.events, plan=plan)
 
     def recover(self) -> str | None:
-        """Finish a rollback that was interrupted, or undo it. What was done, in words; the caller holds PROJECT."""
+        """Finish or undo an interrupted rollback; a sentence about it. The caller holds PROJECT."""
         if is_worktree(self._project.place):
-            # It is about the project's own tree, and the next command there finishes it.
+            # The rollback is in the project's own tree; the next command there finishes it.
             return None
         intent = self._pending()
         if intent is None:
@@ -129,7 +133,7 @@ class Rollbacks:
         if session.version > intent.version and self._is_committed(intent):
             self._restore.clear()
             self._conclude(intent)
-            return f"a rollback of {intent.session} to {intent.to} had been interrupted; it is complete"
+            return f"an interrupted rollback of {intent.session} to {intent.to} was already complete"
         steps = [Step(from_text(path), before, after) for path, before, after in intent.steps]
         try:
             self._verified(steps)
@@ -137,13 +141,13 @@ class Rollbacks:
             target = self._checkpoints.find(intent.session, intent.to)
             self._commit(intent, target, self._checkpoints.past(intent.session, target))
         except DetentError as error:
-            self._take_back(intent)
-            return f"a rollback of {intent.session} had been interrupted and was undone: {error.message}"
+            self._undo_files(intent)
+            return f"an interrupted rollback of {intent.session} was undone: {error.message}"
         self._conclude(intent)
-        return f"a rollback of {intent.session} had been interrupted; it was finished"
+        return f"an interrupted rollback of {intent.session} was finished"
 
     def _verified(self, steps: Sequence[Step]) -> dict[str, bytes]:
-        """Every object that is needed, looked at before anything is touched; the small ones are kept at hand."""
+        """Verify every needed object before any file changes; returns the contents of the small ones."""
         contents: dict[str, bytes] = {}
         room = _AT_HAND_BYTES
         for entry in {step.after.digest: step.after for step in steps if step.after is not None}.values():
@@ -154,10 +158,10 @@ class Rollbacks:
                 self._checkpoints.objects.check(entry.digest)
         return contents
 
-    # Carrying out
+    # Execution
 
     def _intent(self, plan: RollbackPlan, captured: Captured) -> _Intent:
-        """The intent, with the manifest of afterwards and the list of what is replaced stored."""
+        """The intent. Stores the manifest after the rollback and the listing of the replaced files."""
         after, archive = captured.tree, None
         if plan.steps:
             files = dict(captured.files)
@@ -199,12 +203,12 @@ class Rollbacks:
         )
         facts = Facts(now=intent.at)
         commit, session = self._project.journal(intent.session).commit(
-            lambda found: decide(found, command, facts), actor=intent.actor, now=intent.at
+            lambda session: decide(session, command, facts), actor=intent.actor, now=intent.at
         )
         return Outcome(session=session, events=commit.events)
 
     def _conclude(self, intent: _Intent) -> None:
-        """What follows from the commit: a session that had ended goes on, if no other one took its place."""
+        """After the commit: a session that had ended becomes active again, unless another session is active."""
         session = self._project.journal(intent.session).session()
         self._project.touched(intent.session)
         try:
@@ -212,49 +216,51 @@ class Rollbacks:
                 self._project.store.put(MARKER + intent.session, b"")
             self._forget()
         except StoreFailed as failure:
-            # The rollback was made; the next command does the rest.
-            self._project.notices.append(f"{failure.message}; what was done stands all the same")
+            # The rollback is committed; the next command does the rest.
+            self._project.notices.append(f"{failure.message}; the rollback itself is complete")
 
     def _give_up(self, intent: _Intent, *, is_restored: bool) -> None:
-        """Leave nothing behind that the next command would carry out although somebody was told that it failed."""
+        """Remove the intent, so that the next command does not execute a rollback that was reported as failed."""
         if self._is_committed(intent):
             # An interruption right after the journal was written.
             self._conclude(intent)
-            self._project.notices.append("the rollback had been made when this came; detent undo undoes it")
+            self._project.notices.append("the rollback was already committed; detent undo undoes it")
         elif is_restored:
-            self._take_back(intent)
+            self._undo_files(intent)
         elif self._restore.is_whole:
             self._forget()
 
-    def _take_back(self, intent: _Intent) -> None:
-        """Undo the files. If even that fails the intent stays, and the next command tries again."""
+    def _undo_files(self, intent: _Intent) -> None:
+        """Undo the changes of files. If that fails too, the intent stays and the next command retries."""
         foreign = self._restore.undo(Step(from_text(path), before, after) for path, before, after in intent.steps)
         if foreign:
-            self._project.notices.append(f"left as they are, because they were changed: {', '.join(foreign[:10])}")
+            self._project.notices.append(
+                f"not restored, because they were changed meanwhile: {', '.join(foreign[:10])}"
+            )
         self._forget()
 
     # The intent
 
     def _check_free(self) -> None:
         if self._pending() is not None:
-            raise Refused("a rollback was interrupted and comes first", way_out="detent adopt finishes it")
+            raise Refused("a rollback was interrupted and must be finished first", way_out="detent adopt finishes it")
 
-    def check_nobody_writes(self, session: str) -> None:
-        """`Conflict` while a run works on the files that would be put back; agents with trees of their own do not."""
+    def check_no_run(self, session: str) -> None:
+        """`Conflict` while a run works on the same files; agents in worktrees of their own do not count."""
         project = self._project
-        found = next(iter(live_leases(project.store, now=project.clock()).items()), None)
-        if found is None or project.settings.run.isolation != "none":
+        lease = next(iter(live_leases(project.store, now=project.clock()).items()), None)
+        if lease is None or project.settings.run.isolation != "none":
             return
-        name, who = found
+        name, holder = lease
         raise Conflict(
-            f"{name} is being run by {who}, and works on the same files",
+            f"{name} is being run by {holder}, and works on the same files",
             way_out="detent pause"
             if name == session == project.active()
             else "end that run first, with Ctrl-C where it was started",
         )
 
     def pending(self) -> str | None:
-        """The session of a rollback that was interrupted."""
+        """The session of an interrupted rollback."""
         intent = self._pending()
         return intent.session if intent else None
 
@@ -281,7 +287,7 @@ _decode = msgspec.json.Decoder(_Intent).decode
 
 
 def _archive_listing(plan: RollbackPlan) -> bytes:
-    """What was replaced or removed, by path: the contents are objects."""
+    """A listing of the replaced and removed files by path; their contents are objects."""
     return _encode(
         {
             "rolled_back_to": plan.to.event.id,

@@ -1,4 +1,4 @@
-"""Working out what a rollback would do, before anything is touched."""
+"""Plans a rollback: computes the changes of files and phases before any of them is made."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rollback would do. `steps` are the files, `statuses` the phases that would stand otherwise."""
+    """The plan of a rollback: `steps` change files, `statuses` hold the phases that change with old and new status."""
 
     session: str
     version: int
@@ -39,29 +39,27 @@ class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     phase_only: bool = False
     undoes: str | None = None
-    #: Files that phases beside it declared since; they stay.
+    #: Files that parallel phases declared since; they are not touched.
     kept: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-class WorkedOut(NamedTuple):
+class Planned(NamedTuple):
     plan: RollbackPlan
-    #: The files as they are, stored if that was asked for.
+    #: The present files, stored if the caller asked for it.
     captured: Captured
-    #: The session as it stood at the checkpoint.
+    #: The session at the checkpoint.
     past: Session
 
 
 class Planner:
-    """Works rollbacks of one project out."""
+    """Plans rollbacks of one project."""
 
     def __init__(self, project: "Project", checkpoints: Checkpoints) -> None:
         self._project = project
         self._checkpoints = checkpoints
 
-    def work_out(
-        self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, store: bool
-    ) -> "WorkedOut":
+    def plan(self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, store: bool) -> Planned:
         session = self._project.journal(name).session()
         outside = [path for path in paths if os.path.isabs(path) or path.split("/")[0] == ".."]
         if outside:
@@ -69,7 +67,7 @@ class Planner:
         undoes = None
         if to is None:
             if session.rollback is None:
-                raise Refused(f"no rollback was made in {name}", way_out="detent rollback CHECKPOINT")
+                raise Refused(f"{name} has no rollback to undo", way_out="detent rollback CHECKPOINT")
             to, undoes = session.rollback.safety, session.rollback.id
             paths, phase_only = tuple(map(from_text, session.rollback.paths)), session.rollback.phase_only
         positions = self._checkpoints.positions(name)
@@ -89,7 +87,7 @@ class Planner:
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
         removable = recorded - self._not_taken(target, recorded) if not phase_only else recorded
         steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), tuple(paths))
-        if paths and undoes is None and not steps and not any(_is_meant(path, tuple(paths)) for path in files):
+        if paths and undoes is None and not steps and not any(_is_selected(path, tuple(paths)) for path in files):
             way_out = f"detent checkpoint show {target.event.name} --files"
             raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
         self._check_possible(steps, captured)
@@ -102,29 +100,29 @@ class Planner:
             paths=tuple(paths),
             phase_only=phase_only,
             undoes=undoes,
-            kept=tuple(sorted(path for path in captured.files if kept and _is_meant(path, tuple(kept)))),
+            kept=tuple(sorted(path for path in captured.files if kept and _is_selected(path, tuple(kept)))),
             warnings=_warnings(session, past, target, captured),
         )
-        return WorkedOut(plan, captured, past)
+        return Planned(plan, captured, past)
 
     def _recorded_since(self, positions: list[Position], target: Position) -> set[str]:
-        """Paths that a later checkpoint has: the work that is rolled back made them, or knew them."""
+        """Paths of later checkpoints: the work that is rolled back made them or used them."""
         later = [position.event.tree.manifest for position in positions[positions.index(target) + 1 :]]
         return self._checkpoints.captures.manifests.names_since(later, target.event.tree.manifest)
 
     def _not_taken(self, target: Position, recorded: set[str]) -> frozenset[str]:
-        """Paths that the checkpoint cannot know about: left out of it, or ignored when it was taken."""
+        """Paths that the checkpoint cannot have: left out of it, or ignored when it was taken."""
         contents = self._checkpoints.contents(target.event.tree.manifest)
         left_out = frozenset(contents.left_out)
         if target.event.taken is Taken.SAFETY:
-            # That one also has what was ignored, as far as the rollback touched it.
+            # A safety checkpoint also has the ignored files that the rollback touched.
             return left_out
         later = (path for path in recorded if path not in contents.files)
         return left_out | hidden(later, contents.files, self._checkpoints.objects.read)
 
     def _check_possible(self, steps: Sequence[Step], captured: Captured) -> None:
         problems = [
-            f"{to_text(step.path)} cannot be kept before it is replaced: {captured.left_out[step.path]}"
+            f"{to_text(step.path)} cannot be stored before it is replaced: {captured.left_out[step.path]}"
             for step in steps
             if step.path in captured.left_out
         ]
@@ -133,16 +131,16 @@ class Planner:
             if step.after is not None and step.before is None:
                 problems += self._in_the_way(step.path, gone)
         if problems:
-            raise Invalid("the rollback would touch files that no checkpoint has", problems[:20])
+            raise Invalid("the rollback would overwrite files that no checkpoint holds", problems[:20])
 
     def _in_the_way(self, path: str, gone: set[str]) -> Iterable[str]:
-        """What no checkpoint recorded and stands where the file or one of its directories belongs."""
+        """Files that no checkpoint holds, in the place of the file or of one of its directories."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
             full = os.path.join(self._checkpoints.base, above)
             if os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full)) and above not in gone:
-                yield f"{to_text(above)} stands where the directory of {to_text(path)} belongs"
+                yield f"{to_text(above)} is in the place of the directory of {to_text(path)}"
                 return
         full = os.path.join(self._checkpoints.base, path)
         if os.path.isdir(full) and not os.path.islink(full):
@@ -150,7 +148,7 @@ class Planner:
                 for name in names:
                     inner = os.path.relpath(os.path.join(directory, name), self._checkpoints.base)
                     if inner not in gone:
-                        yield f"{to_text(inner)} stands where {to_text(path)} belongs"
+                        yield f"{to_text(inner)} is in the place of {to_text(path)}"
 
 
 def _steps(
@@ -159,25 +157,26 @@ def _steps(
     steps = [
         Step(path, present.get(path), entry)
         for path, entry in wanted.items()
-        if present.get(path) != entry and _is_meant(path, paths) and not (kept and _is_meant(path, kept))
+        if present.get(path) != entry and _is_selected(path, paths) and not (kept and _is_selected(path, kept))
     ]
     steps += [
         Step(path, present[path], None)
         for path in recorded
-        if path in present and path not in wanted and _is_meant(path, paths)
-        if not (kept and _is_meant(path, kept))
+        if path in present and path not in wanted and _is_selected(path, paths)
+        if not (kept and _is_selected(path, kept))
     ]
     return sorted(steps)
 
 
-def _is_meant(path: str, paths: tuple[str, ...]) -> bool:
-    return not paths or any(path == one or path.startswith(one.rstrip("/") + "/") or one == "." for one in paths)
+def _is_selected(path: str, paths: tuple[str, ...]) -> bool:
+    """Whether the path is one of `paths` or below one of them; without any, every path is selected."""
+    return not paths or any(path == top or path.startswith(top.rstrip("/") + "/") or top == "." for top in paths)
 
 
 def _statuses(
     session: Session, past: Session, target: Position, now: datetime, paths: Sequence[str], undoes: str | None
 ) -> dict[str, tuple[Status, Status]]:
-    """What the command would decide, asked beforehand."""
+    """The changes of phases that the command would decide."""
     command = Rollback(
         to=target.event,
         past=past,
@@ -205,13 +204,13 @@ def _warnings(session: Session, past: Session, target: Position, captured: Captu
         and key != target.event.phase
         and key not in session.workflow.descendants(target.event.phase)
     ]
-    found = []
+    warnings = []
     if beside:
-        found.append(
-            f"{', '.join(beside)} was completed since and stays so: the files it declared stay, others go back"
+        warnings.append(
+            f"{', '.join(beside)} was completed since and stays completed: the files it declared stay, others go back"
         )
     if target.event.tree.left_out:
-        found.append(f"{target.event.tree.left_out} files were not in the checkpoint and are not touched")
+        warnings.append(f"{target.event.tree.left_out} files were not in the checkpoint and are not touched")
     if captured.left_out:
-        found.append(f"{len(captured.left_out)} files of the present cannot be kept and are not touched")
-    return tuple(found)
+        warnings.append(f"{len(captured.left_out)} present files cannot be stored and are not touched")
+    return tuple(warnings)

@@ -1,7 +1,7 @@
-"""Running the steps of a task: claim it, run each step in turn, and give the result to whoever does the work.
+"""Runs the steps of a task: claims the task, runs the steps, and prepares the context for the agent.
 
-How far it is goes to disk before a step starts and after it ended, so that whatever stops the runner, `resume` goes on
-at the step where it stopped. That step runs again: execution is at least once.
+The progress is saved before a step starts and after it ends, so that `resume` continues at the step at which a run
+stopped. That step runs again: execution is at least once.
 """
 
 import os
@@ -23,9 +23,8 @@ from detent.core.limits import cut
 from detent.core.task.id import canonical
 from detent.core.task.row import TaskStatus
 from detent.engine import policy
-from detent.engine.flow.flow_step import Given, checked, ready
-from detent.engine.flow.record import Ended, FlowFiles, Kept, Mask, this_process
-from detent.engine.flow.sequence import MAX_REASON, SUMMARIES, Observer, StepSequence
+from detent.engine.flow.record import Ended, FlowFiles, Mask, Record, this_process
+from detent.engine.flow.steps import MAX_REASON, SUMMARIES, FlowInput, Observer, StepSequence, checked, ready
 from detent.errors import DetentError, Refused
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlowOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the steps are. `ended` is None if they are running, were interrupted, or never ran."""
+    """The progress of the steps. `ended` is None if they are running, were interrupted, or never ran."""
 
     task: str
     session: str
@@ -58,7 +57,7 @@ class FlowOutcome(msgspec.Struct, frozen=True, kw_only=True):
     run: FlowRun
     ended: Ended | None = None
     running: bool = False
-    #: Goes with everything that is done about the task from now on.
+    #: The fence for every later command about the task.
     claim: int | None = None
     step: str | None = None
     reason: str = ""
@@ -71,7 +70,7 @@ class FlowOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 class Flow:
     def __init__(self, project: "Project", handle: "SessionHandle", *, env: Mapping[str, str] | None = None) -> None:
-        """`env` is what steps have besides the environment of this process."""
+        """`env` adds variables to the environment of the steps."""
         self._project = project
         self._handle = handle
         self._env = env or {}
@@ -79,24 +78,19 @@ class Flow:
         self._mask = Mask(os.environ)
 
     def show(self, task: str) -> FlowOutcome:
-        """How far the steps of the task are."""
+        """The progress of the steps of the task."""
         own = canonical(task)
-        kept = self._files(own).load()
-        given = self._given(own)
-        run = kept.run if kept is not None else progress.begin(given.document)
-        known = kept or Kept(run=run)
-        stopped = next((each for each in run.steps if each.state in (StepState.WAITING, StepState.FAILED)), None)
-        return FlowOutcome(
-            task=own,
-            session=self._handle.id,
-            steps=given.steps,
-            run=run,
-            ended=known.ended,
-            running=known.is_going_on,
-            claim=known.claim,
-            step=run.current,
+        given = self._input(own)
+        record = self._files(own).load() or Record(run=progress.begin(given.document))
+        stops = (each for each in record.run.steps if each.state in (StepState.WAITING, StepState.FAILED))
+        stopped = next(stops, None)
+        return self._outcome(
+            given,
+            record.run,
+            ended=record.ended,
+            running=record.is_running,
+            claim=record.claim,
             reason=stopped.reason if stopped else "",
-            files=given.files,
         )
 
     def run(
@@ -108,21 +102,21 @@ class Flow:
         claim: int | None = None,
         observer: Observer | None = None,
     ) -> FlowOutcome:
-        """Run the steps from the first, or from the one that is named. `claim` is the caller's, who holds the task."""
-        given = checked(self._given(canonical(task)))
+        """Run the steps from the first, or from `rerun_from`. `claim` is the fence of a caller who holds the task."""
+        given = checked(self._input(canonical(task)))
         files = self._files(given.task)
         if dry_run:
-            return self._foreseen(given, files)
+            return self._dry_run(given, files)
         if rerun_from is not None:
             return self.resume(task, rerun_from=rerun_from, claim=claim, observer=observer)
-        kept = files.load()
-        if kept is not None and kept.run.current is not None and _is_begun(kept.run):
+        record = files.load()
+        if record is not None and record.run.current is not None and _is_begun(record.run):
             raise Refused(
-                f"the steps of {given.task} have been begun; the turn is at {kept.run.current!r}",
+                f"the steps of {given.task} were started; the current step is {record.run.current!r}",
                 way_out=f"detent flow resume {given.task}, or detent flow run {given.task} --rerun-from STEP",
             )
-        fresh = Kept(run=progress.begin(given.document))
-        return self._go(given, fresh, kept, claim, observer)
+        fresh = Record(run=progress.begin(given.document))
+        return self._go(given, fresh, record, claim, observer)
 
     def resume(
         self,
@@ -133,53 +127,53 @@ class Flow:
         claim: int | None = None,
         observer: Observer | None = None,
     ) -> FlowOutcome:
-        """Go on at the first step that is not finished; at one that waits for a person with what the person decided."""
-        given = checked(self._given(canonical(task)))
+        """Continue at the first step that is not finished. A step that waits for a person needs a decision."""
+        given = checked(self._input(canonical(task)))
         files = self._files(given.task)
-        kept = files.load()
-        if kept is None:
+        record = files.load()
+        if record is None:
             raise Refused(f"no step of {given.task} has run", way_out=f"detent flow run {given.task}")
         if (decision is not None or rerun_from is not None) and self.waits(task):
             policy.authorize(self._project.actor, policy.Decision.STEP)
-        run = progress.resume(kept.run, given.document, rerun_from)
-        masked = tuple(name for name in kept.masked if name in {each.step for each in run.steps if each.is_finished})
-        going = Kept(run=run, masked=masked)
+        run = progress.resume(record.run, given.document, rerun_from)
+        masked = tuple(name for name in record.masked if name in {each.step for each in run.steps if each.is_finished})
+        current = Record(run=run, masked=masked)
         waiting = run.of(run.current) if run.current is not None else None
         if waiting is None or waiting.state is not StepState.WAITING:
             if decision is not None:
                 raise Refused(f"no step of {given.task} waits for a decision")
-            return self._go(given, going, kept, claim, observer)
+            return self._go(given, current, record, claim, observer)
         if decision is None:
             raise Refused(
                 f"step {waiting.step!r} of {given.task} waits for a person: {waiting.reason}",
                 way_out=f"detent flow resume {given.task} with --retry, --skip, --set VALUE or --abort",
             )
-        return self._go(given, going, kept, claim, observer, decision)
+        return self._go(given, current, record, claim, observer, decision)
 
     def waits(self, task: str) -> bool:
         """True if a step waits for a person."""
-        kept = self._files(canonical(task)).load()
-        return kept is not None and any(each.state is StepState.WAITING for each in kept.run.steps)
+        record = self._files(canonical(task)).load()
+        return record is not None and any(each.state is StepState.WAITING for each in record.run.steps)
 
     # One run
 
     def _go(
         self,
-        given: Given,
-        going: Kept,
-        before: Kept | None,
+        given: FlowInput,
+        current: Record,
+        before: Record | None,
         claim: int | None,
         observer: Observer | None,
         decision: Decision | None = None,
     ) -> FlowOutcome:
         files = self._files(given.task)
-        warnings = _masked_warnings(given, going)
-        values = files.values(going.run, given.steps)
-        if before is not None and before.is_going_on:
+        warnings = _masked_warnings(given, current)
+        values = files.values(current.run, given.steps)
+        if before is not None and before.is_running:
             assert before.runner is not None
             raise Refused(f"the steps of {given.task} are being run by process {before.runner.pid}")
         fence, is_ours = self._claim(given, before, claim)
-        sequence = StepSequence(given, files, going, values, self._mask, observer)
+        sequence = StepSequence(given, files, current, values, self._mask, observer)
         try:
             sequence.take(fence, this_process(os.getpid()))
             with suppress(DetentError):  # documents that cannot be written now are written later
@@ -187,18 +181,18 @@ class Flow:
             if before is not None and before.group is not None and before.group.is_alive:
                 process.end_group(before.group.pid)
                 warnings.append("the step that was interrupted was still running, and was ended")
-            with self._beating(given.task, fence):
-                came = sequence.decided(decision) if decision is not None else Next.GO_ON
-                while came in (Next.GO_ON, Next.AGAIN) and sequence.kept.run.current is not None:
+            with self._renewing_lease(given.task, fence):
+                following = sequence.decided(decision) if decision is not None else Next.GO_ON
+                while following in (Next.GO_ON, Next.AGAIN) and sequence.record.run.current is not None:
                     self._check_held(given.task, fence)
-                    came = sequence.advance()
+                    following = sequence.advance()
             return self._ended(given, sequence, fence, is_ours=is_ours, warnings=warnings)
         except BaseException as error:
-            self._let_go(given.task, sequence, fence if is_ours else None, error)
+            self._interrupt(given.task, sequence, fence if is_ours else None, error)
             raise
 
-    def _claim(self, given: Given, before: Kept | None, claim: int | None) -> tuple[int, bool]:
-        """The number that the task is held under, and whether this run is what holds it."""
+    def _claim(self, given: FlowInput, before: Record | None, claim: int | None) -> tuple[int, bool]:
+        """The fence under which the task is held, and whether this run holds it."""
         task = given.task
         held = self._handle.state.claims.get(task)
         if claim is not None:
@@ -224,49 +218,56 @@ class Flow:
             raise Refused(f"{task} was taken from this run, which held it under claim {fence}")
 
     def _ended(
-        self, given: Given, sequence: StepSequence, fence: int, *, is_ours: bool, warnings: list[str]
+        self, given: FlowInput, sequence: StepSequence, fence: int, *, is_ours: bool, warnings: list[str]
     ) -> FlowOutcome:
-        run, task = sequence.kept.run, given.task
+        run, task = sequence.record.run, given.task
         stopped = run.of(run.current) if run.current is not None else None
         context = file = None
         if stopped is None:
             ended = Ended.FINISHED
             self._check_held(task, fence)
-            fence = self._handed_over(task, fence) if is_ours else fence
+            fence = self._keep_claim(task, fence) if is_ours else fence
             context = self._context(given, sequence, fence)
             file = sequence.files.write(".context.json", msgspec.json.format(msgspec.json.encode(context), indent=2))
         else:
             ended = Ended.WAITING if stopped.state is StepState.WAITING else Ended.FAILED
-        # What is recorded first is what a crash in between can be told from.
-        sequence.files.save(sequence.keep(ended=ended, claim=fence, runner=None, group=None))
+        # Recorded before the task changes, so that a crash in between can be recognised.
+        sequence.files.save(sequence.update(ended=ended, claim=fence, runner=None, group=None))
         if stopped is not None:
             reason = f"step {stopped.step!r}: {stopped.reason}"
             move = self._tasks.block if ended is Ended.WAITING else self._tasks.fail
             move(task, reason, fence=fence)
-        return FlowOutcome(
-            task=task,
-            session=self._handle.id,
-            steps=given.steps,
-            run=sequence.kept.run,
+        return self._outcome(
+            given,
+            run,
             ended=ended,
             claim=fence if ended is Ended.FINISHED else None,
-            step=run.current,
             reason=stopped.reason if stopped else "",
             context=context,
             context_file=file,
-            files=given.files,
             warnings=tuple(warnings),
         )
 
-    def _handed_over(self, task: str, fence: int) -> int:
-        """The claim of this process ends with it; the task must be held on for the work that follows."""
+    def _outcome(self, given: FlowInput, run: FlowRun, **more: Any) -> FlowOutcome:
+        return FlowOutcome(
+            task=given.task,
+            session=self._handle.id,
+            steps=given.steps,
+            run=run,
+            step=run.current,
+            files=given.files,
+            **more,
+        )
+
+    def _keep_claim(self, task: str, fence: int) -> int:
+        """The fence of a claim that outlives this process, for the work that follows."""
         held = self._handle.state.claims[task]
         if held.pid is None:
             return fence
         return self._tasks.keep(task, fence).fence
 
-    def _let_go(self, task: str, sequence: StepSequence, fence: int | None, error: BaseException) -> None:
-        """Mark the step as interrupted, and give back the task that was claimed for the run."""
+    def _interrupt(self, task: str, sequence: StepSequence, fence: int | None, error: BaseException) -> None:
+        """Mark the step as interrupted, and release the task if this run claimed it."""
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else self._mask.text(str(error))
         with suppress(DetentError):
             sequence.interrupted(why)
@@ -275,8 +276,8 @@ class Flow:
                 self._tasks.release(task, reason=cut(f"its steps were stopped: {why}", MAX_REASON), fence=fence)
 
     @contextmanager
-    def _beating(self, task: str, fence: int) -> Iterator[None]:
-        """Say that the runner is alive, for as long as it is."""
+    def _renewing_lease(self, task: str, fence: int) -> Iterator[None]:
+        """Renew the lease of the task in the background."""
         over = threading.Event()
 
         def beat() -> None:
@@ -292,12 +293,12 @@ class Flow:
             over.set()
             thread.join()
 
-    # What the steps are given, and what they give
+    # Input and output of the steps
 
     def _files(self, task: str) -> FlowFiles:
         return FlowFiles(self._project, self._handle.id, task, self._mask)
 
-    def _given(self, task: str) -> Given:
+    def _input(self, task: str) -> FlowInput:
         context = self._tasks.context(task)
         document, files = context["task"], self._files(task)
         steps = steps_of(document)
@@ -306,7 +307,7 @@ class Flow:
             for number, step in enumerate(steps, 1)
             if step.output_to is not None
         }
-        given = Given(
+        given = FlowInput(
             task=task,
             document=document,
             steps=steps,
@@ -322,14 +323,14 @@ class Flow:
             return given
         return msgspec.structs.replace(given, files={**outputs, SUMMARIES: files.path(f"/{SUMMARIES}.md")})
 
-    def _context(self, given: Given, sequence: StepSequence, fence: int) -> dict[str, Any]:
+    def _context(self, given: FlowInput, sequence: StepSequence, fence: int) -> dict[str, Any]:
         """The agent's context: the task, the outputs of its steps, and the work to do now."""
         shown = {name: output_text(value.encode("utf-8", "surrogateescape")) for name, value in sequence.values.items()}
         flow = {
             "outputs": shown,
             "files": given.files,
             "steps": [
-                {"step": step.step, "action": step.action, "state": sequence.kept.run.of(step.step).state}
+                {"step": step.step, "action": step.action, "state": sequence.record.run.of(step.step).state}
                 for step in given.steps
             ],
             "implementation_approach": given.approach(sequence.values),
@@ -338,26 +339,17 @@ class Flow:
         context: dict[str, Any] = self._mask.tree({**self._tasks.context(given.task), "flow": flow})
         return {**context, "claim": fence}
 
-    def _foreseen(self, given: Given, files: FlowFiles) -> FlowOutcome:
-        kept = files.load()
+    def _dry_run(self, given: FlowInput, files: FlowFiles) -> FlowOutcome:
+        record = files.load()
         values = given.placeholders()
         run = progress.begin(given.document)
-        if kept is not None:
+        if record is not None:
             with suppress(DetentError):
-                run = progress.resume(kept.run, given.document)
+                run = progress.resume(record.run, given.document)
                 values |= files.values(run, given.steps)
-        planned = tuple(self._planned(given, step, values) for step in given.steps)
-        return FlowOutcome(
-            task=given.task,
-            session=self._handle.id,
-            steps=given.steps,
-            run=run,
-            step=run.current,
-            planned=planned,
-            files=given.files,
-        )
+        return self._outcome(given, run, planned=tuple(self._planned(given, step, values) for step in given.steps))
 
-    def _planned(self, given: Given, step: Step, values: dict[str, str]) -> Planned:
+    def _planned(self, given: FlowInput, step: Step, values: dict[str, str]) -> Planned:
         command, problem, env = step.script, None, {}
         try:
             properties = task_environment(given.document, given.session)
@@ -385,12 +377,12 @@ def _is_begun(run: FlowRun) -> bool:
     return any(each.state is not StepState.PENDING for each in run.steps)
 
 
-def _masked_warnings(given: Given, going: Kept) -> list[str]:
-    """Secrets are not kept, so that steps that still use such an output get it with holes."""
-    if going.run.current is None:
+def _masked_warnings(given: FlowInput, record: Record) -> list[str]:
+    """Warnings about outputs that later steps get with their secrets redacted."""
+    if record.run.current is None:
         return []
     return [
-        f"what step {step.step!r} put out held secrets, which are not kept; --rerun-from {step.step} makes it anew"
+        f"the output of step {step.step!r} is stored without its secrets; --rerun-from {step.step} runs the step again"
         for step in given.steps
-        if step.output_to is not None and step.step in going.masked
+        if step.output_to is not None and step.step in record.masked
     ]

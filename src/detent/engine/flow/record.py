@@ -1,7 +1,7 @@
-"""The record of a task's steps: their progress and outputs, without secrets of the environment.
+"""The record of a task's steps: their progress and outputs, without secrets.
 
-`.process/flow/IMPL-1.json` says how far; `.process/flow/IMPL-1/` has the outputs. An output is written before the step
-counts as finished, and its hash tells whether it still is what it was.
+`.process/flow/IMPL-1.json` holds the progress, `.process/flow/IMPL-1/` the outputs. An output is written before its
+step counts as finished, and its hash shows whether it changed since.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from detent import process
 from detent.core.flow.expansion import MAX_VALUE_BYTES
 from detent.core.flow.progress import FlowRun, StepRun, StepState, output_text
 from detent.core.flow.step import Step
-from detent.core.redact import redact, redact_tree
 from detent.core.redact.name import is_count, is_nothing
 from detent.core.session.slug import slugify
+from detent.engine.redact_command import redact_text, redact_tree
 from detent.errors import Corrupt, Refused
 from detent.store import disk
 from detent.store.port import PROJECT
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".process/flow"
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
-#: Not to be able to write how far it is would make a step run twice: wait longer than usual.
+#: Longer than usual, because a step whose progress cannot be written runs twice.
 WAIT_S = 60.0
 _MIN_SECRET = 4
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
@@ -38,7 +38,7 @@ _MASKED = "[redacted:environment]"
 
 
 class Ended(StrEnum):
-    """How a run came to its end; a run that has none was interrupted, or is going on."""
+    """How a run ended; a run without an end was interrupted, or is running."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -46,7 +46,7 @@ class Ended(StrEnum):
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """A process on this machine, told from a later one with the same number."""
+    """A process on this machine, distinguished from a later one with the same id."""
 
     pid: int
     born: str
@@ -63,7 +63,7 @@ def this_process(pid: int) -> Process | None:
     return Process(pid=pid, born=born, host=socket.gethostname()) if born is not None else None
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`runner` runs the steps, `group` is the step that runs; `masked` are steps that put out secrets."""
 
     run: FlowRun
@@ -74,12 +74,12 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     masked: tuple[str, ...] = ()
 
     @property
-    def is_going_on(self) -> bool:
+    def is_running(self) -> bool:
         return self.runner is not None and self.runner.is_alive
 
 
 class Mask:
-    """Takes out what the environment names as a secret, and what looks like one."""
+    """Redacts the secrets of the environment, and whatever looks like a secret."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         values = [
@@ -92,7 +92,7 @@ class Mask:
         self._pattern = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))) or r"(?!)")
 
     def text(self, text: str) -> str:
-        return redact(self._pattern.sub(_MASKED, text))
+        return redact_text(self._pattern.sub(_MASKED, text))
 
     def raw(self, data: bytes) -> bytes:
         return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
@@ -109,7 +109,7 @@ class Mask:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Words such as `true`, numbers of tokens and the paths of files are none."""
+    """False for words such as `true`, for numbers of tokens and for paths of files."""
     if len(value.strip()) < _MIN_SECRET or is_nothing(value):
         return False
     if "TOKEN" in name.upper() and is_count("token", value):
@@ -127,35 +127,37 @@ class FlowFiles:
         self._name = f"{session}/{FOLDER}/{task}"
         self.task = task
 
-    def load(self) -> Kept | None:
+    def load(self) -> Record | None:
         data = self._store.get(f"{self._name}.json")
         if data is None:
             return None
         try:
-            return msgspec.json.decode(data, type=Kept)
+            return msgspec.json.decode(data, type=Record)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             way_out = f"remove {self._store.location(self._name + '.json')}; the steps then run from the first"
-            raise Corrupt(f"how far the steps of {self.task} are cannot be read: {error}", way_out=way_out) from error
+            raise Corrupt(
+                f"the progress of the steps of {self.task} cannot be read: {error}", way_out=way_out
+            ) from error
 
-    def take(self, kept: Kept) -> None:
-        """The same, if nobody else runs the steps right now."""
+    def take(self, record: Record) -> None:
+        """Save the record; `Refused` if another process runs the steps."""
         with self._store.lock(PROJECT, wait_s=WAIT_S):
             other = self.load()
-            if other is not None and other.runner is not None and other.is_going_on and other.runner != kept.runner:
+            if other is not None and other.runner is not None and other.is_running and other.runner != record.runner:
                 raise Refused(f"the steps of {self.task} are being run by process {other.runner.pid}")
-            self._store.put(f"{self._name}.json", self._encoded(kept))
+            self._store.put(f"{self._name}.json", self._encoded(record))
 
-    def save(self, kept: Kept) -> None:
-        """How far the steps are; what they put out stands in files of its own."""
+    def save(self, record: Record) -> None:
+        """Save the progress; outputs have files of their own."""
         with self._store.lock(PROJECT, wait_s=WAIT_S):
-            self._store.put(f"{self._name}.json", self._encoded(kept))
+            self._store.put(f"{self._name}.json", self._encoded(record))
 
-    def _encoded(self, kept: Kept) -> bytes:
+    def _encoded(self, record: Record) -> bytes:
         steps = tuple(
-            msgspec.structs.replace(each, output=None, reason=self._mask.text(each.reason)) for each in kept.run.steps
+            msgspec.structs.replace(each, output=None, reason=self._mask.text(each.reason)) for each in record.run.steps
         )
-        kept = msgspec.structs.replace(kept, run=msgspec.structs.replace(kept.run, steps=steps))
-        return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
+        record = msgspec.structs.replace(record, run=msgspec.structs.replace(record.run, steps=steps))
+        return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
     def write(self, ending: str, data: bytes) -> str:
         """Write one of the files that commands are given; returns its path."""
@@ -174,7 +176,7 @@ class FlowFiles:
         return self.path(_ending(number, step, kind))
 
     def keep_output(self, number: int, step: str, output: bytes) -> bytes:
-        """Write what a step put out, without secrets; returns that."""
+        """Write the output of a step without secrets; returns the redacted output."""
         masked = self._mask.raw(output)
         self.write(_ending(number, step, "out"), masked)
         return masked
@@ -196,20 +198,20 @@ class FlowFiles:
             if step.output_to is not None and run.of(step.step).is_finished
         }
 
-    def _restored(self, number: int, kept: StepRun) -> str:
-        if kept.state is StepState.SKIPPED:
+    def _restored(self, number: int, state: StepRun) -> str:
+        if state.state is StepState.SKIPPED:
             return ""
-        path = self.output_path(number, kept.step)
+        path = self.output_path(number, state.step)
         data = _read(path)
-        if data is None or _hash(output_text(data)) != kept.output_hash:
-            what = "is gone" if data is None else "is not what it was"
-            way_out = f"detent flow resume {self.task} --rerun-from {kept.step}"
-            raise Corrupt(f"what step {kept.step!r} of {self.task} put out {what}", way_out=way_out)
+        if data is None or _hash(output_text(data)) != state.output_hash:
+            what = "is missing" if data is None else "has changed"
+            way_out = f"detent flow resume {self.task} --rerun-from {state.step}"
+            raise Corrupt(f"the output of step {state.step!r} of {self.task} {what}", way_out=way_out)
         return value_of(data, path)
 
 
 def value_of(output: bytes, path: str) -> str:
-    """An output as the value that goes to other commands: byte for byte, and of a long one the beginning."""
+    """An output as a value for other commands: byte for byte, and cut if it is long."""
     value = output.replace(b"\0", b"").removesuffix(b"\n")
     if len(value) > MAX_VALUE_BYTES:
         mark = f"\n[… cut by detent: this is the beginning of {len(value)} bytes, all of them are in {path}]".encode()

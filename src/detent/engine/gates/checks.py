@@ -14,9 +14,9 @@ from detent import process
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Facts, Receipt, Result
 from detent.core.gate.kind import required_paths
-from detent.core.redact import redact
 from detent.core.session.session import Session
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests, protected_digests
+from detent.engine.redact_command import redact_text
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
@@ -69,15 +69,18 @@ class GateChecks:
         return self._complete(gate, receipt, before)
 
     def observed(self, gate: Gate, command: str, output: str, exit_code: int | None) -> Receipt | None:
-        """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate."""
-        receipt = gate.observe(command, redact(output), exit_code)
+        """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate.
+
+        `output` is redacted.
+        """
+        receipt = gate.observe(command, output, exit_code)
         return None if receipt is None else self._complete(gate, receipt)
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
         """The receipt of a reviewer's report."""
         if compliant:
             return Receipt(result=Result.PASSED)
-        error = redact(note)[:200] or None
+        error = redact_text(note)[:200] or None
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
     def protected_digest(self, gates: Iterable[Gate]) -> str | None:
@@ -103,7 +106,7 @@ class GateChecks:
         """Run a command with secrets removed from its output, before anything reads it."""
         ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=env)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0)
-        return msgspec.structs.replace(ran, output=redact(ran.output), problem=problem)
+        return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem)
 
     def run_protected(self, command: str, baseline: str, env: Mapping[str, str] | None) -> process.Ran:
         """Run a command in a copy of the project that has the tests of `baseline`."""
@@ -124,9 +127,9 @@ class GateChecks:
             return self.run_command(command, env, copy)
 
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
-        """The receipt without secrets, and with the digest of the files that it rests on."""
+        """The receipt with the digest of the files that it rests on."""
         inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before)
-        return msgspec.structs.replace(receipt, command=redact(receipt.command), inputs=inputs)
+        return msgspec.structs.replace(receipt, inputs=inputs)
 
     def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None) -> str:
         """The digest of the input files; of one that changed during the run, as it was before."""

@@ -11,6 +11,7 @@ from detent.core.session.commands import CheckGate
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
 from detent.core.session.status import Status
+from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
 from detent.errors import Refused
 
@@ -55,7 +56,9 @@ class SessionGates:
 
     def observe(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
         """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
-        for gate in self._handle.state.workflow.by_key[phase].gates if self._handle.state.gates_apply else ():
+        gates = self._handle.state.workflow.by_key[phase].gates if self._handle.state.gates_apply else ()
+        output = redact_text(output) if gates else ""
+        for gate in gates:
             receipt = self.checks.observed(gate, command, output, exit_code)
             if receipt is not None:
                 return self._handle.execute(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))

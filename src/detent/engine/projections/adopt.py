@@ -1,4 +1,4 @@
-"""Turning a document that was edited by hand into events, or setting the edit aside with every reason."""
+"""Adopts an edited document: turns the edit into events, or keeps it aside with every reason."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from detent.core.actor import Actor
 from detent.core.gate.evidence import Facts
 from detent.core.session.events import DocumentAdopted, Event
 from detent.core.session.session import Session, SessionStatus
-from detent.documents.state.edits import understand
+from detent.documents.state.edits import edit_events
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.projections.rejected_edits import keep_rejected
@@ -17,12 +17,12 @@ STATE_DOCUMENT = "state.json"
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one edit."""
+    """The result of one edit."""
 
     document: str
     adopted: bool
     reasons: tuple[str, ...] = ()
-    #: Where the edited text was kept, if it was not adopted.
+    #: The name under which a rejected edit is kept.
     kept: str | None = None
 
     def describe(self) -> str:
@@ -35,14 +35,14 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def adopt(store: Store, journal: SessionJournal, name: str, *, actor: Actor, facts: Facts) -> Adoption:
-    """The caller holds PROJECT and publishes afterwards, over the edit."""
+    """Adopt the edit of one document. The caller holds PROJECT and then publishes over the edit."""
     text = store.get(name) or b""
     reasons: list[str] = []
 
     def decide_edit(session: Session) -> tuple[Event, ...]:
-        events, found = _read_edit(session, name, text, facts)
-        reasons.extend(found)
-        if found or not events:
+        events, problems = _read_edit(session, name, text, facts)
+        reasons.extend(problems)
+        if problems or not events:
             raise Refused("the edit is not adopted")
         return (DocumentAdopted(document=name, digest=digest(text)), *events)
 
@@ -64,7 +64,7 @@ def _read_edit(session: Session, name: str, text: bytes, facts: Facts) -> tuple[
         return (), [f"session {session.id} is {session.status}"]
     try:
         edited = msgspec.json.decode(text)
-        events, violations = understand(session, edited, facts=facts)
+        events, violations = edit_events(session, edited, facts=facts)
     except UNREADABLE as error:
         return (), [f"it is not JSON that can be read: {error}"]
     return events, [f"{violation.rule} {violation.path}: {violation.message}" for violation in violations]

@@ -1,7 +1,7 @@
-"""Task files that were edited by hand: turned into events, or set aside with every reason.
+"""Adopts edited task files: turns edits into events, or keeps them aside with every reason.
 
-A file that is gone is written again: removing a task is a command of its own. A file with another name than its id is
-nobody's task.
+A missing file is written again, because removing a task is a command of its own. A file whose name differs from its id
+is rejected.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TaskAdoption:
-    """Edits of the task files of one session. The caller holds PROJECT, and publishes afterwards."""
+    """The edited task files of one session. The caller holds PROJECT and publishes afterwards."""
 
     def __init__(self, project: "Project", session: str) -> None:
         self._project = project
@@ -40,14 +40,14 @@ class TaskAdoption:
         self._journal = project.journal(session)
         self._files = TaskFiles(project.store, self._journal)
 
-    def settle(self, *, every: bool = False) -> list[Adoption]:
-        """Adopt or refuse what was edited; `every` also looks at files that do not look changed."""
+    def adopt_all(self, *, every: bool = False) -> list[Adoption]:
+        """Adopt or reject every edit; `every` also reads files that do not look changed."""
         with self._journal.reading() as session:
             known = frozenset(session.tasks.ids) if len(session.tasks) <= MAX_WATCHED or every else None
         if known is None:
             return []
-        found = self._files.suspects(every=every)
-        adoptions = [adoption for stem in found if (adoption := self._settle(stem)) is not None]
+        suspects = self._files.suspects(every=every)
+        adoptions = [adoption for stem in suspects if (adoption := self._adopt_file(stem)) is not None]
         present = set(self._files.stems())
         for task in sorted(known - present):
             with self._journal.reading() as session:
@@ -64,19 +64,19 @@ class TaskAdoption:
         return adoptions
 
     def pending(self) -> list[str]:
-        """Files that hold something Detent did not write."""
+        """The task files that were edited by hand."""
         with self._journal.reading() as session:
             known = frozenset(session.tasks.ids)
-        found = self._files.suspects(every=True)
-        return [task_document.name_of(self._session, stem) for stem in found if not self._is_own(stem, known)]
+        suspects = self._files.suspects(every=True)
+        return [task_document.name_of(self._session, stem) for stem in suspects if not self._is_own(stem, known)]
 
     def _is_own(self, stem: str, known: frozenset[str]) -> bool:
         data = self._project.store.get(task_document.name_of(self._session, stem))
-        found = _decoded(data) if data is not None else None
-        mine = isinstance(found, dict) and task_document.is_untouched(found) and found.get("id") == stem
-        return mine and stem in known
+        document = _decoded(data) if data is not None else None
+        is_ours = isinstance(document, dict) and task_document.is_untouched(document) and document.get("id") == stem
+        return is_ours and stem in known
 
-    def _settle(self, stem: str) -> Adoption | None:
+    def _adopt_file(self, stem: str) -> Adoption | None:
         name = task_document.name_of(self._session, stem)
         data = self._project.store.get(name)
         if data is None:
@@ -87,7 +87,7 @@ class TaskAdoption:
         known = row is not None
         if row is not None and task_document.is_untouched(document) and document["id"] == stem:
             if not task_document.is_of(document, row) or (task_document.written_at(document) or 0) < row.changed:
-                # An older file of Detent's own was put back: nobody wrote anything.
+                # An older file that Detent wrote was restored; that is no edit.
                 self._files.rewrite(stem)
             return None
         reasons = _problems(document, stem)
@@ -101,7 +101,7 @@ class TaskAdoption:
         if not reasons:
             self._files.rewrite(canonical(stem))
             if stem != canonical(stem):
-                # What it said is in the journal, and in the file that has the number's own form.
+                # The journal and the file of the canonical id have its content now.
                 self._project.store.delete(name)
             return Adoption(document=name, adopted=True)
         kept = keep_rejected(self._project.store, name)
@@ -150,16 +150,16 @@ def _problems(document: object, stem: str) -> list[str]:
     if not isinstance(document, dict) or not document:
         return ["it is not a JSON object"]
     body = task_document.plain(document)
-    found = [problem for problem in document_problems(body, stem=stem) if problem.severity == "error"]
-    flow = step_problems(body.get("flow_control"), declared=task_properties(body)) if not found else []
-    errors = [*found, *(problem for problem in flow if problem.severity == "error")]
+    errors = [problem for problem in document_problems(body, stem=stem) if problem.severity == "error"]
+    flow = step_problems(body.get("flow_control"), declared=task_properties(body)) if not errors else []
+    errors = [*errors, *(problem for problem in flow if problem.severity == "error")]
     return [f"{problem.path}: {problem.message}" for problem in errors]
 
 
 def _commands(
     session: Session, task: str, mine: dict[str, Any] | None, document: dict[str, Any], claim: Claim
 ) -> list[Command]:
-    """What the edit amounts to: the document, then where it stands."""
+    """The commands that the edit stands for: the document first, then the status."""
     body = task_document.plain(document)
     row = session.tasks.get(task)
     if row is None or mine is None:

@@ -1,6 +1,6 @@
-"""The checkpoint documents of a session, kept in step with its journal.
+"""Projects checkpoints into documents.
 
-The index says how far it has come, so that only what was taken since is written; without it everything is.
+The index holds the journal version of the last publication, so that only newer checkpoints are written.
 """
 
 from collections import deque
@@ -14,14 +14,14 @@ from detent.core.session.events import Commit
 from detent.core.session.evolve import evolve
 from detent.core.session.session import Session
 from detent.documents.checkpoint import INDEX, EncodedAgents, Position, document, file_name, summary
-from detent.engine.checkpoints.checkpoints import commits, positions_of, standing
+from detent.engine.checkpoints.checkpoints import positions_of, sessions_at
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, encode
-from detent.store.port import Store
+from detent.store.port import Store, all_commits
 
-#: Of each run the index names the last ones; the others are found by their files, and by the journal.
+#: Checkpoints of a session in the index; older ones have their files and the journal.
 MAX_INDEXED = 1_000
-#: The whole index is written again with each checkpoint: of a run that was long, less is left when another one writes.
+#: The index is rewritten with each checkpoint, so long runs of other sessions are shortened to this.
 MAX_OTHER_BYTES, MAX_OTHER_INDEXED = 64 * 1024, 100
 MAX_INDENTED = 256 * 1024
 
@@ -37,14 +37,14 @@ class _Run(msgspec.Struct, kw_only=True):
 
 
 class _Index(msgspec.Struct, kw_only=True):
-    """The runs of all sessions; each is read only where it is about that one."""
+    """The runs of all sessions, each decoded only when it is needed."""
 
     runs: dict[str, msgspec.Raw] = {}
 
     def of(self, session: str) -> _Run:
-        found = self.runs.get(session)
+        run = self.runs.get(session)
         try:
-            return _decode_run(found) if found is not None else _Run()
+            return _decode_run(run) if run is not None else _Run()
         except UNREADABLE:
             return _Run()
 
@@ -65,49 +65,49 @@ def _encoded(run: _Run) -> msgspec.Raw:
 
 
 def publish_checkpoints(store: Store, journal: SessionJournal, files: Files) -> None:
-    """Write what is missing. The caller holds PROJECT."""
+    """Write the documents of new checkpoints, and the index. The caller holds PROJECT."""
     index = _read(store)
     run = index.of(journal.id)
     taken = journal.taken_since(run.version)
     steps: Iterable[Step] = taken if taken is not None else _folded(store, journal.id, run.version)
     version, count, lines = run.version, run.count, deque(run.checkpoints, maxlen=MAX_INDEXED)
     agents = EncodedAgents()
-    # One at a time: there may be thousands, each with its session.
+    # One at a time: there may be thousands.
     for before, commit in steps:
-        for position, session in standing(before, commit):
+        for position, session in sessions_at(before, commit):
             data = encode(_document(session, position, files, agents))
             store.put(file_name(journal.id, position.event.name), data)
             version, count = position.version, count + 1
             lines.append(summary(journal.id, position))
     if count == run.count:
-        # Another process may have written them.
+        # Nothing is new, or another process wrote it.
         journal.forget_taken(version)
         return
     run = _Run(version=version, count=count, checkpoints=list(lines))
     index.runs = {name: index.shortened(name) for name in index.runs} | {journal.id: _encoded(run)}
     data = msgspec.json.encode(index)
-    # One line is all that a program needs, and more than a person reads.
+    # A large index is not indented: only programs read it.
     store.put(INDEX, data if len(data) > MAX_INDENTED else msgspec.json.format(data, indent=2) + b"\n")
     journal.forget_taken(version)
 
 
 def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes]]:
-    """The file of each checkpoint of the session, as it should be."""
+    """The expected document of each checkpoint of the session."""
     agents = EncodedAgents()
     for before, commit in _folded(store, name, 0):
-        for position, session in standing(before, commit):
+        for position, session in sessions_at(before, commit):
             yield file_name(name, position.event.name), encode(_document(session, position, files, agents))
 
 
 def is_indexed(store: Store, name: str) -> bool:
-    """Whether the index says of the session what it should."""
+    """Whether the index is right about the session."""
     run = _read(store).of(name)
-    positions = [position for commit in commits(store, name) for position in positions_of(commit)]
+    positions = [position for commit in all_commits(store, name) for position in positions_of(commit)]
     lines = [summary(name, position) for position in positions]
-    told = len(run.checkpoints)
+    listed = len(run.checkpoints)
     if (run.version, run.count) != (positions[-1].version if positions else 0, len(lines)):
         return False
-    return told >= min(len(lines), MAX_OTHER_INDEXED) and run.checkpoints == lines[len(lines) - told :]
+    return listed >= min(len(lines), MAX_OTHER_INDEXED) and run.checkpoints == lines[len(lines) - listed :]
 
 
 def _document(session: Session, position: Position, files: Files, agents: EncodedAgents) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _document(session: Session, position: Position, files: Files, agents: Encode
 
 def _folded(store: Store, name: str, after: int) -> Iterator[Step]:
     session: Session | None = None
-    for commit in commits(store, name):
+    for commit in all_commits(store, name):
         if commit.version > after:
             yield session, commit
         session = evolve(session, commit)

@@ -1,4 +1,4 @@
-"""`history.jsonl`: one line for each session that has ended. Rebuildable from the journals, so it is only a view."""
+"""`history.jsonl`: one line for each ended session, rebuildable from the journals."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from detent.core.session.session import Session
-from detent.documents.state.entry import history_entry
+from detent.documents.state import history_entry
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Corrupt
 from detent.store.port import Store
 
 NAME = "history.jsonl"
-#: Of sessions that have ended the state document repeats so many, and so much; the file has all.
+#: Number and total size of the entries that the state document repeats; the file has all.
 MAX_REPEATED, MAX_REPEATED_BYTES = 50, 256 * 1024
 
 
@@ -24,7 +24,7 @@ def read_history(store: Store) -> list[dict[str, Any]]:
 
 
 def recent_history(store: Store) -> list[dict[str, Any]]:
-    """The entries that the state document repeats: the last one, and those before it that are not too much to read."""
+    """The entries that the state document repeats: the last one, and earlier ones up to the limits."""
     lines = _lines(store)[-MAX_REPEATED:]
     sizes = accumulate(len(line) for _, line in reversed(lines))
     count = max(1, sum(size <= MAX_REPEATED_BYTES for size in sizes))
@@ -46,9 +46,9 @@ def _entry(line: bytes, number: int) -> dict[str, Any]:
 
 
 def record(store: Store, session: Session) -> bool:
-    """Add the ended session's line, or put a whole one in the place of one that lacks something. Holds PROJECT.
+    """Add the line of an ended session, or replace an incomplete one. The caller holds PROJECT.
 
-    False if it was there already.
+    False if the line exists already.
     """
     lines = (store.get(NAME) or b"").splitlines()
     line = msgspec.json.encode(history_entry(session))
@@ -61,7 +61,7 @@ def record(store: Store, session: Session) -> bool:
 
 
 def withdraw(store: Store, session: str) -> bool:
-    """Take the line of a session that goes on out again. Holds PROJECT. False if there was none."""
+    """Remove the line of a session that was reopened; False if there is none. The caller holds PROJECT."""
     lines = (store.get(NAME) or b"").splitlines()
     mark = msgspec.json.encode({"session_id": session})[1:-1]
     kept = [line for line in lines if mark not in line]
@@ -71,13 +71,13 @@ def withdraw(store: Store, session: str) -> bool:
     return True
 
 
-def rebuild(store: Store, ended: list[Session], going_on: frozenset[str] = frozenset()) -> None:
-    """The whole file anew, in the order in which the sessions ended. The caller holds PROJECT.
+def rebuild(store: Store, ended: list[Session], reopened: frozenset[str] = frozenset()) -> None:
+    """Write the whole file, in the order in which the sessions ended. The caller holds PROJECT.
 
-    Lines of sessions that are no longer there are all that is left of them, and stay.
+    The lines of sessions whose journals are gone are kept.
     """
     entries = {entry["session_id"]: entry for entry in _readable(store) if isinstance(entry.get("session_id"), str)}
-    entries = {name: entry for name, entry in entries.items() if name not in going_on}
+    entries = {name: entry for name, entry in entries.items() if name not in reopened}
     entries |= {session.id: history_entry(session) for session in ended}
     ordered = sorted(entries.values(), key=lambda entry: str(entry.get("completed_at") or entry.get("cancelled_at")))
     store.put(NAME, b"".join(msgspec.json.encode(entry) + b"\n" for entry in ordered))

@@ -15,11 +15,10 @@ from detent.errors import DetentError, StoreFailed
 
 
 def mirror(place: Place, session: Session) -> list[str]:
-    """Bring both files up to date; what went wrong, in words."""
+    """Write both files; returns a notice for each failure."""
     if not _is_wanted(place):
         return []
-    # Only where they are wanted: most projects never load this.
-    from detent.documents import workflow  # noqa: PLC0415
+    from detent.documents import workflow  # noqa: PLC0415 - most projects never need it
 
     try:
         workflow.show(place.base, workflow.from_session(session))

@@ -1,4 +1,4 @@
-"""Markers, documents and history of a project, kept in step with its journals."""
+"""Projects journals into markers, documents and history."""
 
 import threading
 from collections import deque
@@ -26,54 +26,53 @@ if TYPE_CHECKING:
     from detent.core.checkpoint.manifest import Manifest
 
 MARKER = ".active-"
-#: What a marker holds while its session is being put aside: it names no active session any more.
+#: Content of the marker of a session that is being paused: it no longer counts as active.
 LEAVING = b"paused"
 
-
-#: Folded sessions that are kept at hand though nobody has them; a process may see many come and go.
+#: Folded sessions that are kept in memory without a user.
 MOST_KEPT = 4
 
 
 class Projector:
-    """Nothing here decides or commits. Whatever writes wants the caller to hold PROJECT."""
+    """Never decides or commits. The caller of a method that writes holds PROJECT."""
 
     def __init__(self, store: Store, place: Place, files: "Callable[[str], Manifest]") -> None:
         """`files` reads the manifest of a checkpoint."""
         self._store = store
         self._place = place
         self._files = files
-        #: One for each session as long as anybody has it, so that no two are folded from the same journal.
-        self._replicas: WeakValueDictionary[str, SessionJournal] = WeakValueDictionary()
+        #: One for each session in use, so that no journal is folded twice.
+        self._journals: WeakValueDictionary[str, SessionJournal] = WeakValueDictionary()
         self._recent: deque[SessionJournal] = deque(maxlen=MOST_KEPT)
         self._mutex = threading.Lock()
-        #: Things that a person should be told and that stopped nothing.
+        #: For a person; none of them stopped anything.
         self.notices: list[str] = []
 
     def journal(self, session: str) -> SessionJournal:
         with self._mutex:
-            found = self._replicas.get(session)
-            if found is None:
-                found = self._replicas[session] = SessionJournal(self._store, session)
-            if found in self._recent:
-                self._recent.remove(found)
-            self._recent.append(found)
-            return found
+            journal = self._journals.get(session)
+            if journal is None:
+                journal = self._journals[session] = SessionJournal(self._store, session)
+            if journal in self._recent:
+                self._recent.remove(journal)
+            self._recent.append(journal)
+            return journal
 
     def active(self) -> str | None:
-        """The session that the marker names; of several, the one marked last."""
+        """The session that the marker names; of several markers, the latest."""
         marked = [name.removeprefix(MARKER) for name in self._store.names(MARKER)]
         known = set(self._store.sessions()) if marked else set()
         alive = [name for name in marked if name in known and self._store.get(MARKER + name) != LEAVING]
         if len(alive) < 2:
             return alive[0] if alive else None
         counted = max(alive, key=self.rank)
-        # What a person put there after Detent's own counts; without a person, the highest count does.
+        # A marker that a person made after Detent's own wins; otherwise the highest count does.
         by_hand = [name for name in alive if not (self._store.get(MARKER + name) or b"").isdigit()]
         latest = max(by_hand, key=self._made, default=None)
         return latest if latest is not None and self._made(latest) > self._made(counted) else counted
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
-        """What the documents of `sessions` should hold; the state document is of the active one."""
+        """The expected documents of `sessions`; the state document is that of the active one."""
         active = self.active()
         contents = {
             f"{name}/{session_document.NAME}": encode(session_document.write(session, active=name == active))
@@ -90,11 +89,11 @@ class Projector:
         return contents
 
     def _idle(self, active: str | None, sessions: Mapping[str, Session]) -> bytes | None:
-        """The state document while no session is active, if it still shows one of `sessions` that was put aside."""
+        """The state document without an active session, if it still shows one of `sessions` that was paused."""
         if active is not None:
             return None
-        found = decoded(self._store.get(STATE_DOCUMENT))
-        flow = found.get("active_workflow") if isinstance(found, dict) else None
+        document = decoded(self._store.get(STATE_DOCUMENT))
+        flow = document.get("active_workflow") if isinstance(document, dict) else None
         name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
         if name not in sessions or sessions[name].paused_at is None:
             return None
@@ -102,14 +101,17 @@ class Projector:
         return encode(state_document.write(sessions[name], workflow_history=past, idle=True))
 
     def publish(self, name: str, *, overwrite: bool = False) -> None:
-        """Bring the session's documents up to date. The marker of a session that ended or is not the active one goes
-        last, so that after a crash the next command finds something to finish."""
+        """Write the documents of a session.
+
+        The marker of a session that ended or is not active goes last, so that after a crash the next command sees the
+        unfinished work.
+        """
         journal = self.journal(name)
         session = journal.session()
         if session.checkpoint is not None:
             from detent.engine.projections.checkpoint_files import publish_checkpoints  # noqa: PLC0415 - looking needs none of it
 
-            # Before the snapshot, which makes earlier commits costly to come by.
+            # Before the snapshot: after it, earlier commits are costly to read.
             publish_checkpoints(self._store, journal, self._files)
         self._publish_tasks(journal)
         journal.save_snapshot()
@@ -118,7 +120,7 @@ class Projector:
         if recorded:
             witness(self._store, history.NAME)
         with journal.reading() as session:
-            # Tasks are looked at by one at a time, and commits may be made meanwhile.
+            # Only one thread at a time may read tasks.
             documents = self.documents({name: session})
         edited = write_documents(self._store, documents, overwrite=overwrite)
         if edited and ended:
@@ -145,7 +147,7 @@ class Projector:
         self.notices.extend(f"{view} is generated; what was written there is kept as {view}.bak" for view in kept)
 
     def clear_markers(self) -> str | None:
-        """The active session, once nothing but its own marker is left."""
+        """Remove every marker but that of the active session, and return that session."""
         known = self._store.sessions()
         for marker in self._store.names(MARKER):
             if marker.removeprefix(MARKER) not in known:
@@ -157,15 +159,15 @@ class Projector:
         return active
 
     def rebuild(self) -> None:
-        """History and documents of every session anew, active or not; a damaged journal leaves its session as it is."""
+        """Rebuild the history and the documents of every session. A session with a damaged journal is left as it is."""
         sessions = []
         for name in self._store.sessions():
             with suppress(Corrupt):
                 sessions.append(self.journal(name).session())
         if self._damaged_history():
             keep_rejected(self._store, history.NAME)
-        going_on = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
-        history.rebuild(self._store, [session for session in sessions if session.id not in going_on], going_on)
+        active = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
+        history.rebuild(self._store, [session for session in sessions if session.id not in active], active)
         from detent.documents.checkpoint import INDEX  # noqa: PLC0415 - looking needs none of it
 
         self._store.delete(INDEX)
@@ -174,7 +176,7 @@ class Projector:
             self.publish(session.id)
 
     def rank(self, name: str) -> tuple[int, int, datetime, str]:
-        """A marker counts more than those it takes over from; an empty one was made by a person, who may be later."""
+        """The rank of a marker: its count, then the time of a marker that a person made, then the last commit."""
         count = self._store.get(MARKER + name) or b""
         number = int(count) if count.isdigit() else 0
         touched = self._made(name) if not count.isdigit() else 0

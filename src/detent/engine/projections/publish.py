@@ -1,7 +1,7 @@
-"""Writing documents without ever overwriting what a person wrote.
+"""Publishes documents without overwriting an edit made by hand.
 
-A ledger beside the documents knows the digests of what Detent wrote. It is written first and keeps the digest before
-and after, so a crash between the two leaves a document that is known either way; anything else is an edit.
+A ledger beside the documents holds the digests of what Detent wrote. It is written first, with the digest before and
+after, so a crash between the two leaves a document that the ledger knows. Any other content is an edit.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import msgspec
 from detent.store.port import Store
 
 LEDGER = ".documents.json"
-#: What decoding raises for bytes that are no JSON, no UTF-8, or nested beyond all reason.
+#: Errors of decoding bytes that are not JSON, not UTF-8, or nested too deeply.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _decode = msgspec.json.Decoder(dict[str, tuple[str, ...]]).decode
@@ -29,7 +29,7 @@ def encode(document: object) -> bytes:
 
 
 def decoded(data: bytes | None) -> object:
-    """The JSON value; None for nothing, and for what is no JSON."""
+    """The JSON value; None without data, and for data that is not JSON."""
     try:
         return msgspec.json.decode(data) if data is not None else None
     except UNREADABLE:
@@ -37,7 +37,7 @@ def decoded(data: bytes | None) -> object:
 
 
 def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = False) -> list[str]:
-    """Bring the documents up to date; those edited by hand are left alone and returned. The caller holds PROJECT."""
+    """Write changed documents; returns those edited by hand, which are left alone. The caller holds PROJECT."""
     edited: list[str] = []
     for directory, names in _by_directory(documents).items():
         ledger_name = os.path.join(directory, LEDGER)
@@ -54,7 +54,7 @@ def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = F
                 edited.append(name)
             else:
                 behind[name] = wanted
-                # Only what Detent wrote: the same edit made a second time is an edit again.
+                # Only digests of what Detent wrote: the same edit made again must count as an edit again.
                 before = (digest(current),) if current is not None and digest(current) in known else ()
                 ledger[name] = (*before, digest(wanted))
         if behind or unknown:
@@ -65,7 +65,7 @@ def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = F
 
 
 def publish_views(store: Store, views: Mapping[str, bytes]) -> list[str]:
-    """The same for what is generated and never read back: a text edited by hand is kept as `.bak` and written over."""
+    """Write generated views; an edited view is kept as `.bak` and overwritten."""
     edited = publish(store, views)
     for name in edited:
         text = store.get(name) or b""
@@ -79,7 +79,7 @@ def publish_views(store: Store, views: Mapping[str, bytes]) -> list[str]:
 
 
 def witness(store: Store, name: str) -> None:
-    """Note the digest of a file that is no document, so that a change behind Detent's back shows. Holds PROJECT."""
+    """Record the digest of a file, so that drift detection sees a change. The caller holds PROJECT."""
     data = store.get(name)
     ledger = read_ledger(store, LEDGER)
     wanted = () if data is None else (digest(data),)
@@ -88,15 +88,15 @@ def witness(store: Store, name: str) -> None:
 
 
 def edited_documents(store: Store, names: list[str]) -> list[str]:
-    """Those of `names` that hold something Detent did not write."""
-    found = []
+    """The documents of `names` that were edited by hand."""
+    edited = []
     for directory, grouped in _by_directory(names).items():
         ledger = read_ledger(store, os.path.join(directory, LEDGER))
         for name in grouped:
             current = store.get(name)
             if current is not None and digest(current) not in ledger.get(name, ()):
-                found.append(name)
-    return found
+                edited.append(name)
+    return edited
 
 
 def read_ledger(store: Store, name: str) -> dict[str, tuple[str, ...]]:
@@ -106,7 +106,7 @@ def read_ledger(store: Store, name: str) -> dict[str, tuple[str, ...]]:
     try:
         return _decode(data)
     except UNREADABLE:
-        # Without its ledger every document counts as edited, which loses nothing.
+        # Without a ledger every document counts as edited, so nothing is lost.
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Keeping what a person wrote, beside where it stood."""
+"""Keeps the text of an edit that was not adopted, beside the document."""
 
 from itertools import count
 
@@ -6,7 +6,7 @@ from detent.store.port import Store
 
 
 def keep_rejected(store: Store, name: str) -> str:
-    """Keep the document's text under another name, which is returned. The caller holds PROJECT."""
+    """Copy the document to `NAME.rejected-N` and return that name. The caller holds PROJECT."""
     text = store.get(name) or b""
     taken = store.names(f"{name}.rejected-")
     kept = next((other for other in taken if store.get(other) == text), None)

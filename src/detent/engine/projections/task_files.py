@@ -1,7 +1,7 @@
-"""Task files and views, kept in step with the journal.
+"""Projects tasks into files and views.
 
-Beside the files stands how far in the journal they have come; what happened to tasks since is read from there, so a
-change of one task costs one file however many there are.
+A progress file holds the journal position of the last publication. Only tasks that changed since are written, so a
+change of one task costs one file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ from detent.engine.projections.rejected_edits import keep_rejected
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
 
-#: Views tell all of so many tasks; of more they tell the first, and how many there are.
+#: Views list at most this many tasks, and the number of the others.
 MAX_SHOWN = 2_000
 _PUBLISHED = f"{task_document.FOLDER}/.published.json"
 #: With more tasks than this, only `adopt` and `doctor` look at every file.
@@ -39,11 +39,11 @@ MAX_WATCHED = 5_000
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
-    """How far the files have come, and what was known then."""
+    """The journal position of the files, and facts of that moment."""
 
     written_by: str = ""
     cursor: Cursor = START
-    #: The store's mark of the last look at the files, and those that held something else than Detent had written.
+    #: The store's mark of the last look at the files, and the files that were edited then.
     mark: int = 0
     suspects: list[str] = []
     count: int = 0
@@ -54,24 +54,24 @@ _decode_progress = msgspec.json.Decoder(Progress).decode
 
 
 class Published(NamedTuple):
-    #: Tasks whose files were edited by hand, and therefore left alone.
+    #: Tasks whose files were edited by hand and left alone.
     edited: list[str]
-    #: Views that were edited by hand; the text is beside them, as `.bak`.
+    #: Views that were edited by hand; their text is kept as `.bak`.
     kept: list[str]
 
 
 class _Since(NamedTuple):
-    """What happened behind a position."""
+    """The changes behind a journal position."""
 
-    #: Each task that something happened to, with its document if that was written.
+    #: Each changed task, with its document if that was written.
     documents: dict[str, dict[str, Any] | None]
     end: Cursor
-    #: Whether the plan looks different: its tasks, what they ask for, the phase.
+    #: Whether the plan view changed: tasks, their content, or the phase.
     replanned: bool
 
 
 class TaskFiles:
-    """The files of one session. Whatever writes wants the caller to hold PROJECT."""
+    """The task files of one session. The caller of a method that writes holds PROJECT."""
 
     def __init__(self, store: Store, journal: SessionJournal) -> None:
         self._store = store
@@ -80,10 +80,10 @@ class TaskFiles:
         self._folder = f"{journal.id}/{task_document.FOLDER}/"
 
     def publish(self) -> Published:
-        """Write what changed since the last time."""
+        """Write the files and views that changed."""
         before = self.published()
         since = self._since(before.cursor)
-        # Of very many files only those that are written are looked at.
+        # With very many files, only those that are written are checked for edits.
         stems, mark = self._changed(before) if before.count <= MAX_WATCHED else ((), before.mark)
         suspects = sorted({*stems, *map(from_text, before.suspects)} - since.documents.keys())
         with self._journal.reading() as session:
@@ -102,7 +102,7 @@ class TaskFiles:
         return Published(edited, kept)
 
     def _write(self, task: str, document: dict[str, Any] | None, row: Row | None, version: int) -> bool:
-        """False if the file was edited by hand, and therefore left alone."""
+        """Write one task file; False if it was edited by hand and left alone."""
         name = task_document.name_of(self._session, task)
         stored = self._decoded(name)
         if stored is not None and not task_document.is_untouched(stored):
@@ -124,7 +124,7 @@ class TaskFiles:
         return stored is None or (row is not None and task_document.is_untouched(stored) and stored.get("id") == row.id)
 
     def suspects(self, *, every: bool = False) -> list[str]:
-        """Files that may have been edited: changed since the last publishing, or thought so then. Nothing is read."""
+        """Files that may have been edited: changed since the last publication, or edited then. Reads none."""
         before = Progress() if every else self.published()
         return sorted({*self._changed(before)[0], *map(from_text, before.suspects)})
 
@@ -141,7 +141,7 @@ class TaskFiles:
         return [stem.removesuffix(".json") for stem in stems if not stem.startswith(".")]
 
     def next_published(self) -> "Progress | None":
-        """What was next when the files were written, if nothing has happened since."""
+        """The published progress with the next task, if nothing was committed since."""
         before = self.published()
         if before.written_by != __version__ or before.cursor.version == 0:
             return None
@@ -152,13 +152,13 @@ class TaskFiles:
         return None if commits or torn else before
 
     def rewrite(self, task: str) -> None:
-        """Write the task's file anew, over whatever stands there."""
-        document, row, version = self._standing(task)
+        """Overwrite the file of a task."""
+        document, row, version = self._current(task)
         rendered = encode(task_document.render(document, row, version))
         self._store.put(task_document.name_of(self._session, task), rendered)
 
     def published(self) -> "Progress":
-        """How far the files have come. Only a cache: without it all of them are written again."""
+        """The progress of the files. It is a cache: without it all files are written again."""
         data = self._store.get(f"{self._session}/{_PUBLISHED}")
         try:
             return _decode_progress(data) if data else Progress()
@@ -166,11 +166,11 @@ class TaskFiles:
             return Progress()
 
     def document(self, task: str) -> dict[str, Any]:
-        """The task's document as it stands: from its file if that is Detent's own, else from the journal."""
-        document, row, version = self._standing(task)
+        """The current document of a task: from its file if Detent wrote it, else from the journal."""
+        document, row, version = self._current(task)
         return task_document.plain(task_document.render(document, row, version))
 
-    def _standing(self, task: str) -> tuple[dict[str, Any], Row, int]:
+    def _current(self, task: str) -> tuple[dict[str, Any], Row, int]:
         with self._journal.reading() as session:
             row, version = session.tasks[task], session.version
         document = self._decoded(task_document.name_of(self._session, task))
@@ -179,7 +179,7 @@ class TaskFiles:
         return document, row, version
 
     def written(self, task: str) -> dict[str, Any]:
-        """What the journal last said that the task is."""
+        """The document of a task as last written to the journal."""
         document: dict[str, Any] = {}
         for commit in self._commits(START):
             for event in commit.events:
@@ -191,7 +191,7 @@ class TaskFiles:
         return self._store.get(task_document.name_of(self._session, task))
 
     def _views(self, since: _Since) -> dict[str, bytes]:
-        """The generated Markdown, as far as something that it shows has changed."""
+        """The Markdown views that changed."""
         from detent.render.markdown import impl_plan, todo_list  # noqa: PLC0415 - looking at a task needs no view of all
 
         todo, plan = f"{self._session}/{todo_list.NAME}", f"{self._session}/{impl_plan.NAME}"
@@ -218,7 +218,7 @@ class TaskFiles:
         return views
 
     def _summaries(self) -> dict[str, str]:
-        """Task to the name of its summary's file."""
+        """The name of the summary file of each task."""
         names = [name.rpartition("/")[2] for name in self._store.names(f"{self._session}/.summaries/")]
         return {name.removesuffix(".md").removesuffix("-summary"): name for name in names if name.endswith(".md")}
 
@@ -227,7 +227,7 @@ class TaskFiles:
         try:
             self._store.read(self._session, cursor, 0)
         except Corrupt:
-            # Files and journal are not of the same time: all are written again.
+            # The journal was replaced: write all files again.
             cursor = START
         end, more, replanned = cursor, True, False
         while more:

@@ -1,7 +1,7 @@
-"""Work done shortly after the commit instead of within it, and always before the process ends.
+"""Write-behind: publishes documents shortly after a commit, and always before the process ends.
 
-One thread does it for the whole process. Threads keep the memory that they have used to themselves, and in a long
-process one for each piece of work would never be done growing.
+One thread serves the whole process. A thread keeps the memory that it has used, so a thread for each project would let
+a long process grow.
 """
 
 import atexit
@@ -17,14 +17,14 @@ from itertools import count
 from detent.errors import DetentError
 
 DELAY_S = 0.5
-#: Work that takes long is done less often, so that it never takes more than a part of the time.
+#: The pause is at least this many times as long as the last run took, so that runs take at most a fifth of the time.
 SHARE = 4
 
 _alive: "weakref.WeakSet[WriteBehind]" = weakref.WeakSet()
 
 
 class WriteBehind:
-    """Runs `work` once, a while after the first `mark()` since its last run, or at once after one that hurries.
+    """Runs `work` once, `DELAY_S` after the first `mark()` since its last run, or at once after an urgent one.
 
     `flush()` runs it now if it is due.
     """
@@ -32,7 +32,7 @@ class WriteBehind:
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
         self._due = self._urgent = False
-        #: The number of the bell that will ring for it, if one was set.
+        #: The number of the timer that is set, if any.
         self._timer: int | None = None
         self._mutex = threading.Lock()
         self._working = threading.Lock()
@@ -41,10 +41,10 @@ class WriteBehind:
         _alive.add(self)
 
     def mark(self, *, urgent: bool = False) -> None:
-        """`urgent` if so much waits to be written that it is to be written now."""
+        """`urgent` runs the work at once, where much waits to be written."""
         with self._mutex:
             self._due = True
-            # Where it cannot be done there is no hurry to try again.
+            # After a failure, retry at the usual pace.
             urgent = urgent and not self._failed
             if self._timer is None or (urgent and not self._urgent):
                 _timers.cancel(self._timer)
@@ -67,16 +67,16 @@ class WriteBehind:
                 self._took_s, self._failed = time.monotonic() - since_s, False
 
     def fire(self, timer: int) -> None:
-        """Only the bell that was set last counts."""
+        """Run the work, unless a later timer replaced this one."""
         with self._mutex:
             counts = timer == self._timer
         if counts:
-            # The commit stands; the documents are brought up to date by the flush at the end or the next command.
+            # The commit stands. The flush at the end, or the next command, publishes the documents.
             with suppress(DetentError):
                 self.flush()
 
     def start_anew(self) -> None:
-        """In a process that was forked: what was due is the other's, and locks that others held stay held."""
+        """Reset in a forked child: due work belongs to the parent, and its locks would stay held."""
         self._mutex, self._working = threading.Lock(), threading.Lock()
         self._due, self._urgent, self._timer = False, False, None
 
@@ -84,7 +84,7 @@ class WriteBehind:
 class _Timers:
     def __init__(self) -> None:
         self._times: list[tuple[float, int]] = []
-        #: For whom each of them rings; one that was taken back rings for nobody.
+        #: Timer number to its owner; a cancelled timer has none.
         self._for: dict[int | None, WriteBehind] = {}
         self._numbers = count()
         self._changed = threading.Condition()
@@ -114,10 +114,10 @@ class _Timers:
                 number, write_behind = self._next()
                 if write_behind is not None:
                     write_behind.fire(number)
-                # Whoever has it no more is not kept until the next bell.
+                # Drop the reference so that a closed project can be collected.
                 del write_behind
         except BaseException:
-            # What nobody foresaw is told as any thread tells it; the others are served all the same.
+            # Let the thread report the error as usual, and start another one for the remaining timers.
             with self._changed:
                 self._start()
             raise
@@ -145,7 +145,7 @@ os.register_at_fork(after_in_child=_anew)
 
 @atexit.register
 def _flush_all() -> None:
-    # Nobody is left to be told; the next command brings the documents up to date.
+    # A failure cannot be reported any more; the next command publishes the documents.
     for write_behind in list(_alive):
         with suppress(DetentError):
             write_behind.flush()

@@ -1,4 +1,4 @@
-"""The tasks of one session, with a method for each thing that can be done to them."""
+"""The tasks of one session: reads, plans, claims and completes them."""
 
 import math
 import os
@@ -16,12 +16,13 @@ from detent.core.session.session import Session
 from detent.core.task.assignment import type_for
 from detent.core.task.document import new_document
 from detent.core.task.id import PREFIX, canonical, parent_of, parse_id, sort_key
-from detent.core.task.lifecycle import REPLANNABLE, Action, check_start, possibly_stale
+from detent.core.task.lifecycle import REPLANNABLE, Action, possibly_stale
 from detent.core.task.row import Row, TaskStatus
 from detent.core.task.split import ChildDraft, split_warnings
 from detent.documents.state.writing import current_phase
 from detent.documents.task import name_of
 from detent.engine.projections.task_files import TaskFiles
+from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
 from detent.errors import Invalid, NotFound, Refused
 from detent.store.port import PROJECT
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 
 SUMMARIES = ".summaries"
 LEASES = ".process/leases"
-#: A claim that nobody renews is worth this long.
+#: Seconds after which a claim that is not renewed expires.
 LEASE_S = 3600.0
 MAX_SUMMARY_BYTES = 1024 * 1024
 
 
 class Claimed(Outcome, frozen=True, kw_only=True):
-    """A task in somebody's hands. `fence` goes with everything that is done about it."""
+    """A task that is held. `fence` goes with every later command about it."""
 
     task: str
     claim: Claim
@@ -58,7 +59,7 @@ class Tasks:
     def files(self) -> TaskFiles:
         return TaskFiles(self._project.store, self._project.journal(self._session))
 
-    # Looking
+    # Reading
 
     def rows(self) -> list[Row]:
         """Every task, by number."""
@@ -70,20 +71,20 @@ class Tasks:
             return session.tasks[canonical(task)]
 
     def next(self) -> Row | None:
-        """What to do next: the first that is ready, in the order of dependencies and then of numbers."""
+        """The first ready task, in the order of dependencies and then of numbers."""
         if not self._project.journal(self._session).is_loaded:
             published = self.files.next_published()
             if published is not None:
                 return published.next
         with self._reading() as session:
-            found = session.tasks.next_ready()
-            return session.tasks[found] if found is not None else None
+            task = session.tasks.next_ready()
+            return session.tasks[task] if task is not None else None
 
     def document(self, task: str) -> dict[str, Any]:
         return self.files.document(canonical(task))
 
     def context(self, task: str) -> dict[str, Any]:
-        """What an agent is given for the task: all of it, the workflow around it, and what it builds on."""
+        """The context of an agent for the task: its document, the workflow, and the summaries of its dependencies."""
         own = canonical(task)
         document = self.document(own)
         with self._reading() as session:
@@ -105,7 +106,7 @@ class Tasks:
         }
 
     def summary(self, task: str) -> str | None:
-        """What was written about a task when it was done."""
+        """The summary that was written when the task was done."""
         own = canonical(task)
         for name in (f"{own}-summary.md", f"{own}.md"):
             data = self._project.store.get(f"{self._session}/{SUMMARIES}/{name}")
@@ -127,7 +128,7 @@ class Tasks:
         kind: str | None = None,
         agent: str | None = None,
     ) -> Outcome:
-        """Add one task under the next free number, or one more part of a container."""
+        """Add a task under the next free number, or another part of a container."""
         needs = [canonical(other) for other in depends_on]
         wanted, paths, accepted = list(requirements), list(focus_paths), list(acceptance)
 
@@ -144,7 +145,7 @@ class Tasks:
             )
             return WriteTasks(documents=(document,), new=True)
 
-        # Under the lock, so that two who add at once get two numbers.
+        # Numbered under the lock, so that two callers get two numbers.
         return self._handle.execute_chosen(numbered)
 
     def write(self, documents: Iterable[dict[str, Any]], *, new: bool | None = None, reason: str = "") -> Outcome:
@@ -152,13 +153,13 @@ class Tasks:
         return self._do(WriteTasks(documents=tuple(documents), new=new, reason=reason))
 
     def replan(self, task: str, changes: dict[str, Any], *, reason: str) -> Outcome:
-        """Change what a task that nobody works on asks for; its version rises, and the old one stays in the journal."""
+        """Change the document of a task that is not in progress; its version rises, and the journal keeps both."""
         own = canonical(task)
         row = self.row(own)
         if row.status not in REPLANNABLE:
             raise Refused(f"{own} is {row.status}; only {', '.join(REPLANNABLE)} tasks are replanned")
         if not reason.strip():
-            raise Invalid("a plan is changed for a reason; say which")
+            raise Invalid("a reason is needed to replan a task")
         document = _merged(self.document(own), changes) | {"version": row.version + 1}
         return self._do(WriteTasks(documents=(document,), new=False, reason=reason))
 
@@ -178,14 +179,14 @@ class Tasks:
     def set_complexity(self, level: str) -> Outcome:
         return self._do(SetComplexity(level=level))
 
-    # Doing
+    # Work
 
     def start(
         self, task: str | None = None, *, owner: str | None = None, pid: int | None = None, lease_s: float = LEASE_S
     ) -> Claimed:
-        """Take a task: the one named, or the next that is ready. One of several who ask gets it."""
+        """Claim a task: the one named, or the next that is ready. Of several callers one gets it."""
         if not 0 < lease_s < math.inf:
-            raise Invalid(f"a lease of {lease_s} seconds is none")
+            raise Invalid(f"a lease must be a number of seconds above 0, not {lease_s}")
         claim = Claim(
             owner=owner or self._project.actor.name,
             fence=0,
@@ -200,22 +201,20 @@ class Tasks:
         return self._claimed(claim)
 
     def keep(self, task: str, fence: int) -> Claimed:
-        """Hold a task on beyond the end of the process that took it."""
+        """Keep the claim beyond the end of the process that took it."""
         return self._claimed(MoveTask(task=canonical(task), action=Action.KEEP, fence=fence))
 
     def done(self, task: str, summary: str = "", *, fence: int | None = None) -> Outcome:
-        """The task is done. The summary is written first: whoever depends on it will read it."""
+        """Complete the task. The summary is written first, because dependants read it."""
         own = canonical(task)
         if not summary.strip():
             return self._do(MoveTask(task=own, action=Action.DONE, fence=fence))
-        from detent.core.redact import redact  # noqa: PLC0415 - slow to load, and looking at tasks needs none of it
-
-        data = redact(summary.strip()).encode() + b"\n"
+        data = redact_text(summary.strip()).encode() + b"\n"
         if len(data) > MAX_SUMMARY_BYTES:
             raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
         name = f"{own}-summary.md"
         command = MoveTask(task=own, action=Action.DONE, summary=name, fence=fence)
-        # Under the lock and right before the commit: of two who say done, only the one who is believed writes.
+        # Under the lock and right before the commit: of two callers only the one that commits writes.
         return self._handle.execute(
             command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
         )
@@ -230,7 +229,7 @@ class Tasks:
         return self._do(MoveTask(task=canonical(task), action=Action.UNBLOCK))
 
     def resume(self, task: str, *, owner: str | None = None) -> Claimed:
-        """Go on with a task at the point where a person was asked."""
+        """Continue a task at the point where a person was asked."""
         self._check_active()
         claim = Claim(owner=owner or self._project.actor.name, fence=0, since=self._project.clock())
         return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
@@ -239,21 +238,21 @@ class Tasks:
         return self._do(MoveTask(task=canonical(task), action=Action.RETRY))
 
     def release(self, task: str, *, reason: str = "", fence: int | None = None) -> Outcome:
-        """Give a task back unfinished."""
+        """Release a task unfinished."""
         return self._do(MoveTask(task=canonical(task), action=Action.RELEASE, reason=reason, fence=fence))
 
     def reopen(self, task: str) -> Outcome:
-        """Do a task again; completed tasks that built on it are named as possibly stale."""
+        """Reopen a task; completed tasks that depend on it are named as possibly stale."""
         own = canonical(task)
         with self._reading() as session:
             stale = possibly_stale(session.tasks, own) if own in session.tasks else ()
-        warnings = [f"{', '.join(stale)} built on {own} and may have to be looked at again"] if stale else []
+        warnings = [f"{', '.join(stale)} depends on {own} and may be out of date"] if stale else []
         return self._do(MoveTask(task=own, action=Action.REOPEN), warnings)
 
     # Claims
 
     def beat(self, task: str, fence: int) -> None:
-        """Say that the holder of the claim is alive."""
+        """Renew the lease of a claim."""
         own = canonical(task)
         name = f"{self._session}/{LEASES}/{own}"
         held = self._handle.state.claims.get(own)
@@ -263,15 +262,15 @@ class Tasks:
             self._project.store.put(name, b"%d %d" % (fence, round(self._project.clock().timestamp())))
 
     def release_abandoned(self) -> list[str]:
-        """Give back the tasks whose holders are gone."""
-        found = sorted(self.abandoned(), key=sort_key)
-        for task in found:
+        """Release the tasks whose holders are gone; returns them."""
+        tasks = sorted(self.abandoned(), key=sort_key)
+        for task in tasks:
             claim = self._handle.state.claims.get(task)
             self.release(task, reason=f"{claim.owner if claim else 'its holder'} is gone")
-        return found
+        return tasks
 
     def abandoned(self) -> frozenset[str]:
-        """Tasks in progress whose holder is gone: its process on this machine ended, or its lease ran out."""
+        """Tasks in progress whose holder is gone: its process on this machine ended, or its lease expired."""
         with self._reading() as session:
             return self._gone(session)
 
@@ -290,7 +289,7 @@ class Tasks:
             last = max(last, last.fromtimestamp(int(beat[1]), last.tzinfo))
         return self._project.clock() - last > timedelta(seconds=claim.lease_s)
 
-    # What all of them do
+    # Shared
 
     def _check_active(self) -> None:
         if self._project.active() != self._session:
@@ -312,13 +311,10 @@ class Tasks:
         return Claimed(session=outcome.session, events=outcome.events, task=moved.task, claim=moved.claim)
 
     def _next_move(self, session: Session, claim: Claim) -> MoveTask:
-        found = session.tasks.next_ready()
-        if found is not None:
-            check_start(session.tasks, found)
-            return MoveTask(task=found, action=Action.START, claim=claim)
-        for task in sorted(self._gone(session), key=sort_key):
-            return MoveTask(task=task, action=Action.START, claim=claim)
-        raise NotFound(_nothing_ready(session), way_out="detent task list")
+        task = session.tasks.next_ready() or min(self._gone(session), key=sort_key, default=None)
+        if task is None:
+            raise NotFound(_nothing_ready(session), way_out="detent task list")
+        return MoveTask(task=task, action=Action.START, claim=claim)
 
 
 def _free_id(session: Session, parent: str | None) -> str:
@@ -343,7 +339,7 @@ def _nothing_ready(session: Session) -> str:
 
 
 def _merged(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Objects are merged, so that changing one key of `context` keeps the others; anything else is replaced."""
+    """The document with the changes: objects are merged key by key, any other value is replaced."""
     merged = dict(document)
     for key, value in changes.items():
         old = merged.get(key)
@@ -357,5 +353,5 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True

@@ -1,4 +1,4 @@
-"""A session as JSON for programs: what `status` shows, in full."""
+"""A session as JSON: the data of `status`, in full."""
 
 from datetime import datetime
 from typing import Any

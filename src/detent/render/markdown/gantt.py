@@ -1,11 +1,11 @@
-"""The attempts of a session as a Mermaid Gantt chart, which shows what went on at the same time."""
+"""The attempts of a session as a Mermaid Gantt chart."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from detent.core.session.attempts import Tried
+from detent.core.session.attempts import AttemptRecord
 
-#: Mermaid draws no more than this in reasonable time and size.
+#: More bars are slow and unreadable in Mermaid.
 MOST_BARS = 300
 _LEAST = timedelta(seconds=1)
 _STAMP = "%Y-%m-%dT%H:%M:%S"
@@ -13,11 +13,8 @@ _SHORT, _DAY = timedelta(minutes=10), timedelta(days=1)
 _TAGS = {"completed": "done, ", "": "active, "}
 
 
-def gantt(title: str, attempts: Sequence[Tried], until: datetime) -> str:
-    """One section a phase, in the order in which they began; bars that are not done are marked.
-
-    There is at least one attempt.
-    """
+def gantt(title: str, attempts: Sequence[AttemptRecord], until: datetime) -> str:
+    """One section per phase, in the order of their first attempts; needs at least one attempt."""
     shown = attempts[-MOST_BARS:]
     phases = dict.fromkeys(tried.phase for tried in shown)
     first, last = min(tried.begun for tried in shown), max(tried.ended or until for tried in shown)
@@ -39,7 +36,7 @@ def _axis(spread: timedelta) -> str:
     return "%H:%M" if spread > _SHORT else "%H:%M:%S"
 
 
-def _bar(tried: Tried, until: datetime) -> str:
+def _bar(tried: AttemptRecord, until: datetime) -> str:
     tag = _TAGS.get(tried.how, "crit, ")
     end = max(tried.ended or until, tried.begun + _LEAST)
     how = "" if tried.how in ("completed", "") else f" {tried.how}"
@@ -51,6 +48,6 @@ def _stamp(at: datetime) -> str:
 
 
 def _text(text: str) -> str:
-    """Letters, digits and what means nothing to Mermaid; the rest, and how a line could end, becomes a blank."""
-    kept = "".join(c if c.isalnum() or c in " -_.,/()!?'+" else " " for c in text)
-    return " ".join(kept.split())[:80] or "session"
+    """The text without characters that have a meaning in Mermaid."""
+    safe = "".join(c if c.isalnum() or c in " -_.,/()!?'+" else " " for c in text)
+    return " ".join(safe.split())[:80] or "session"

@@ -1,4 +1,4 @@
-"""`IMPL_PLAN.md`: what a session is for, what it asks, and in which order its tasks can be done. Generated."""
+"""`IMPL_PLAN.md`: the requirements, tasks and execution order of a session. Generated."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Documents = Mapping[str, dict[str, Any]] | Callable[[str], dict[str, Any]]
 def impl_plan(
     project: str, session: str, *, complexity: str, phase: str | None, rows: Iterable[Row], documents: Documents
 ) -> str:
-    """`documents` gives the document of a task by its id. The same tasks always give the same bytes."""
+    """`documents` maps task ids to documents. The same tasks always give the same bytes."""
     by_number = sorted(rows, key=lambda row: sort_key(row.id))
     find = documents.__getitem__ if isinstance(documents, Mapping) else documents
     contexts = [(row, find(row.id).get("context") or {}) for row in by_number]
@@ -46,9 +46,9 @@ def impl_plan(
 
 
 def _requirements(contexts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Each once, where it is first asked for."""
-    asked = dict.fromkeys(text for context in contexts for text in context.get("requirements") or ())
-    return [f"- {escaped(text)}" for text in asked] or ["None yet."]
+    """Each requirement once, in the order of first use."""
+    requirements = dict.fromkeys(text for context in contexts for text in context.get("requirements") or ())
+    return [f"- {escaped(text)}" for text in requirements] or ["None yet."]
 
 
 def _structure(contexts: Iterable[tuple[Row, Mapping[str, Any]]], titles: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`TODO_LIST.md`: the tasks of a session as a checklist to read. It is generated, and never read back."""
+"""`TODO_LIST.md`: the tasks of a session as a checklist. Generated, and never read back."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -27,8 +27,8 @@ def todo_list(
 ) -> str:
     """The same rows always give the same bytes.
 
-    `summaries` are the ids that have a summary, or a mapping from them to the names of its files; `stems` gives the
-    names of task files that are not written like their ids (`IMPL-1` in `IMPL-001.json`).
+    `summaries` has the ids with a summary, or maps them to file names; `stems` has the names of task files that differ
+    from their ids (`IMPL-1` in `IMPL-001.json`).
     """
     lines = [GENERATED, f"# Tasks: {escaped(project)}", "", "## Task Progress"]
     lines += _progress(list(rows), summaries, stems or {})
@@ -45,7 +45,7 @@ def _progress(rows: list[Row], summaries: Collection[str], stems: Mapping[str, s
         kind = "container" if row.id in parents or row.status is TaskStatus.CONTAINER else "leaf"
         if row.parent in parents:
             kind = "part"
-        # A container is a paragraph: without a blank line Markdown would take it for the end of the item before it.
+        # A container is a paragraph, which needs a blank line after a list item.
         if before and (kind == "container" or (kind == "leaf" and before != "leaf")):
             yield ""
         before = kind
@@ -63,8 +63,8 @@ def _line(row: Row, kind: str, name: str, summaries: Collection[str]) -> str:
     if row.status is TaskStatus.COMPLETED:
         summary = _summary(row.id, name, summaries)
         return f"{indent}- [x] {task} {link}{summary}"
-    standing = "" if row.status is TaskStatus.PENDING else f" ({row.status})"
-    return f"{indent}- [ ] {task}{standing} {link}"
+    status = "" if row.status is TaskStatus.PENDING else f" ({row.status})"
+    return f"{indent}- [ ] {task}{status} {link}"
 
 
 def _summary(id: str, name: str, summaries: Collection[str]) -> str:  # noqa: A002

@@ -1,4 +1,4 @@
-"""A text of several sections that must not be longer than so many bytes: cut where it hurts least, and said so."""
+"""A text of sections with a limit in bytes: less important sections are shortened first, with a note."""
 
 from collections.abc import Sequence
 
@@ -8,39 +8,39 @@ import msgspec
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     body: str
-    #: What may be cut goes from 1 upwards, the first to be cut first; 0 stays whole.
+    #: The order in which sections are shortened, from 1; 0 is never shortened.
     rank: int = 0
-    #: Bytes of the body that stay whatever else does not fit.
+    #: Bytes of the body that always stay.
     least: int = 0
 
 
 def bounded_text(sections: Sequence[Section], limit: int) -> str:
-    """The sections that have something to say, in at most `limit` bytes as far as what has to stay fits into them."""
+    """The sections that are not empty, in at most `limit` bytes if their least sizes allow it."""
     stripped = (msgspec.structs.replace(section, body=section.body.strip()) for section in sections)
-    said = [section for section in stripped if section.body]
-    over = _size(_joined(said)) - limit
-    for section in sorted((one for one in said if one.rank), key=lambda one: one.rank):
+    shown = [section for section in stripped if section.body]
+    over = _size(_joined(shown)) - limit
+    for section in sorted((each for each in shown if each.rank), key=lambda each: each.rank):
         shorter = _shortened(section, over)
         over -= _size(section.body) - _size(shorter.body)
-        said[said.index(section)] = shorter
-    return _joined(said)
+        shown[shown.index(section)] = shorter
+    return _joined(shown)
 
 
 def _shortened(section: Section, over: int) -> Section:
-    """Shorter by `over` bytes, the note that says so included, or as short as it may be."""
+    """The section, shorter by `over` bytes including the note, or as short as allowed."""
     data = section.body.encode("utf-8", "replace")
-    note = f"\n[{len(data)} bytes were too many here; the rest is left out]"
-    # A cut may leave a block open, and ending it takes a line too.
+    note = f"\n[shortened: this section has {len(data)} bytes]"
+    # The cut may leave a fenced block open; closing it takes a line.
     added = len(note) + max((len(line) + 1 for line in section.body.splitlines() if _is_fence(line)), default=0)
-    kept = max(section.least, len(data) - over - added)
-    if kept + added >= len(data):
+    end = max(section.least, len(data) - over - added)
+    if end + added >= len(data):
         return section
-    text = data[:kept].decode("utf-8", "ignore").rstrip()
+    text = data[:end].decode("utf-8", "ignore").rstrip()
     return msgspec.structs.replace(section, body=text + _open_fence(text) + note)
 
 
 def _open_fence(text: str) -> str:
-    """What ends a block that the cut left open, so that what follows is not taken for a part of it."""
+    """The fence that closes a block which the cut left open."""
     fence = ""
     for line in text.splitlines():
         if line == fence or (not fence and _is_fence(line)):
@@ -53,7 +53,9 @@ def _is_fence(line: str) -> bool:
 
 
 def _joined(sections: Sequence[Section]) -> str:
-    return "\n\n".join(f"## {one.title}\n\n{one.body}" if one.title else one.body for one in sections)
+    return "\n\n".join(
+        f"## {section.title}\n\n{section.body}" if section.title else section.body for section in sections
+    )
 
 
 def _size(text: str) -> int:

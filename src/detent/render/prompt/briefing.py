@@ -1,4 +1,4 @@
-"""What an agent is told when it starts or comes back: where the work stands and what is expected now."""
+"""Briefings for an agent that starts or resumes: the state of the session, and its assignment."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +15,11 @@ _MARKS = {
     Status.SKIPPED: "[-]",
 }
 
+REPORT = (
+    "End your answer with the lines Summary:, Deliverables: and Context for next:, "
+    "and with Status: failed if it did not work."
+)
+
 
 def briefing(session: Session, judged: Mapping[str, Sequence[Judgement]], handovers: Sequence[Handover]) -> str:
     lines = [f"Detent holds this work to the workflow {session.workflow.name}: {session.task}", ""]
@@ -25,24 +30,24 @@ def briefing(session: Session, judged: Mapping[str, Sequence[Judgement]], handov
     for handover in handovers:
         lines += ["", *_handover_lines(session, handover, judged.get(handover.phase, ()))]
     if session.escalations:
-        lines += ["", "A person must decide first:", *(f"- {one.phase}: {one.detail}" for one in session.escalations)]
+        lines += [
+            "",
+            "A person must decide first:",
+            *(f"- {each.phase}: {each.detail}" for each in session.escalations),
+        ]
     elif not handovers and session.ready:
         lines += ["", f"Next: detent begin {session.ready[0]}"]
     lines += [
         "",
-        "detent status shows where it stands, detent why what holds it, detent finish -m SUMMARY ends a phase.",
+        "detent status shows the state, detent why explains what blocks it, detent finish -m SUMMARY finishes a phase.",
     ]
     return "\n".join(lines)
 
 
 def assignment(session: Session, handover: Handover, judged: Sequence[Judgement]) -> str:
-    """What the agent of a phase hears when it starts: what it is given, and how it reports."""
-    lines = [f"You work on one phase of this: {session.task}", *_handover_lines(session, handover, judged)]
-    lines.append(
-        "End your answer with the lines Summary:, Deliverables: and Context for next:, "
-        "and with Status: failed if it did not work."
-    )
-    return "\n".join(lines)
+    """The assignment of the agent of a phase: its handover, and how to report."""
+    head = f"You work on one phase of this task: {session.task}"
+    return "\n".join([head, *_handover_lines(session, handover, judged), REPORT])
 
 
 def todos(session: Session) -> str:
@@ -64,5 +69,7 @@ def _handover_lines(session: Session, handover: Handover, judged: Sequence[Judge
         lines += [f"  read {path}" for path in passed.artifacts]
         lines += [f"  {line}" for line in passed.context.splitlines()]
     lines += [f"Warning: {warning}" for warning in handover.warnings]
-    lines += [f"Gate {one.gate} is {one.verdict}: {one.reason}" for one in judged if one.verdict is not Verdict.PASS]
+    lines += [
+        f"Gate {gate.gate} is {gate.verdict}: {gate.reason}" for gate in judged if gate.verdict is not Verdict.PASS
+    ]
     return lines

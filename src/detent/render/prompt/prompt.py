@@ -1,6 +1,6 @@
-"""What the agent of a phase, or of one task, is told by the runner: all it needs to know, in one bounded text.
+"""Prompts of the runner for the agent of a phase or of a task, each a text of bounded length.
 
-The runner begins, judges and finishes; the agent works and reports. What failed before stands first.
+The runner begins, judges and finishes; the agent works and reports. Earlier failures come first.
 """
 
 import re
@@ -9,33 +9,32 @@ from typing import Any
 
 import msgspec
 
+from detent.core.gate import gate_name
 from detent.core.gate.evidence import GateState, Judgement, Verdict
 from detent.core.gate.registry import KINDS
 from detent.core.limits import MAX_SUMMARY, cut
 from detent.core.session.handover import Handover, Passed
 from detent.core.session.session import Session
-from detent.render.prompt.acceptance import gate_lines
 from detent.render.prompt.bounded import Section, bounded_text
+from detent.render.prompt.briefing import REPORT
 
 MAX_BYTES = 64 * 1024
 MAX_TAIL_LINES = 40
-#: Of each thing that failed: more is seldom read, and the command can be run again.
+#: Limits for the evidence of each failure; the agent can run the command again.
 MAX_EVIDENCE, MAX_REASON, MAX_CLOSED = 4_096, 1_000, 20
 MAX_OUTPUT = 8_192
-REPORT = (
-    "End your answer with the lines Summary:, Deliverables: and Context for next:, "
-    "and with Status: failed if it did not work."
-)
+#: A gate takes one line; the workflow has longer settings.
+MAX_GATE_LINE = 2_000
 _HOW = (
-    f"The summary is one sentence of at most {MAX_SUMMARY} characters, the deliverables are paths with commas between "
-    "them, and the context is what whoever goes on has to know and cannot see from the files."
+    f"Summary: one sentence of at most {MAX_SUMMARY} characters. Deliverables: paths, separated by commas. "
+    "Context for next: facts that the next agent needs and cannot see in the files."
 )
 _ASK = (
-    'If only a person can decide something, run `detent ask "QUESTION" --choice A --choice B`. It waits and prints '
-    "the answer; if your shell gives up waiting, run the same command again."
+    'If you need a decision of a person, run `detent ask "QUESTION" --choice A --choice B`. It waits and prints the '
+    "answer; if your shell times out, run the same command again."
 )
-#: Colours and movements of a terminal, and what no text should hold.
-_NO_TEXT = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+#: Escape sequences of a terminal, and control characters.
+_CONTROL = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def phase_prompt(
@@ -47,7 +46,7 @@ def phase_prompt(
     failed: str = "",
     tests: str | None = None,
 ) -> str:
-    """For one turn at a phase. `failed` is what the attempt before ended with; `tests` runs the tests by default."""
+    """For one turn at a phase. `failed` is the error of the previous attempt; `tests` is the default test command."""
     gates = gate_lines(session, handover.phase, judged, tests=tests)
     broken = _failed_text(session, handover.phase, judged if turn > 1 else (), failed)
     sections = [
@@ -55,9 +54,9 @@ def phase_prompt(
         Section(title="What failed", body=broken, rank=4, least=16_384),
         Section(title="The whole task", body=session.task, rank=5, least=8_192),
         Section(title="Done when", body=_done_text(gates), rank=6, least=8_192),
-        Section(title="What earlier phases left", body=_passed_text(handover.passed), rank=2, least=4_096),
-        Section(title="Mind", body=_listed(handover.warnings), rank=3, least=1_024),
-        Section(title="What discovery found", body=handover.discovery or "", rank=1, least=1_024),
+        Section(title="Results of earlier phases", body=_passed_text(handover.passed), rank=2, least=4_096),
+        Section(title="Warnings", body=_listed(handover.warnings), rank=3, least=1_024),
+        Section(title="Discovery findings", body=handover.discovery or "", rank=1, least=1_024),
         Section(title="Rules", body=_rules("phase", "detent finish, fail or begin")),
         Section(title="How to report", body=f"{REPORT}\n{_HOW}"),
     ]
@@ -65,7 +64,7 @@ def phase_prompt(
 
 
 def task_prompt(session: Session, context: Mapping[str, Any], *, failed: str = "") -> str:
-    """For one task of a phase. `context` is what the engine gives for it, with what its steps found if they ran."""
+    """For one task of a phase. `context` is the engine's context of the task, with the outputs of its steps."""
     task = context["task"]
     asked, flow = task.get("context") or {}, context.get("flow") or {}
     declared = task.get("flow_control") or {}
@@ -73,19 +72,34 @@ def task_prompt(session: Session, context: Mapping[str, Any], *, failed: str = "
     paths = [*_texts(asked, "focus_paths"), *(flow.get("target_files") or _texts(declared, "target_files"))]
     sections = [
         Section(body=_task_head(task)),
-        Section(title="What failed", body=_fenced_failure("The try before ended with:", failed), rank=6, least=4_096),
+        Section(title="What failed", body=_fenced_failure("The previous try ended with:", failed), rank=6, least=4_096),
         Section(title="Requirements", body=_listed(_texts(asked, "requirements")), rank=8, least=8_192),
         Section(title="Done when", body=_listed(_texts(asked, "acceptance")), rank=9, least=8_192),
-        Section(title="Where", body=_listed(dict.fromkeys(paths)), rank=5, least=1_024),
-        Section(title="How", body=_approach_text(approach), rank=7, least=8_192),
-        Section(title="What goes with it", body=_inherited_text(asked), rank=4, least=2_048),
-        Section(title="What it builds on", body=_named_texts(context["dependency_summaries"]), rank=3, least=4_096),
-        Section(title="What its steps found", body=_outputs_text(flow), rank=2, least=4_096),
-        Section(title="The whole work", body=session.task, rank=1, least=2_048),
+        Section(title="Files", body=_listed(dict.fromkeys(paths)), rank=5, least=1_024),
+        Section(title="Approach", body=_approach_text(approach), rank=7, least=8_192),
+        Section(title="Context", body=_inherited_text(asked), rank=4, least=2_048),
+        Section(
+            title="Results of dependencies", body=_named_texts(context["dependency_summaries"]), rank=3, least=4_096
+        ),
+        Section(title="Outputs of its steps", body=_outputs_text(flow), rank=2, least=4_096),
+        Section(title="The whole task", body=session.task, rank=1, least=2_048),
         Section(title="Rules", body=_rules("task", "detent task done or fail")),
         Section(title="How to report", body=f"{REPORT}\n{_HOW}"),
     ]
     return bounded_text(sections, MAX_BYTES).replace("\0", "")
+
+
+def gate_lines(session: Session, phase: str, judged: Sequence[Judgement], *, tests: str | None) -> list[str]:
+    """One line per gate. `tests` is the test command for gates that name none."""
+    if not session.gates_apply:
+        return []
+    verdicts = {judgement.gate: judgement.verdict for judgement in judged}
+    lines = []
+    for gate in session.workflow.by_key[phase].gates:
+        name = gate_name(gate)
+        now = f" Now {verdicts[name]}." if name in verdicts else ""
+        lines.append(f"- {name}: {cut(gate.requirement(phase, session.folder, tests), MAX_GATE_LINE)}{now}")
+    return lines
 
 
 def _phase_head(session: Session, handover: Handover, turn: int) -> str:
@@ -94,9 +108,9 @@ def _phase_head(session: Session, handover: Handover, turn: int) -> str:
     again = f", turn {turn}" if turn > 1 else ""
     return (
         f"# {phase.title or phase.key}\n\n"
-        f"You do phase {phase.key} of a larger task{f', as its {role}' if role else ''} "
-        f"(attempt {token.attempt}{again}). Others do the other phases.\n"
-        f"Files that this phase writes about its work go to {handover.artifact_path}/"
+        f"You work on phase {phase.key} of a larger task{f', as its {role}' if role else ''} "
+        f"(attempt {token.attempt}{again}). Other agents work on the other phases.\n"
+        f"Documents about the work of this phase go to {handover.artifact_path}/"
     )
 
 
@@ -104,36 +118,36 @@ def _task_head(task: Mapping[str, Any]) -> str:
     role = (task.get("meta") or {}).get("agent")
     return (
         f"# {task['title']}\n\n"
-        f"You do task {task['id']} of a larger work{f', as its {role}' if role else ''}. "
-        "Others do the other tasks, some of them now."
+        f"You work on task {task['id']} of a larger task{f', as its {role}' if role else ''}. "
+        "Other agents work on the other tasks, some at the same time."
     )
 
 
 def _failed_text(session: Session, phase: str, judged: Sequence[Judgement], failed: str) -> str:
-    parts = [_fenced_failure("The attempt before this one ended with:", failed)]
-    closed = [one for one in judged if _is_to_be_mended(one)]
+    parts = [_fenced_failure("The previous attempt ended with:", failed)]
+    closed = [judgement for judgement in judged if _is_for_agent(judgement)]
     if closed:
-        parts.append("Your work so far stands in the files, and was judged. Mend this; the rest stands.")
-        parts += [_closed_text(one, session.phases[phase].gates.get(one.gate)) for one in closed[:MAX_CLOSED]]
+        parts.append("Your work so far is in the files. These gates are closed; fix them and keep the rest.")
+        parts += [_closed_text(gate, session.phases[phase].gates.get(gate.gate)) for gate in closed[:MAX_CLOSED]]
     if len(closed) > MAX_CLOSED:
         parts.append(f"And {len(closed) - MAX_CLOSED} more; see: detent gates {phase}")
     return "\n\n".join(filter(None, parts))
 
 
-def _is_to_be_mended(judgement: Judgement) -> bool:
-    """Whether it is for the agent to do something about; what others have yet to do is not."""
+def _is_for_agent(judgement: Judgement) -> bool:
+    """Whether the agent has to open the gate; some gates wait for others."""
     waits = judgement.verdict is Verdict.PENDING and KINDS[judgement.kind].opened_by.is_for_others
     return judgement.verdict is not Verdict.PASS and not waits
 
 
 def _closed_text(judgement: Judgement, state: GateState | None) -> str:
-    said = f"{judgement.gate} is {judgement.verdict}: {cut(judgement.reason, MAX_REASON)}"
+    verdict = f"{judgement.gate} is {judgement.verdict}: {cut(judgement.reason, MAX_REASON)}"
     receipt = state.receipt if state is not None else None
     if receipt is None or not receipt.tail.strip():
-        return said
+        return verdict
     ran = f"`{cut(receipt.command, MAX_REASON)}`" if receipt.command else "The run"
     code = f" exited with {receipt.exit_code}" if receipt.exit_code is not None else " ended"
-    return f"{said}\n{ran}{code}, and said at the end:\n{_fenced(receipt.tail)}"
+    return f"{verdict}\n{ran}{code}. The end of its output:\n{_fenced(receipt.tail)}"
 
 
 def _fenced_failure(intro: str, failed: str) -> str:
@@ -141,22 +155,25 @@ def _fenced_failure(intro: str, failed: str) -> str:
 
 
 def _done_text(gates: Sequence[str]) -> str:
-    return "\n".join(gates) or "You say that it is: nothing else is checked, so check it yourself."
+    return "\n".join(gates) or "No gate checks this phase: check the work yourself."
 
 
 def _passed_text(passed: Iterable[Passed]) -> str:
-    told = []
-    for one in passed:
-        lines = [f"From {one.phase}: {one.summary or 'no summary'}", *(f"- read {path}" for path in one.artifacts)]
-        told.append("\n".join([*lines, *one.context.splitlines()]))
-    return "\n\n".join(told)
+    parts = []
+    for phase in passed:
+        lines = [
+            f"From {phase.phase}: {phase.summary or 'no summary'}",
+            *(f"- read {path}" for path in phase.artifacts),
+        ]
+        parts.append("\n".join([*lines, *phase.context.splitlines()]))
+    return "\n\n".join(parts)
 
 
 def _rules(what: str, verbs: str) -> str:
     rules = [
-        f"Do this {what} and nothing of the others. Nobody reads along: do not stop to ask in your answer.",
-        f"Do not run {verbs}: whether the {what} is done is judged when your turn ends.",
-        "Leave the directory .workflow alone; detent status and detent why tell where the work stands.",
+        f"Work on this {what} only. This is a non-interactive run: do not end your turn with a question.",
+        f"Do not run {verbs}: the {what} is judged when your turn ends.",
+        "Do not change the directory .workflow; detent status and detent why show the state of the work.",
         _ASK,
     ]
     return _listed(rules)
@@ -181,11 +198,11 @@ def _plain(value: object) -> str:
 
 def _outputs_text(flow: Mapping[str, Any]) -> str:
     outputs, files = flow.get("outputs") or {}, flow.get("files") or {}
-    told = []
+    parts = []
     for name, text in outputs.items():
-        whole = f" (all of it: {files[name]})" if name in files else ""
-        told.append(f"{name}{whole}:\n{_fenced(text, lines=None, most=MAX_OUTPUT)}")
-    return "\n\n".join(told)
+        file = f" (in full: {files[name]})" if name in files else ""
+        parts.append(f"{name}{file}:\n{_fenced(text, lines=None, most=MAX_OUTPUT)}")
+    return "\n\n".join(parts)
 
 
 def _named_texts(texts: Mapping[str, str]) -> str:
@@ -201,10 +218,11 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def _fenced(text: str, *, lines: int | None = MAX_TAIL_LINES, most: int = MAX_EVIDENCE) -> str:
-    """The last lines as a block that nothing in it can end."""
-    kept = _NO_TEXT.sub("", text).strip("\n").splitlines()
-    shown = "\n".join(kept[-lines:] if lines else kept)
-    left_out = "" if len(shown) <= most and len(shown.splitlines()) == len(kept) else "[the beginning is left out]\n"
+    """The last lines as a fenced block, with a fence that is longer than any in the text."""
+    everything = _CONTROL.sub("", text).strip("\n").splitlines()
+    shown = "\n".join(everything[-lines:] if lines else everything)
+    is_whole = len(shown) <= most and len(shown.splitlines()) == len(everything)
+    left_out = "" if is_whole else "[the beginning is left out]\n"
     fence = "```"
     while fence in shown:
         fence += "`"

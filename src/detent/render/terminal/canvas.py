@@ -1,9 +1,9 @@
-"""What a view is drawn on: so many columns, with or without colour, in an encoding. Nothing here knows of sessions.
+"""The canvas of a terminal view: its width, colour and encoding, and helpers to cut, pad, wrap and paint text.
 
-All text that came from outside passes `clean`, so that it can neither move the cursor nor be wider than it looks.
+`clean` makes control characters visible, so that no text can move the cursor.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import msgspec
@@ -42,14 +42,36 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.paint(drawn if self.has_glyphs else plain, colour)
 
     def draw(self, text: str) -> str:
-        """Rails, bars and dots in characters that the encoding has; everything the same number of columns but `…`."""
+        """Lines, bars and dots in characters of the encoding; only `…` becomes wider."""
         return text if self.has_glyphs else text.translate(_PLAIN)
 
     def paint(self, text: str, colour: str) -> str:
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.colour and text else text
 
+    def bar(self, done: int, total: int, columns: int) -> str:
+        """A progress bar; full if there is nothing to do."""
+        filled = columns * done // total if total else columns
+        full, rest = self.draw("━") * filled, self.draw("─") * (columns - filled)
+        return self.paint(full, "green") + self.paint(rest, "dim")
+
+    def commands(self, texts: Iterable[str]) -> list[str]:
+        return [line for text in texts for line in self.command(text)]
+
+    def labelled(self, label: str, text: str, columns: int, *, colour: str = "") -> str:
+        """A label in a column of its own, and the text, cut to the rest of the line."""
+        head = f"{label:<{columns}}"
+        return (self.paint(head, colour) if colour else head) + self.cut(text, self.width - columns)
+
+    def hanging(self, text: str, indent: str, first: str) -> list[str]:
+        """`text` wrapped at `indent`, its first line at `first`."""
+        line, *rest = self.wrap(text, indent)
+        return [first + line.strip(), *rest]
+
+    def warnings(self, texts: Iterable[str]) -> list[str]:
+        return [self.paint(line, "yellow") for text in texts for line in self.wrap(f"warning: {text}", "  ")]
+
     def clean(self, text: str) -> str:
-        """One line: blanks become spaces, control characters become visible, what cannot be shown becomes `?`."""
+        """One line: blanks become spaces, control characters visible, and characters outside the encoding `?`."""
         if not text.isprintable():
             text = "".join(map(_visible, text))
         return text if self.encoding == "utf-8" else text.encode(self.encoding, "replace").decode(self.encoding)
@@ -60,13 +82,16 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if columns_of(text) <= columns:
             return text
         dots = self.draw("…")
-        room, kept = columns - len(dots), []
-        for character, columns_used in _steps(text):
-            room -= columns_used
-            if room < 0:
-                break
-            kept.append(character)
-        return ("".join(kept).rstrip() + dots)[: max(columns, 0)]
+        room, end = columns - len(dots), 0
+        if text.isascii():
+            end = max(room, 0)
+        else:
+            for _, width in _widths(text):
+                room -= width
+                if room < 0:
+                    break
+                end += 1
+        return (text[:end].rstrip() + dots)[: max(columns, 0)]
 
     def pad(self, text: str, columns: int) -> str:
         """`text`, cleaned and exactly as wide as `columns`."""
@@ -74,7 +99,7 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return text + " " * (columns - columns_of(text))
 
     def wrap(self, text: str, indent: str = "") -> list[str]:
-        """`text`, cleaned, on as many lines as it needs; only words longer than a line are cut."""
+        """`text`, cleaned, on as many lines as it needs; a word longer than a line is cut."""
         room, lines = self.width - len(indent), [""]
         for word in self.clean(text).split():
             word = self.cut(word, room)  # noqa: PLW2901 - the word as it is shown
@@ -86,7 +111,7 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [indent + line for line in lines]
 
     def command(self, text: str, indent: str = "  ") -> list[str]:
-        """A command to type. It is never cut: where it is too long it goes on behind a backslash."""
+        """A command to type. It is never cut: a long command continues on the next line after a backslash."""
         words, lines = text.split(" "), [indent]
         for index, word in enumerate(words):
             more = " \\" if index < len(words) - 1 else ""
@@ -99,11 +124,11 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def columns_of(text: str) -> int:
-    """How many columns a terminal gives to `text`, which is clean."""
-    return len(text) if text.isascii() else sum(columns for _, columns in _steps(text))
+    """The number of terminal columns of `text`, which is clean."""
+    return len(text) if text.isascii() else sum(columns for _, columns in _widths(text))
 
 
-def _steps(text: str) -> Iterator[tuple[str, int]]:
+def _widths(text: str) -> Iterator[tuple[str, int]]:
     import unicodedata  # noqa: PLC0415 - plain ASCII does without
 
     before = 0

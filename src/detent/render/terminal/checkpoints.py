@@ -1,4 +1,4 @@
-"""Checkpoints as people read them: the list, and one with all it says."""
+"""Checkpoints, for people: the list, and one checkpoint in full."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -13,10 +13,10 @@ from detent.render.elapsed import moment
 from detent.render.size import counted, size_text
 from detent.render.terminal.canvas import Canvas, columns_of
 
-_OUTCOME, _FILES, _SIZE, _LABEL = 8, 6, 7, 11
+_OUTCOME, _FILES, _SIZE, _LABEL = 8, 6, 7, 13
 _MARK, _NO_MARK = "* ", "  "
 _MAX_SHOWN = 20
-#: Of a hash people see so many digits; programs see all.
+#: Digits of a hash in text; JSON has all of them.
 _DIGITS = 12
 _KINDS = {"f": "file", "x": "executable", "l": "link"}
 
@@ -30,7 +30,7 @@ class Taken(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The checkpoint that was rolled back to last, and when."""
+    """The target of the last rollback, and its time."""
 
     id: str
     at: datetime
@@ -39,7 +39,7 @@ class Reached(NamedTuple):
 def list_text(
     rows: Sequence[Taken], *, left_out: int, reached: Reached | None, now: datetime, canvas: Canvas, undo: str
 ) -> str:
-    """Oldest first. `left_out` checkpoints precede those that are shown; `undo` is the command to undo a rollback."""
+    """Oldest first; `left_out` is the number of earlier checkpoints, `undo` the command to undo a rollback."""
     lines = [f"{left_out} earlier left out; detent checkpoint list -n 0 shows all"] if left_out else []
     times = [moment(row.at, now) for row in rows]
     when = max(map(len, times))
@@ -59,7 +59,7 @@ def list_text(
             lines += [front + canvas.cut(event.name, canvas.width - len(front)), margin + facts]
         lines += [margin + canvas.cut(event.note, canvas.width - len(margin))] if event.note else []
     if reached is not None:
-        lines += ["", *canvas.wrap(f"* was rolled back to at {moment(reached.at, now)}; {undo} undoes that")]
+        lines += ["", *canvas.wrap(f"* is the target of the rollback at {moment(reached.at, now)}; {undo} undoes it")]
     return "\n".join(lines)
 
 
@@ -73,18 +73,18 @@ def show_text(
     now: datetime,
     canvas: Canvas,
 ) -> str:
-    """One checkpoint, with the session as it stood `then`; the files one by one if they are given."""
+    """One checkpoint, with the session at that time, and its files if they are given."""
     event = taken.event
     again = f", attempt {event.attempt}" if event.attempt > 1 else ""
     local = taken.at.astimezone(now.tzinfo)
     lines = [
         canvas.paint(canvas.cut(event.name, canvas.width), "bold"),
-        _labelled("id", event.id, canvas),
-        _labelled("taken", f"{local:%Y-%m-%d %H:%M:%S} by {taken.by}", canvas),
-        _labelled("what", f"{event.taken.value}, {event.kind.value} of {event.phase}{again}", canvas),
-        _labelled("follows", parent or "nothing", canvas),
-        *([_labelled("note", event.note, canvas)] if event.note else []),
-        _labelled("files", f"{counted(event.tree.files, 'file')}, {size_text(event.tree.bytes)}", canvas),
+        canvas.labelled("  id", event.id, _LABEL),
+        canvas.labelled("  taken", f"{local:%Y-%m-%d %H:%M:%S} by {taken.by}", _LABEL),
+        canvas.labelled("  what", f"{event.taken.value}, {event.kind.value} of {event.phase}{again}", _LABEL),
+        canvas.labelled("  follows", parent or "nothing", _LABEL),
+        *([canvas.labelled("  note", event.note, _LABEL)] if event.note else []),
+        canvas.labelled("  files", f"{counted(event.tree.files, 'file')}, {size_text(event.tree.bytes)}", _LABEL),
         *_phase_lines(then, canvas),
         *_left_out_lines(left_out, canvas, everything=files is not None),
     ]
@@ -95,12 +95,12 @@ def show_text(
 
 def _phase_lines(then: Session, canvas: Canvas) -> Iterator[str]:
     for number, key in enumerate(key for key in then.workflow.order if then.phases[key].attempt):
-        label = "phases" if not number else ""
-        text = canvas.cut(f"{key}  {then.phases[key].status.replace('_', ' ')}", canvas.width - _LABEL - 4)
-        yield f"  {label:<{_LABEL}}{canvas.glyph(then.phases[key].status)} {text}"
+        label = "  phases" if not number else ""
+        text = canvas.cut(f"{key}  {then.phases[key].status.replace('_', ' ')}", canvas.width - _LABEL - 2)
+        yield f"{label:<{_LABEL}}{canvas.glyph(then.phases[key].status)} {text}"
     waiting = len(then.with_status(Status.PENDING))
     if waiting:
-        yield f"  {'':<{_LABEL}}{canvas.glyph(Status.PENDING)} {waiting} pending"
+        yield f"{'':<{_LABEL}}{canvas.glyph(Status.PENDING)} {waiting} pending"
 
 
 def _left_out_lines(left_out: Mapping[str, str], canvas: Canvas, *, everything: bool) -> Iterator[str]:
@@ -116,12 +116,7 @@ def _left_out_lines(left_out: Mapping[str, str], canvas: Canvas, *, everything: 
 
 
 def _file_lines(files: Manifest, canvas: Canvas) -> Iterator[str]:
-    """The path last and never cut: somebody looks for it."""
+    """A line per file; the path is last and never cut."""
     for path, entry in sorted(files.items()):
         facts = f"{entry.digest[:_DIGITS]}  {_KINDS[entry.kind]:<10}  {size_text(entry.size):>{_SIZE}}"
         yield f"{facts}  {canvas.clean(to_text(path))}"
-
-
-def _labelled(label: str, text: str, canvas: Canvas) -> str:
-    head = f"  {label:<{_LABEL}}"
-    return head + canvas.cut(text, canvas.width - len(head))

@@ -1,4 +1,4 @@
-"""What separates two checkpoints, as people read it: the summary first, then file by file."""
+"""The difference between two checkpoints, for people: a summary, then file by file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,7 +9,7 @@ from detent.core.path_text import to_text
 from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 
-#: A line of a file that is longer is cut: nobody reads it, and a terminal should not choke on it.
+#: Longer lines of a file are cut.
 _MAX_COLUMNS = 1_000
 _MAX_LISTED = 30
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "modified": ("~", "yellow")}
@@ -17,7 +17,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: added, removed or modified, with the lines of its unified diff or the line that stands for it."""
+    """One file: added, removed or modified, with its unified diff or a line that replaces it."""
 
     path: str
     change: str
@@ -29,7 +29,7 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[int, int] | None:
-        """Lines added and removed; none where there are no lines to count."""
+        """Lines added and removed; None if there is no text diff."""
         if not self.is_text:
             return None
         first = next(number for number, line in enumerate(self.lines) if line.startswith("@@"))
@@ -38,10 +38,10 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, left_out: int, canvas: Canvas, limit: int) -> str:
-    """`left_out` files are not shown, or not in full, because that would be more than `limit` lines."""
+    """`left_out` is the number of files beyond `limit` lines, or shown only in part."""
     lines = [*_summary_lines(diff, canvas)]
-    for one in files:
-        lines += ["", *_file_lines(one, canvas)]
+    for file in files:
+        lines += ["", *_file_lines(file, canvas)]
     if left_out:
         lines += [
             "",
@@ -53,16 +53,14 @@ def diff_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, left_out: int,
 
 
 def stat_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, canvas: Canvas) -> str:
-    """Only how many lines were added and removed, file by file."""
-    told = [(one, _told(one)) for one in files]
-    room = max((columns_of(text) for _, text in told), default=0)
-    name = min(
-        max((columns_of(canvas.clean(to_text(one.path))) for one, _ in told), default=0), canvas.width - room - 4
-    )
-    lines = [*_summary_lines(diff, canvas), *([""] if told else [])]
-    for one, text in told:
-        sign, colour = _SIGNS[one.change]
-        lines.append(f"{canvas.paint(sign, colour)} {canvas.pad(to_text(one.path), name)}  {text}")
+    """The number of lines added and removed, file by file."""
+    counts = [(to_text(file.path), file.change, _counts(file)) for file in files]
+    room = max((columns_of(text) for _, _, text in counts), default=0)
+    name = min(max((columns_of(canvas.clean(path)) for path, _, _ in counts), default=0), canvas.width - room - 4)
+    lines = [*_summary_lines(diff, canvas), *([""] if counts else [])]
+    for path, change, text in counts:
+        sign, colour = _SIGNS[change]
+        lines.append(f"{canvas.paint(sign, colour)} {canvas.pad(path, name)}  {text}")
     return "\n".join(lines)
 
 
@@ -74,41 +72,36 @@ def _summary_lines(diff: CheckpointDiff, canvas: Canvas) -> Iterator[str]:
         yield "nothing differs"
         return
     if diff.newly_completed:
-        yield from _list("completed since", diff.newly_completed, canvas)
+        yield from canvas.hanging(f"completed since: {', '.join(diff.newly_completed)}", "  ", "")
     if diff.no_longer_completed:
-        yield from _list("no longer completed", diff.no_longer_completed, canvas)
+        yield from canvas.hanging(f"no longer completed: {', '.join(diff.no_longer_completed)}", "  ", "")
     if diff.gates:
         yield "gates:"
-        gates = (f"{one.gate}  {one.before or 'none'} {arrow} {one.after or 'none'}" for one in diff.gates)
+        gates = (f"{gate.gate}  {gate.before or 'none'} {arrow} {gate.after or 'none'}" for gate in diff.gates)
         yield from _limited(gates, canvas)
     if diff.agents:
         yield "agents:"
         yield from _limited(
             (
-                _agent(one.agent, one.before, one.after, arrow) + _spent(one.input_tokens, one.output_tokens)
-                for one in diff.agents
+                _agent(agent.agent, agent.before, agent.after, arrow) + _spent(agent.input_tokens, agent.output_tokens)
+                for agent in diff.agents
             ),
             canvas,
         )
-        read, written = (sum(getattr(one, name) for one in diff.agents) for name in ("input_tokens", "output_tokens"))
+        read = sum(agent.input_tokens for agent in diff.agents)
+        written = sum(agent.output_tokens for agent in diff.agents)
         if read or written:
             yield f"tokens: {read:+,} read, {written:+,} written"
-    found = [f"{len(paths)} {what}" for what in _SIGNS if (paths := getattr(diff, what))]
-    yield f"files: {', '.join(found) or 'the same'}"
-
-
-def _list(label: str, names: Sequence[str], canvas: Canvas) -> Iterator[str]:
-    first, *rest = canvas.wrap(f"{label}: {', '.join(names)}", "  ")
-    yield from (first.strip(), *rest)
+    changes = [f"{len(paths)} {change}" for change in _SIGNS if (paths := getattr(diff, change))]
+    yield f"files: {', '.join(changes) or 'the same'}"
 
 
 def _limited(texts: Iterable[str], canvas: Canvas) -> Iterator[str]:
-    found = list(texts)
-    for text in found[:_MAX_LISTED]:
-        first, *rest = canvas.wrap(text, "    ")
-        yield from ("  " + first.strip(), *rest)
-    if len(found) > _MAX_LISTED:
-        yield f"  and {len(found) - _MAX_LISTED} more; --json lists all"
+    lines = list(texts)
+    for text in lines[:_MAX_LISTED]:
+        yield from canvas.hanging(text, "    ", "  ")
+    if len(lines) > _MAX_LISTED:
+        yield f"  and {len(lines) - _MAX_LISTED} more; --json lists all"
 
 
 def _agent(agent: str, before: str | None, after: str | None, arrow: str) -> str:
@@ -121,10 +114,10 @@ def _spent(read: int, written: int) -> str:
     return f", {read:+,}/{written:+,} tokens" if read or written else ""
 
 
-def _file_lines(one: FileDiff, canvas: Canvas) -> Iterator[str]:
-    """Indented as they are in the file; nothing in them is obeyed by the terminal."""
+def _file_lines(file: FileDiff, canvas: Canvas) -> Iterator[str]:
+    """The diff with the indentation of the file, and control characters made visible."""
     in_body = False
-    for line in one.lines:
+    for line in file.lines:
         in_body = in_body or line.startswith("@@")
         shown = canvas.cut((line[:1] + line[1:].expandtabs()).replace("\r", "\\r"), _MAX_COLUMNS)
         if in_body:
@@ -133,8 +126,8 @@ def _file_lines(one: FileDiff, canvas: Canvas) -> Iterator[str]:
             yield canvas.paint(shown, "bold")
 
 
-def _told(one: FileDiff) -> str:
-    if one.counts is None:
-        return " ".join(one.lines).removeprefix(f"{to_text(one.path)}: ").removesuffix(", differs")
-    added, removed = one.counts
+def _counts(file: FileDiff) -> str:
+    if file.counts is None:
+        return " ".join(file.lines).removeprefix(f"{to_text(file.path)}: ").removesuffix(", differs")
+    added, removed = file.counts
     return f"+{added} -{removed}"

@@ -1,4 +1,4 @@
-"""Prints the verdicts on the gates of phases."""
+"""The verdicts of the gates of phases, for people."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +14,7 @@ def gates_text(session: Session, judged: Mapping[str, Sequence[Judgement]], canv
     for phase, judgements in judged.items():
         lines += [*([""] if lines else []), f"{phase}: {_headline(judgements)}"]
         for judgement in judgements:
-            first, *rest = canvas.wrap(f"{judgement.verdict:<7} {judgement.gate}: {judgement.reason}", "          ")
-            lines += ["  " + first.strip(), *rest]
+            lines += canvas.hanging(f"{judgement.verdict:<7} {judgement.gate}: {judgement.reason}", " " * 10, "  ")
             if judgement.way_out:
                 lines += canvas.command(canvas.clean(judgement.way_out), "          ")
     return "\n".join(lines) or "no phase is in progress"

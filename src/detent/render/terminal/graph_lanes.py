@@ -1,17 +1,19 @@
-"""A phase graph as rails: one phase a line, with a lane for every edge that passes beside it."""
+"""Lays out a phase graph: one phase a line, with a lane for every edge that passes it."""
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from detent.core.session.status import Status
 from detent.core.workflow.graph import Workflow
+from detent.render.terminal.canvas import Canvas
 
-#: In larger graphs lines that only repeat others are drawn too.
+#: Larger graphs are drawn without removing redundant edges.
 _MOST_REDUCED = 500
 
 
 class LaneRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How one phase is drawn: lines above it, what stands left and right of its glyph, and what goes on below."""
+    """The lanes around the glyph of a phase: above, left, right, beside its details, and below."""
 
     phase: str
     above: str = ""
@@ -21,20 +23,45 @@ class LaneRow(msgspec.Struct, frozen=True, kw_only=True):
     below: str = ""
 
 
+class Lanes(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a graph on a canvas."""
+
+    rows: list[LaneRow]
+    #: Columns of the lanes.
+    width: int
+    #: The graph is too wide for lanes, so the needs of each phase are listed as text.
+    is_listed: bool
+
+    def rail(self, row: LaneRow, status: Status, canvas: Canvas) -> str:
+        """The glyph of a phase between its lanes, and the margin before its key."""
+        margin = " " * (self.width - len(row.left) - len(row.right))
+        return f"{canvas.draw(row.left)}{canvas.glyph(status)}{canvas.draw(row.right)}{margin}"
+
+
+def lanes_of(workflow: Workflow, canvas: Canvas) -> Lanes:
+    """The lanes of a workflow, in at most an eighth of the canvas."""
+    return in_lanes(workflow, graph_lanes(workflow, canvas.width // 8))
+
+
+def in_lanes(workflow: Workflow, rows: list[LaneRow]) -> Lanes:
+    width = max(len(row.left) + 1 + len(row.right) for row in rows)
+    return Lanes(rows=rows, width=width, is_listed=width == 1 and not is_chain(workflow))
+
+
 def graph_lanes(workflow: Workflow, most_lanes: int) -> list[LaneRow]:
-    """In graph order. A graph that needs more lanes is drawn without any."""
+    """The phases in graph order; without lanes if the graph needs more than `most_lanes`."""
     drawn = list(_draw(workflow, most_lanes))
     return drawn if len(drawn) == len(workflow.order) else [LaneRow(phase=key) for key in workflow.order]
 
 
 def is_chain(workflow: Workflow) -> bool:
-    """Whether each phase just follows the one drawn above it."""
+    """Whether each phase needs exactly the phase above it."""
     order = workflow.order
     return all(workflow.by_key[key].needs == ((order[index - 1],) if index else ()) for index, key in enumerate(order))
 
 
 def drawn_followers(workflow: Workflow) -> dict[str, list[str]]:
-    """Phase key to those that need it, in graph order, without what other lines already say."""
+    """The phases that need a phase, in graph order, without edges that others imply."""
     followers: dict[str, list[str]] = {key: [] for key in workflow.order}
     before: dict[str, set[str]] = {}
     for key in workflow.order:
@@ -50,12 +77,12 @@ def drawn_followers(workflow: Workflow) -> dict[str, list[str]]:
 
 
 def _draw(workflow: Workflow, most_lanes: int) -> Iterable[LaneRow]:
-    """Stops at the first phase that would need one lane too many."""
+    """Stops at the first phase that needs too many lanes."""
     followed_by = drawn_followers(workflow)
     lanes: list[str | None] = []
     for key in workflow.order:
         ending = [lane for lane, target in enumerate(lanes) if target == key]
-        # A phase that needs nothing stands apart from what is drawn above it.
+        # A phase without needs is separated from the phase above it.
         above = "" if ending or key == workflow.order[0] else _lines(lanes) or " "
         own, *merged = ending or [_free(lanes, 0)]
         lanes[own] = key
@@ -103,7 +130,7 @@ def _lines(lanes: Sequence[str | None]) -> str:
 
 
 def _branch(lanes: Sequence[str | None], own: int, others: Sequence[int], corners: tuple[str, str]) -> str:
-    """The line on which `others` leave or join the lane `own`, across the lanes between."""
+    """The line on which `others` leave or join the lane `own`."""
     middle, last = corners
     cells = []
     for lane, target in enumerate(lanes):

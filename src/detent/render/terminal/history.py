@@ -1,4 +1,4 @@
-"""The sessions that have ended."""
+"""The list of sessions that have ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ _ID, _WORKFLOW, _PHASES, _TIME = 10, 16, 12, 8
 
 
 def history_text(entries: Sequence[Mapping[str, Any]], *, left_out: int, canvas: Canvas) -> str:
-    """Oldest first. The first `left_out` entries only serve to compare with."""
+    """Oldest first. The first `left_out` entries are not shown, but compared with."""
     if not entries:
         return "no session has ended yet"
     lines = [f"{left_out} earlier left out; detent history -n 0 shows all"] if left_out else []
@@ -42,9 +42,11 @@ def _entry_lines(entry: Mapping[str, Any], slower: str, canvas: Canvas) -> list[
 
 
 def _slower(entry: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> str:
-    """How much longer it took than the sessions of the same workflow before it, if that is worth a word."""
-    alike = [each for each in earlier if each.get("type") == entry.get("type") and each.get("status") == "completed"]
-    before = usual([minutes for each in alike if (minutes := _minutes(each)) is not None])
+    """The extra time compared with earlier sessions of the same workflow, if it is unusual."""
+    alike = [
+        other for other in earlier if other.get("type") == entry.get("type") and other.get("status") == "completed"
+    ]
+    before = usual([minutes for other in alike if (minutes := _minutes(other)) is not None])
     minutes = _minutes(entry)
     if before is None or minutes is None or not before.is_exceeded(minutes):
         return ""
@@ -52,5 +54,5 @@ def _slower(entry: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> s
 
 
 def _minutes(entry: Mapping[str, Any]) -> float | None:
-    found = (entry.get("metrics") or {}).get("total_duration_minutes")
-    return found if isinstance(found, int | float) else None
+    minutes = (entry.get("metrics") or {}).get("total_duration_minutes")
+    return minutes if isinstance(minutes, int | float) else None

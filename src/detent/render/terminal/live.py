@@ -1,132 +1,327 @@
-"""A run while it goes on: how far it is, what is going on at which phase, and what a person must do."""
+"""The live screen of a run: its progress, the work at each phase, and requests to a person.
+
+Every line has a weight, so that a screen of any height shows the most important lines.
+"""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import IntEnum
 
 import msgspec
 
 from detent.core.gate import gate_name
+from detent.core.gate.evidence import Verdict
 from detent.core.run.estimate import minutes_left
 from detent.core.run.run_event import Need, PersonNeeded
-from detent.core.run.run_view import RunView
+from detent.core.run.run_view import Doing, JobView, RunView
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
-from detent.render.elapsed import elapsed
+from detent.render.elapsed import duration, elapsed
 from detent.render.next_commands import progress
+from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
-from detent.render.terminal.fit import Line, Weight, fit
-from detent.render.terminal.graph_lanes import LaneRow, graph_lanes
-from detent.render.terminal.live_phase import Seen, phase_lines, ticking
+from detent.render.terminal.graph_lanes import LaneRow, Lanes, in_lanes, lanes_of
 from detent.render.tokens import tokens_text
 
-#: Below this nothing sensible can be shown.
+#: The smallest height that is used.
 LEAST_HEIGHT = 3
 _BAR, _LEAST_BAR = 32, 4
 _MOST_TEXT = 3
+_TIME = 7
+_MINUTE, _HOUR = 60, 3_600
+
+
+class Weight(IntEnum):
+    """Lines with the highest weight are left out first."""
+
+    ALWAYS = 0
+    LIVE = 1
+    DETAIL = 2
+    SPOKEN = 3
+    NEAR = 4
+    EARLIER = 5
+    PENDING = 6
+    DONE = 7
+    RAIL = 8
+    BLANK = 9
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    text: str
+    weight: Weight = Weight.ALWAYS
+    #: Among lines of the same weight those with the highest rank are left out first.
+    rank: int = 0
+    is_phase: bool = False
+
+
+class _Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that the screen is drawn from."""
+
+    session: Session
+    view: RunView
+    now: datetime
+    canvas: Canvas
+    #: The usual minutes of phases, where they are known.
+    usual: Mapping[str, float] = {}
+
+    def joined(self, *parts: str) -> str:
+        return self.canvas.draw(" · ").join(part for part in parts if part)
 
 
 def live_lines(
     session: Session, view: RunView, *, now: datetime, canvas: Canvas, height: int, usual: Mapping[str, float]
 ) -> list[str]:
-    """At most `height` lines, none wider than the paper. `usual` has the minutes that phases take otherwise."""
-    seen = Seen(session=session, view=view, now=now, canvas=canvas, usual=usual)
-    head, foot = list(_head(seen)), list(_foot(seen))
-    body = list(phase_lines(seen, graph_lanes(session.workflow, canvas.width // 8)))
+    """At most `height` lines, none wider than the canvas. `usual` has the usual minutes of phases."""
+    frame = _Frame(session=session, view=view, now=now, canvas=canvas, usual=usual)
+    head, foot = list(_head(frame)), list(_foot(frame))
+    body = list(_phase_lines(frame, lanes_of(session.workflow, canvas)))
     if len(head) + len(body) + len(foot) > height:
-        # Rails with gaps would show a graph that is not the workflow's.
-        body = list(phase_lines(seen, [LaneRow(phase=key) for key in session.workflow.order]))
-    return fit(head, body, foot, height=max(height, LEAST_HEIGHT), canvas=canvas)
+        # Lanes with gaps would show another graph than the workflow's.
+        body = list(
+            _phase_lines(frame, in_lanes(session.workflow, [LaneRow(phase=key) for key in session.workflow.order]))
+        )
+    return _fit(head, body, foot, height=max(height, LEAST_HEIGHT), canvas=canvas)
 
 
 def open_needs(session: Session, view: RunView) -> list[PersonNeeded]:
-    """What a person has not given yet. The journal knows of answers that nobody told of."""
-    return [one for one in view.needs if _is_open(session, one)]
+    """The requests to a person that are still open in the journal."""
+    return [need for need in view.needs if _is_open(session, need)]
 
 
-def _is_open(session: Session, one: PersonNeeded) -> bool:
-    match one.need:
+def _is_open(session: Session, need: PersonNeeded) -> bool:
+    match need.need:
         case Need.ANSWER:
-            phase = session.workflow.by_key.get(one.phase)
+            phase = session.workflow.by_key.get(need.phase)
             gates = map(gate_name, phase.gates if phase else ())
-            return one.about in (*gates, *(question.id for question in session.questions))
+            return need.about in (*gates, *(question.id for question in session.questions))
         case Need.REVIEW:
-            return one.phase in session.awaiting_review
+            return need.phase in session.awaiting_review
         case Need.DECISION:
-            return any(one.phase == escalation.phase for escalation in session.escalations)
-        case Need.WORK if one.about in session.tasks:
-            return session.tasks[one.about].status is TaskStatus.BLOCKED
+            return any(need.phase == escalation.phase for escalation in session.escalations)
+        case Need.WORK if need.about in session.tasks:
+            return session.tasks[need.about].status is TaskStatus.BLOCKED
         case Need.WORK | Need.APPROVAL:
-            return one.phase in session.with_status(Status.IN_PROGRESS)
+            return need.phase in session.with_status(Status.IN_PROGRESS)
 
 
-def _head(seen: Seen) -> Iterator[Line]:
-    session, canvas = seen.session, seen.canvas
+def _head(frame: _Frame) -> Iterator[Line]:
+    session, canvas = frame.session, frame.canvas
     name = canvas.cut(session.id, canvas.width)
-    about = canvas.draw(" · ") + seen.joined(session.workflow.name, _standing(seen))
+    about = canvas.draw(" · ") + frame.joined(session.workflow.name, _run_state(frame))
     yield Line(text=canvas.paint(name, "bold") + canvas.cut(about, canvas.width - columns_of(name)))
     yield Line(text=canvas.cut(session.task, canvas.width), weight=Weight.SPOKEN, rank=1)
-    yield Line(text=_bar(seen), weight=Weight.LIVE)
-    for taken in seen.view.taken_over:
+    yield Line(text=_bar(frame), weight=Weight.LIVE)
+    for taken in frame.view.taken_over:
         yield Line(text=canvas.paint(canvas.cut(taken, canvas.width), "dim"), weight=Weight.EARLIER)
     yield Line(text="", weight=Weight.BLANK)
 
 
-def _standing(seen: Seen) -> str:
-    ended, started = seen.view.ended, seen.view.started_at
+def _run_state(frame: _Frame) -> str:
+    ended, started = frame.view.ended, frame.view.started_at
     if ended is not None:
         return f"{ended.end} after {elapsed(started, ended.at)}" if started else str(ended.end)
-    return f"running for {ticking(started, seen.now)}" if started else ""
+    return f"running for {_ticking(started, frame.now)}" if started else ""
 
 
-def _bar(seen: Seen) -> str:
-    canvas, (done, total) = seen.canvas, progress(seen.session)
-    said = seen.joined(f"{done} of {total} phases", tokens_text(_used(seen)), _estimate(seen))
-    columns = min(_BAR, canvas.width - columns_of(said) - 2)
+def _bar(frame: _Frame) -> str:
+    canvas, (done, total) = frame.canvas, progress(frame.session)
+    text = frame.joined(f"{done} of {total} phases", tokens_text(_used(frame)), _estimate(frame))
+    columns = min(_BAR, canvas.width - columns_of(text) - 2)
     if columns < _LEAST_BAR:
-        return canvas.cut(said, canvas.width)
-    filled = columns * done // total if total else columns
-    full, rest = canvas.draw("━") * filled, canvas.draw("─") * (columns - filled)
-    return f"{canvas.paint(full, 'green')}{canvas.paint(rest, 'dim')}  {said}"
+        return canvas.cut(text, canvas.width)
+    return f"{canvas.bar(done, total, columns)}  {text}"
 
 
-def _used(seen: Seen) -> Tokens:
-    """Of the whole session: what was reported, and what goes on."""
-    states = seen.session.phases.values()
+def _used(frame: _Frame) -> Tokens:
+    """Tokens of the whole session: reported ones, and those of running agents."""
+    states = frame.session.phases.values()
     reported = (state.tokens + (state.report.tokens if state.report else Tokens()) for state in states)
-    return sum(reported, seen.view.unreported)
+    return sum(reported, frame.view.unreported)
 
 
-def _estimate(seen: Seen) -> str:
-    if seen.view.ended is not None:
+def _estimate(frame: _Frame) -> str:
+    if frame.view.ended is not None:
         return ""
-    left = minutes_left(seen.session, seen.usual, seen.now, seen.view.parallel)
+    left = minutes_left(frame.session, frame.usual, frame.now, frame.view.parallel)
     return f"~{math.ceil(left)} min left" if left is not None else ""
 
 
-def _foot(seen: Seen) -> Iterator[Line]:
-    needs = open_needs(seen.session, seen.view)
+def _foot(frame: _Frame) -> Iterator[Line]:
+    needs = open_needs(frame.session, frame.view)
     if needs:
         yield Line(text="", weight=Weight.BLANK)
-        yield Line(text=seen.canvas.paint("you are needed", "yellow"), weight=Weight.LIVE)
+        yield Line(text=frame.canvas.paint("you are needed", "yellow"), weight=Weight.LIVE)
     for rank, need in enumerate(needs):
-        yield from _need_lines(need, rank, seen.canvas)
-    ended = seen.view.ended
+        yield from _need_lines(need, rank, frame.canvas)
+    ended = frame.view.ended
     if ended is not None and ended.said:
         yield Line(text="", weight=Weight.BLANK)
-        yield from (Line(text=text, weight=Weight.DETAIL) for text in seen.canvas.wrap(ended.said)[:_MOST_TEXT])
+        yield from (Line(text=text, weight=Weight.DETAIL) for text in frame.canvas.wrap(ended.said)[:_MOST_TEXT])
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:
     text = need.text if need.phase in need.text else f"{need.phase}: {need.text}"
-    told = canvas.wrap(text, "  ")[:_MOST_TEXT]
+    lines = canvas.wrap(text, "  ")[:_MOST_TEXT]
     if need.choices:
-        told.append(canvas.cut(f"    one of: {', '.join(need.choices)}", canvas.width))
-    yield from (Line(text=line, weight=Weight.LIVE, rank=rank) for line in told)
+        lines.append(canvas.cut(f"    one of: {', '.join(need.choices)}", canvas.width))
+    yield from (Line(text=line, weight=Weight.LIVE, rank=rank) for line in lines)
     plain = msgspec.structs.replace(canvas, colour=False)
     for line in plain.command(canvas.clean(need.way_out), "    "):
-        # A word that is longer than a line is cut after all: a line that the terminal breaks would be drawn over.
+        # A long word is cut here: a line that the terminal wraps could not be redrawn.
         shown = canvas.paint(canvas.cut(line, canvas.width), "bold")
         yield Line(text=shown, weight=Weight.LIVE if rank else Weight.ALWAYS, rank=rank)
+
+
+def _phase_lines(frame: _Frame, lanes: Lanes) -> Iterator[Line]:
+    canvas = frame.canvas
+    keys = min(max(map(len, frame.session.workflow.order)), canvas.width * 2 // 5)
+    for at, row in enumerate(lanes.rows):
+        if row.above:
+            yield Line(text=f"  {canvas.draw(row.above)}".rstrip(), weight=Weight.RAIL)
+        yield _row(frame, lanes, row, at, keys)
+        margin = f"  {canvas.draw(row.beside):<{lanes.width}}   "
+        for line in _details(frame, row.phase):
+            text = canvas.cut(line.text, canvas.width - len(margin))
+            faint = line.weight in (Weight.SPOKEN, Weight.EARLIER)
+            yield msgspec.structs.replace(line, text=margin + (canvas.paint(text, "dim") if faint else text))
+        if row.below:
+            yield Line(text=f"  {canvas.draw(row.below)}", weight=Weight.RAIL)
+
+
+def _ticking(since: datetime, now: datetime) -> str:
+    """As `elapsed`, with the seconds, so that it moves: 3m 07s."""
+    whole = max(0, int((now - since).total_seconds()))
+    return f"{whole // _MINUTE}m {whole % _MINUTE:02d}s" if _MINUTE <= whole < _HOUR else duration(whole)
+
+
+def _row(frame: _Frame, lanes: Lanes, row: LaneRow, at: int, keys: int) -> Line:
+    canvas, key = frame.canvas, row.phase
+    status = _status(frame, key)
+    head = f"{canvas.pad(key, keys)}  {_time(frame, key, status):>{_TIME}}  "
+    room = canvas.width - 2 - lanes.width - 1 - columns_of(head)
+    if status is Status.IN_PROGRESS:
+        text = canvas.cut(_who(frame, key, room), room)
+    else:
+        text = canvas.cut(_summary(frame, key, status, needs=lanes.is_listed), room)
+    faint = status in (Status.COMPLETED, Status.PENDING, Status.SKIPPED)
+    weight, rank = _weight(frame, key, status, at)
+    line = f"  {lanes.rail(row, status, canvas)}{head}" + (canvas.paint(text, "dim") if faint else text)
+    return Line(text=line.rstrip(), weight=weight, rank=rank, is_phase=True)
+
+
+def _status(frame: _Frame, key: str) -> Status:
+    """The status in the journal; the events of the run may be ahead of it."""
+    status = frame.session.phases[key].status
+    return Status.IN_PROGRESS if status is Status.PENDING and frame.view.of_phase(key) else status
+
+
+def _weight(frame: _Frame, key: str, status: Status, at: int) -> tuple[Weight, int]:
+    """The nearest pending phases and the latest completed ones matter most."""
+    match status:
+        case Status.IN_PROGRESS | Status.FAILED:
+            return Weight.LIVE, at
+        case Status.PENDING:
+            return (Weight.NEAR if key in frame.session.ready else Weight.PENDING), at
+        case Status.COMPLETED | Status.SKIPPED:
+            return Weight.DONE, -at
+
+
+def _time(frame: _Frame, key: str, status: Status) -> str:
+    state = frame.session.phases[key]
+    match status:
+        case Status.IN_PROGRESS:
+            since = state.started or min((job.since for job in frame.view.of_phase(key)), default=None)
+            return _ticking(since, frame.now) if since else ""
+        case Status.COMPLETED | Status.FAILED:
+            return elapsed(state.started, state.completed)
+        case Status.PENDING | Status.SKIPPED:
+            return ""
+
+
+def _summary(frame: _Frame, key: str, status: Status, *, needs: bool) -> str:
+    state, needed = frame.session.phases[key], frame.session.workflow.by_key[key].needs
+    match status:
+        case Status.COMPLETED:
+            return state.summary or ""
+        case Status.FAILED:
+            return f"attempt {state.attempt} failed: {state.error or 'no reason was given'}"
+        case Status.SKIPPED:
+            return state.skip_reason or ""
+        case Status.PENDING:
+            usually = f"usually {duration(frame.usual[key] * _MINUTE)}" if frame.usual.get(key) else ""
+            return frame.joined(usually, f"after {', '.join(needed)}" if needed and needs else "")
+        case Status.IN_PROGRESS:
+            return ""
+
+
+def _who(frame: _Frame, key: str, room: int) -> str:
+    state, jobs = frame.session.phases[key], frame.view.of_phase(key)
+    attempt = f"attempt {state.attempt}" if state.attempt > 1 else ""
+    tokens = tokens_text(frame.view.tokens_of(key))
+    if len(jobs) != 1:
+        return frame.joined(f"{len(jobs)} agents" if jobs else state.agent, attempt, tokens)
+    (job,) = jobs
+    turn = f"turn {job.turn}" if job.turn > 1 else ""
+    text = frame.joined(_name(job) or state.agent, attempt, turn, tokens)
+    # Where both do not fit, the tokens matter more than the role.
+    return text if columns_of(text) <= room else frame.joined(job.agent or state.agent, attempt, turn, tokens)
+
+
+def _name(job: JobView) -> str:
+    return f"{job.agent} ({job.role})" if job.role and job.role != job.agent else job.agent
+
+
+def _details(frame: _Frame, key: str) -> Iterator[Line]:
+    if _status(frame, key) is not Status.IN_PROGRESS:
+        return
+    jobs = frame.view.of_phase(key)
+    for job in jobs:
+        whose = f"{job.task}  " if job.task else f"{_name(job)}  " if len(jobs) > 1 else ""
+        yield Line(text=whose + _doing(frame, job), weight=Weight.DETAIL)
+        for newness, text in zip(reversed(range(len(job.lines))), job.lines, strict=True):
+            yield Line(text=f'"{text}"', weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
+    for gate, judged in frame.view.verdicts.get(key, {}).items():
+        if judged.verdict is Verdict.PASS:
+            yield Line(text=f"gate {gate}: {judged.verdict}", weight=Weight.EARLIER)
+        else:
+            yield Line(text=f"gate {gate}: {judged.verdict}, {judged.reason}", weight=Weight.DETAIL)
+
+
+def _doing(frame: _Frame, job: JobView) -> str:
+    quiet = f"  ({elapsed(job.heard, frame.now)} ago)"
+    match job.doing:
+        case Doing.GATE:
+            return f"checks gate {job.note}  ({elapsed(job.heard, frame.now)})"
+        case Doing.RETRYING:
+            return f"retries in {elapsed(frame.now, job.until)}, {job.note}"
+        case Doing.STEPS:
+            return f"step {job.note}{quiet}"
+        case Doing.TURN_OVER if any(need.phase == job.phase for need in frame.view.needs):
+            return "waits for a person"
+        case Doing.TURN_OVER:
+            return job.note or "the turn is over"
+        case Doing.WORKING if job.tool is None:
+            return f"at work{quiet if job.lines else f'  ({elapsed(job.since, frame.now)})'}"
+        case Doing.WORKING:
+            assert job.tool is not None
+            failed = "" if job.tool.succeeded else ", which failed"
+            return f"{job.tool.tool}  {frame.canvas.cut(job.tool.input, frame.canvas.width // 2)}{failed}{quiet}"
+
+
+def _fit(head: Sequence[Line], body: Sequence[Line], foot: Sequence[Line], *, height: int, canvas: Canvas) -> list[str]:
+    """At most `height` of the lines, in their order; a line after the body counts the phases that were left out."""
+    lines = [*head, *body, *foot]
+    if len(lines) <= height:
+        return [line.text for line in lines]
+    order = sorted(range(len(lines)), key=lambda at: (lines[at].weight, lines[at].rank, at))
+    shown = sorted(order[: height - 1])
+    hidden = sum(line.is_phase for line in lines) - sum(lines[at].is_phase for at in shown)
+    if not hidden:
+        return [lines[at].text for at in sorted(order[:height])]
+    end = len(head) + len(body)
+    more = canvas.cut(f"  {canvas.draw('…')} {counted(hidden, 'more phase')}", canvas.width)
+    before, behind = [at for at in shown if at < end], [at for at in shown if at >= end]
+    return [*(lines[at].text for at in before), canvas.paint(more, "dim"), *(lines[at].text for at in behind)]

@@ -1,10 +1,10 @@
-"""The journal as people read it: who did what, when."""
+"""The commits of a journal, for people and as JSON."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from detent.core.session.describe import told
+from detent.core.session.describe import event_lines
 from detent.core.session.events import Commit
 from detent.render.terminal.canvas import Canvas, columns_of
 
@@ -12,7 +12,7 @@ _MOST_WHO = 20
 
 
 def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas: Canvas) -> str:
-    """Oldest first. `left_out` commits precede those that are shown."""
+    """Oldest first; `left_out` is the number of earlier commits."""
     lines = [f"{left_out} earlier left out; detent log -n 0 shows all"] if left_out else []
     number = len(str(commits[-1].version)) if commits else 1
     who = min(max((columns_of(canvas.clean(commit.by)) for commit in commits), default=0), _MOST_WHO)
@@ -20,13 +20,13 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas:
         at = f"{commit.at.astimezone(now.tzinfo):%Y-%m-%d %H:%M:%S}"
         head = f"{commit.version:>{number}}  {at}  {canvas.pad(commit.by, who)}  "
         margin = " " * (number + 2 + len(at) + 2 + who + 2)
-        for index, line in enumerate(told(commit.events)):
+        for index, line in enumerate(event_lines(commit.events)):
             lines.append((margin if index else head) + canvas.cut(line, canvas.width - len(margin)))
     return "\n".join(lines)
 
 
 def commit_record(commit: Commit) -> dict[str, Any]:
-    """The commit for programs."""
+    """The commit as JSON."""
     return {
         "version": commit.version,
         "at": commit.at,

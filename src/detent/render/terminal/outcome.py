@@ -1,29 +1,29 @@
-"""What a command did, and what to type next."""
+"""The outcome of a command, and the commands to type next."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from detent.core.session.handover import Handover, Passed
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.render.elapsed import elapsed
-from detent.render.next_commands import command_lines
+from detent.render.next_commands import command_lines, progress
 from detent.render.terminal.canvas import Canvas
-from detent.render.terminal.header import bar_line, standing
 
-_LABEL = 11
+_LABEL, _BAR = 13, 32
 _MAX_SHOWN = 12
 
 
-def begun_text(token: Token, given: Handover, *, canvas: Canvas) -> str:
-    """An attempt that has begun: its token, its agent, and what it is given."""
+def begun_text(token: Token, handover: Handover, *, canvas: Canvas) -> str:
+    """An attempt that has begun: its token, its agent, and the handover of earlier phases."""
     again = f" (attempt {token.attempt})" if token.attempt > 1 else ""
-    whom = f" for {given.agent}" if given.agent else ""
+    agent = f" for {handover.agent}" if handover.agent else ""
     return "\n".join(
         [
-            f"{canvas.glyph(Status.IN_PROGRESS)} " + canvas.cut(f"began {token.phase}{again}{whom}", canvas.width - 2),
-            _labelled("token", str(token), canvas),
-            *handover_lines(given, canvas=canvas),
+            f"{canvas.glyph(Status.IN_PROGRESS)} " + canvas.cut(f"began {token.phase}{again}{agent}", canvas.width - 2),
+            canvas.labelled("  token", str(token), _LABEL),
+            *_handover_lines(handover, canvas),
             "",
             *canvas.command(f'detent finish --token {token} -m "SUMMARY"'),
             *canvas.command(f'detent fail --token {token} -m "WHAT WENT WRONG"'),
@@ -31,14 +31,14 @@ def begun_text(token: Token, given: Handover, *, canvas: Canvas) -> str:
     )
 
 
-def handover_lines(given: Handover, *, canvas: Canvas) -> Iterator[str]:
-    yield _labelled("folder", given.artifact_path, canvas)
-    for passed in given.passed:
+def _handover_lines(handover: Handover, canvas: Canvas) -> Iterator[str]:
+    yield canvas.labelled("  folder", handover.artifact_path, _LABEL)
+    for passed in handover.passed:
         yield from _passed_lines(passed, canvas)
-    if given.discovery:
-        yield _labelled("discovery", given.discovery, canvas)
-    for warning in given.warnings:
-        yield canvas.paint(_labelled("warning", warning, canvas), "yellow")
+    if handover.discovery:
+        yield canvas.labelled("  discovery", handover.discovery, _LABEL)
+    for warning in handover.warnings:
+        yield canvas.paint(canvas.labelled("  warning", warning, _LABEL), "yellow")
 
 
 def ended_text(
@@ -48,12 +48,12 @@ def ended_text(
     state = session.phases[phase]
     done = "finished" if state.status is Status.COMPLETED else "failed"
     again = f" (attempt {state.attempt})" if state.attempt > 1 else ""
-    said = state.summary if state.status is Status.COMPLETED else state.error
+    text = state.summary if state.status is Status.COMPLETED else state.error
     head = f"{done} {phase}{again} after {elapsed(state.begun, state.completed)}"
     return "\n".join(
         [
             f"{canvas.glyph(state.status)} " + canvas.cut(head, canvas.width - 2),
-            canvas.cut(f"  {said or ''}", canvas.width),
+            canvas.cut(f"  {text or ''}", canvas.width),
             *(canvas.cut(f"  {path}", canvas.width) for path in state.artifacts[:_MAX_SHOWN]),
             *_more(len(state.artifacts)),
             *_warnings(warnings, canvas),
@@ -71,27 +71,27 @@ def moved_text(
     active: bool = True,
     warnings: Iterable[str] = (),
 ) -> str:
-    """Anything else that changed the session: what was done, each with the glyph of what it led to."""
+    """Other changes of a session, each with the glyph of the new status."""
     heads = [f"{canvas.glyph(status)} {canvas.cut(text, canvas.width - 2)}" for status, text in done]
     return "\n".join([*heads, *_warnings(warnings, canvas), "", *moved_lines(session, canvas=canvas, active=active)])
 
 
 def moved_lines(session: Session, *, canvas: Canvas, active: bool = True) -> Iterator[str]:
-    """Where the session stands after it, and the commands that move it on."""
+    """The progress of the session, and the commands to type next."""
     if session.status is not SessionStatus.ACTIVE:
-        yield canvas.cut(f"session {session.id} is {standing(session)}", canvas.width)
+        yield canvas.cut(f"session {session.id} is {session_state(session)}", canvas.width)
     yield bar_line(session, canvas)
     yield ""
     yield from command_lines(session, canvas, active=active)
 
 
 def _passed_lines(passed: Passed, canvas: Canvas) -> Iterator[str]:
-    yield _labelled("from", f"{passed.phase}: {passed.summary}", canvas)
+    yield canvas.labelled("  from", f"{passed.phase}: {passed.summary}", _LABEL)
     for path in passed.artifacts[:_MAX_SHOWN]:
-        yield _labelled("", path, canvas)
-    yield from (f"  {'':<{_LABEL}}{line.strip()}" for line in _more(len(passed.artifacts)))
+        yield canvas.labelled("  ", path, _LABEL)
+    yield from (" " * _LABEL + line.strip() for line in _more(len(passed.artifacts)))
     if passed.context:
-        yield _labelled("", f"“{passed.context}”" if canvas.has_glyphs else f'"{passed.context}"', canvas)
+        yield canvas.labelled("  ", f"“{passed.context}”" if canvas.has_glyphs else f'"{passed.context}"', _LABEL)
 
 
 def _more(count: int) -> list[str]:
@@ -102,6 +102,16 @@ def _warnings(warnings: Iterable[str], canvas: Canvas) -> list[str]:
     return [canvas.paint(canvas.cut(f"  warning: {warning}", canvas.width), "yellow") for warning in warnings]
 
 
-def _labelled(label: str, text: str, canvas: Canvas) -> str:
-    head = f"  {label:<{_LABEL}}"
-    return head + canvas.cut(text, canvas.width - len(head))
+def bar_line(session: Session, canvas: Canvas) -> str:
+    done, total = progress(session)
+    skipped = len(session.with_status(Status.SKIPPED))
+    also = f", {skipped} skipped" if skipped else ""
+    return f"{canvas.bar(done, total, min(_BAR, canvas.width - _BAR))}  {done} of {total} phases{also}"
+
+
+def session_state(session: Session, now: datetime | None = None, *, active: bool = True) -> str:
+    """Active, paused or ended, and for how long; an ended session needs no `now`."""
+    if session.status is not SessionStatus.ACTIVE:
+        forced = " by force" if session.forced else ""
+        return f"{session.status}{forced} after {elapsed(session.started_at, session.ended_at)}"
+    return f"{'active' if active else 'paused'}, started {elapsed(session.started_at, now)} ago"

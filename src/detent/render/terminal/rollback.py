@@ -1,4 +1,4 @@
-"""A rollback as people read it: what it would do, and what it did."""
+"""A rollback, for people: its plan, and its result."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ _SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rollback would do. `files` are paths by what becomes of them: restored, removed or added."""
+    """The plan of a rollback. `files` has the paths by change: restored, removed or added."""
 
     session: str
     name: str
@@ -34,11 +34,11 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rollback did."""
+    """The result of a rollback."""
 
     planned: Planned
     session: Session
-    #: The checkpoint of what stood before it.
+    #: The checkpoint that was taken before the rollback.
     safety: str
     is_active: bool
 
@@ -63,15 +63,14 @@ def plan_text(planned: Planned, *, now: datetime, canvas: Canvas) -> str:
 
 def rolled_back_text(done: RolledBack, *, canvas: Canvas) -> str:
     planned = done.planned
-    what = "undid the rollback, back" if planned.is_undo else "rolled back"
+    done_word = "undid the rollback, back" if planned.is_undo else "rolled back"
     named = "" if done.is_active else f" --session {done.session.id}"
-    first, *rest = canvas.wrap(f"{what} to {planned.name}; files: {_counts(planned)}", "  ")
+    head = f"{done_word} to {planned.name}; files: {_counts(planned)}"
     return "\n".join(
         [
-            f"{canvas.glyph(Status.COMPLETED)} {first.strip()}",
-            *rest,
-            canvas.cut(f"  what stood before is {done.safety}", canvas.width),
-            "  the way back:",
+            *canvas.hanging(head, "  ", f"{canvas.glyph(Status.COMPLETED)} "),
+            canvas.cut(f"  the state before is saved as {done.safety}", canvas.width),
+            "  to undo this:",
             *canvas.command(f"detent undo{named}", "    "),
             "",
             *moved_lines(done.session, canvas=canvas, active=done.is_active),
@@ -84,7 +83,7 @@ def _phase_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
         yield "phases: none, because of --paths"
         return
     if not planned.statuses:
-        yield "phases: each stands as it did then"
+        yield "phases: no status changes"
         return
     yield "phases:"
     arrow = "→" if canvas.has_glyphs else "->"
@@ -99,9 +98,9 @@ def _file_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
         yield "files: none, because of --phase-only"
         return
     yield f"files: {_counts(planned)}"
-    changes = sorted((path, what) for what, paths in planned.files.items() for path in paths)
-    for path, what in changes[:_MAX_SHOWN]:
-        sign, colour = _SIGNS[what]
+    changes = sorted((path, change) for change, paths in planned.files.items() for path in paths)
+    for path, change in changes[:_MAX_SHOWN]:
+        sign, colour = _SIGNS[change]
         yield f"  {canvas.paint(sign, colour)} {canvas.cut(to_text(path), canvas.width - 4)}"
     if len(changes) > _MAX_SHOWN:
         yield f"  and {len(changes) - _MAX_SHOWN} more; --json lists all"
@@ -111,7 +110,7 @@ def _kept_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
     if not planned.kept:
         return
     yield ""
-    yield from canvas.wrap(f"stays: {counted(len(planned.kept), 'file')} that phases beside it declared since")
+    yield from canvas.wrap(f"kept: {counted(len(planned.kept), 'file')} that parallel phases declared since")
     for path in planned.kept[:_MAX_SHOWN]:
         yield canvas.cut(f"    {to_text(path)}", canvas.width)
     if len(planned.kept) > _MAX_SHOWN:
@@ -121,12 +120,10 @@ def _kept_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
 def _warning_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
     for number, warning in enumerate(planned.warnings):
         yield from [""] if not number else []
-        first, *rest = canvas.wrap(f"warning: {warning}", "  ")
-        yield from (canvas.paint(line, "yellow") for line in (first.strip(), *rest))
+        yield from (canvas.paint(line, "yellow") for line in canvas.hanging(f"warning: {warning}", "  ", ""))
 
 
 def _counts(planned: Planned) -> str:
     if not any(planned.files.values()):
         return "none changes"
-    found = [f"{len(planned.files[what])} {what}" for what in _SIGNS if planned.files.get(what)]
-    return ", ".join(found)
+    return ", ".join(f"{len(planned.files[change])} {change}" for change in _SIGNS if planned.files.get(change))

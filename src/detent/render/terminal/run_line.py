@@ -1,4 +1,4 @@
-"""What a run tells as plain lines, for where nothing can be drawn over: a log file, a pipe, CI."""
+"""The events of a run as plain lines, for a log file, a pipe or CI."""
 
 from collections.abc import Iterator
 from datetime import tzinfo
@@ -32,19 +32,19 @@ _VERDICT_COLOURS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.ERROR: "
 
 
 def run_lines(event: RunEvent, *, canvas: Canvas, zone: tzinfo | None = None) -> list[str]:
-    """The event in lines that fit; none if it is not worth one. Times are those of `zone`, else of this machine."""
+    """The lines of an event; some events have none. Times are local to `zone`, else to this machine."""
     where = min(_WHERE, canvas.width // 4)
     head = f"{event.at.astimezone(zone):%H:%M:%S}  {canvas.pad(_where(event), where)}  "
     margin = " " * (_TIME + where + 2)
     lines: list[str] = []
-    for text, colour in _told(event):
+    for text, colour in _texts(event):
         for shown in _fitting(event, text, len(margin), canvas):
             lines.append((margin if lines else head) + (canvas.paint(shown, colour) if colour else shown))
     return [*lines, *(_command(event.way_out, margin, canvas) if isinstance(event, PersonNeeded) else ())]
 
 
 def _fitting(event: RunEvent, text: str, taken: int, canvas: Canvas) -> list[str]:
-    """Cut to one line; what somebody must act on has several."""
+    """One line; failures and requests to a person have several."""
     failed = isinstance(event, GateJudged) and event.verdict is not Verdict.PASS
     if failed or isinstance(event, PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
         return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
@@ -61,7 +61,7 @@ def _where(event: RunEvent) -> str:
             return event.phase
 
 
-def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
+def _texts(event: RunEvent) -> Iterator[tuple[str, str]]:
     """Text and colour of each line."""
     match event:
         case RunStarted():
@@ -71,22 +71,23 @@ def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
             role = f" ({event.role})" if event.role and event.role != event.agent else ""
             yield f"attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
         case AgentDid():
-            yield from _agent_told(event.did)
+            yield from _agent_texts(event.did)
         case StepRan():
-            yield f"step {event.step}: {_first_line(event.said)}", "dim"
+            yield f"step {event.step}{_after_colon(event.said)}", "dim"
         case Retrying():
-            yield f"tries again in {event.pause_s:g} s ({event.again} of {event.of}): {event.reason}", "yellow"
+            yield f"retries in {event.pause_s:g} s ({event.again} of {event.of}): {event.reason}", "yellow"
         case GateStarted():
             yield f"gate {event.gate}{f': {event.command}' if event.command else ''}", "dim"
         case GateJudged():
             yield f"gate {event.gate} {event.verdict}: {event.reason}", _VERDICT_COLOURS.get(event.verdict, "yellow")
         case PhaseEnded():
-            said = f": {_first_line(event.said)}" if event.said else ""
-            yield f"{event.status}, attempt {event.attempt}{said}", _STATUS_COLOURS.get(event.status, "")
+            yield (
+                f"{event.status}, attempt {event.attempt}{_after_colon(event.said)}",
+                _STATUS_COLOURS.get(event.status, ""),
+            )
             yield from ((f"warning: {warning}", "yellow") for warning in event.warnings)
         case TaskEnded():
-            said = f": {_first_line(event.said)}" if event.said else ""
-            yield f"{event.status}{said}", _STATUS_COLOURS.get(event.status, "")
+            yield f"{event.status}{_after_colon(event.said)}", _STATUS_COLOURS.get(event.status, "")
         case PersonNeeded():
             yield f"needs a person ({event.need}): {event.text}", "yellow"
             if event.choices:
@@ -95,7 +96,7 @@ def _told(event: RunEvent) -> Iterator[tuple[str, str]]:
             yield f"run {event.end}{f': {event.said}' if event.said else ''}", "bold"
 
 
-def _agent_told(did: AgentEvent) -> Iterator[tuple[str, str]]:
+def _agent_texts(did: AgentEvent) -> Iterator[tuple[str, str]]:
     match did:
         case Started():
             if did.model:
@@ -108,10 +109,9 @@ def _agent_told(did: AgentEvent) -> Iterator[tuple[str, str]]:
             return
         case Finished():
             used = tokens_text(did.report.tokens)
-            said = _first_line(did.report.summary)
-            yield f"is done{f' ({used})' if used else ''}{f': {said}' if said else ''}", ""
+            yield f"is done{f' ({used})' if used else ''}{_after_colon(did.report.summary)}", ""
         case Failed():
-            yield f"{did.failure}: {_first_line(did.reason)}", "red"
+            yield f"{did.failure}{_after_colon(did.reason)}", "red"
 
 
 def _command(way_out: str, margin: str, canvas: Canvas) -> list[str]:
@@ -119,6 +119,11 @@ def _command(way_out: str, margin: str, canvas: Canvas) -> list[str]:
     return [
         canvas.paint(canvas.cut(line, canvas.width), "bold") for line in plain.command(canvas.clean(way_out), margin)
     ]
+
+
+def _after_colon(text: str) -> str:
+    line = _first_line(text)
+    return f": {line}" if line else ""
 
 
 def _first_line(text: str) -> str:

@@ -1,80 +1,70 @@
-"""The sessions of a project, side by side."""
+"""The list of sessions, and a session that became active."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Protocol
 
-from detent.core.session.events import Claim
+from detent.core.session.listed import Listed
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import elapsed
+from detent.render.next_commands import command_lines
 from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.outcome import bar_line
+from detent.render.terminal.tasks import counts_line, task_commands
 
 _MOST_ID, _MOST_CLAIMS = 40, 5
 _GLYPHS = {"active": Status.IN_PROGRESS, "paused": Status.PENDING, "completed": Status.COMPLETED}
 
 
-class Listed(Protocol):
-    """What the list needs to know of a session."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def workflow(self) -> str: ...
-    @property
-    def phase(self) -> str | None: ...
-    @property
-    def last_activity(self) -> datetime | None: ...
-    @property
-    def last_by(self) -> str: ...
-    @property
-    def tasks_done(self) -> int: ...
-    @property
-    def tasks(self) -> int: ...
-    @property
-    def archived(self) -> bool: ...
-    @property
-    def claims(self) -> Mapping[str, Claim]: ...
-    @property
-    def problem(self) -> str | None: ...
-
-
 def sessions_text(listed: Sequence[tuple[int, Listed]], *, hidden: int, now: datetime, canvas: Canvas) -> str:
-    """Each with the number by which it can be named; `hidden` are archived and not among them."""
+    """Each session with its number; `hidden` is the number of archived sessions that are not listed."""
     more = f"{hidden} archived; detent sessions --all lists {'it' if hidden == 1 else 'them'} too" if hidden else ""
     if not listed:
         return more or "there are no sessions yet"
-    number = len(str(max(at for at, _ in listed)))
-    column = min(max(columns_of(canvas.clean(one.id)) for _, one in listed), _MOST_ID)
-    lines = [line for at, one in listed for line in _lines(at, one, number, column, now, canvas)]
-    others = [at for at, one in listed if one.status == "paused"]
+    digits = len(str(max(number for number, _ in listed)))
+    column = min(max(columns_of(canvas.clean(entry.id)) for _, entry in listed), _MOST_ID)
+    lines = [line for number, entry in listed for line in _lines(f"{number:>{digits}}", entry, column, now, canvas)]
+    others = [number for number, entry in listed if entry.status == "paused"]
     commands = ["", *canvas.command(f"detent switch {others[0]}")] if others else []
     return "\n".join([*lines, *([more] if more else []), *commands])
 
 
-def _lines(at: int, one: Listed, number: int, column: int, now: datetime, canvas: Canvas) -> Iterator[str]:
-    glyph = canvas.glyph(_GLYPHS.get(one.status, Status.FAILED if one.problem else Status.SKIPPED))
-    mark = "*" if one.status == "active" else " "
-    head = f"{mark} {at:>{number}} "
-    status = f"archived, {one.status}" if one.archived else one.status
-    tasks = f"{one.tasks_done} of {one.tasks} tasks" if one.tasks else ""
-    since = f"{elapsed(one.last_activity, now)} ago" if one.last_activity else ""
-    by = f" by {one.last_by}" if one.last_by and since else ""
-    told = canvas.draw(" · ").join(part for part in (status, one.phase or "", tasks) if part)
-    identity = canvas.pad(one.id, column)
-    yield f"{head}{glyph} {canvas.paint(identity, 'bold')}  {canvas.cut(told, canvas.width - len(head) - column - 4)}"
+def _lines(number: str, entry: Listed, column: int, now: datetime, canvas: Canvas) -> Iterator[str]:
+    glyph = canvas.glyph(_GLYPHS.get(entry.status, Status.FAILED if entry.problem else Status.SKIPPED))
+    mark = "*" if entry.status == "active" else " "
+    head = f"{mark} {number} "
+    status = f"archived, {entry.status}" if entry.archived else entry.status
+    tasks = f"{entry.tasks_done} of {entry.tasks} tasks" if entry.tasks else ""
+    since = f"{elapsed(entry.last_activity, now)} ago" if entry.last_activity else ""
+    by = f" by {entry.last_by}" if entry.last_by and since else ""
+    facts = canvas.draw(" · ").join(part for part in (status, entry.phase or "", tasks) if part)
+    identity = canvas.pad(entry.id, column)
+    yield f"{head}{glyph} {canvas.paint(identity, 'bold')}  {canvas.cut(facts, canvas.width - len(head) - column - 4)}"
     margin = " " * (len(head) + 2)
-    if one.problem:
-        yield from canvas.wrap(one.problem, margin)
+    if entry.problem:
+        yield from canvas.wrap(entry.problem, margin)
         return
-    about = canvas.cut(f"{since}{by}{', ' if since else ''}{one.workflow}: {one.task}", canvas.width - len(margin))
+    about = canvas.cut(f"{since}{by}{', ' if since else ''}{entry.workflow}: {entry.task}", canvas.width - len(margin))
     yield margin + canvas.paint(about, "dim")
-    for task, claim in list(one.claims.items())[:_MOST_CLAIMS]:
+    for task, claim in list(entry.claims.items())[:_MOST_CLAIMS]:
         yield margin + canvas.cut(
             f"{claim.owner} holds {task} for {elapsed(claim.since, now)}", canvas.width - len(margin)
         )
-    if len(one.claims) > _MOST_CLAIMS:
-        yield f"{margin}and {len(one.claims) - _MOST_CLAIMS} more"
+    if len(entry.claims) > _MOST_CLAIMS:
+        yield f"{margin}and {len(entry.claims) - _MOST_CLAIMS} more"
+
+
+def activated_text(session: Session, lines: Sequence[str], *, canvas: Canvas) -> str:
+    """A session that became the active one: what changed, its progress, and the commands to type next."""
+    commands = task_commands(session)[:2]
+    return "\n".join(
+        [
+            *(canvas.cut(line, canvas.width) for line in lines),
+            "",
+            canvas.cut(session.task, canvas.width),
+            bar_line(session, canvas),
+            *([counts_line(session.tasks, canvas)] if len(session.tasks) else []),
+            "",
+            *(canvas.commands(commands) or command_lines(session, canvas)),
+        ]
+    )

@@ -1,38 +1,92 @@
-"""Where a session stands: what people look at all day."""
+"""The status of a session: its header, its phases, its tasks, and the commands to type next."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 
+from detent.core.session.handover import Handover
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Question, Session, SessionStatus
 from detent.core.session.status import Status
+from detent.core.session.token import Token
 from detent.core.workflow.graph import Phase
-from detent.render.elapsed import elapsed
+from detent.render.elapsed import elapsed, moment
+from detent.render.next_commands import MOST_SHOWN, START, command_lines, upcoming
 from detent.render.terminal.canvas import Canvas, columns_of
-from detent.render.terminal.footer import footer_lines
-from detent.render.terminal.graph_lanes import LaneRow, graph_lanes, is_chain
-from detent.render.terminal.header import header_lines
+from detent.render.terminal.graph_lanes import Lanes, lanes_of
+from detent.render.terminal.outcome import bar_line, begun_text, session_state
 
-_TIME, _STATUS = 7, 11
-#: With this many columns left, what a phase has to say stands on its line; otherwise below it.
+_TIME, _STATUS, _LABEL = 7, 11, 13
+#: With this many columns left, the summary of a phase is on its line, otherwise below it.
 _ROOM_BESIDE = 40
 
 
 def status_text(session: Session, *, now: datetime, canvas: Canvas, active: bool = True, runner: str = "") -> str:
-    """`active` tells whether the project's marker names this session, `runner` who runs it."""
+    """`active` tells whether this is the project's active session; `runner` names the process that runs it."""
     return "\n".join(
         [
-            *header_lines(session, now, canvas, active=active),
+            *_header_lines(session, now, canvas, active=active),
             "",
-            *phase_lines(session, now, canvas),
+            *_phase_lines(session, now, canvas),
             *_task_lines(session, now, canvas, active=active),
-            *_asked_lines(session, canvas),
+            *_open_question_lines(session, canvas),
             "",
-            *footer_lines(session, now, canvas, active=active, runner=runner),
+            *_footer_lines(session, now, canvas, active=active, runner=runner),
         ]
     )
+
+
+def started_text(
+    session: Session, token: Token | None, handover: Handover | None, *, now: datetime, canvas: Canvas
+) -> str:
+    """A new session, with the attempt that has begun, if any."""
+    if token is None or handover is None:
+        return status_text(session, now=now, canvas=canvas)
+    begun = begun_text(token, handover, canvas=canvas)
+    return "\n".join([*_header_lines(session, now, canvas), "", begun])
+
+
+def idle_text(where: str, *, canvas: Canvas) -> str:
+    """The status of a project without an active session."""
+    return "\n".join(
+        [
+            *canvas.wrap(f"No session is active in {where}"),
+            "",
+            canvas.labelled("start one", START, _LABEL, colour="cyan"),
+            canvas.labelled("choose", "detent workflows", _LABEL, colour="cyan"),
+            canvas.labelled("look back", "detent history", _LABEL, colour="cyan"),
+        ]
+    )
+
+
+def question_lines(questions: Sequence[Question], canvas: Canvas) -> Iterator[str]:
+    """Open questions of agents, each with the command to answer it."""
+    for question in questions:
+        yield from canvas.wrap(f"{question.id} of {question.phase} asks: {question.text}", "  ")
+        for number, choice in enumerate(question.choices, 1):
+            yield from canvas.wrap(f"{number}. {choice}", "      ")
+        yield from canvas.command(f"detent reply {question.id} {'NUMBER' if question.choices else 'ANSWER'}", "    ")
+
+
+def own_title(phase: Phase) -> str:
+    """The title, if it says more than the key does."""
+    key = "".join(filter(str.isalnum, phase.key.lower()))
+    return "" if "".join(filter(str.isalnum, phase.title.lower())) in key else phase.title
+
+
+def _header_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool = True) -> Iterator[str]:
+    about = [session.workflow.name, session.work_id or "", session_state(session, now, active=active)]
+    rest = "".join(canvas.draw(" · ") + part for part in about if part)
+    name = canvas.cut(session.id, canvas.width)
+    yield canvas.paint(name, "bold") + canvas.cut(rest, canvas.width - len(name))
+    yield canvas.cut(session.task, canvas.width)
+    if session.branch:
+        yield canvas.cut(f"on branch {session.branch}", canvas.width)
+    if session.cancel_reason:
+        yield canvas.cut(f"because {session.cancel_reason}", canvas.width)
+    yield ""
+    yield bar_line(session, canvas)
 
 
 def _task_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool) -> list[str]:
@@ -43,90 +97,87 @@ def _task_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool
     return ["", *status_lines(session, now, canvas, is_active=active)]
 
 
-def _asked_lines(session: Session, canvas: Canvas) -> list[str]:
+def _open_question_lines(session: Session, canvas: Canvas) -> list[str]:
     if not session.questions or session.status is not SessionStatus.ACTIVE:
         return []
     return ["", *question_lines(session.questions, canvas)]
 
 
-def question_lines(questions: Sequence[Question], canvas: Canvas) -> Iterator[str]:
-    """What agents wait to hear from a person, and what to type for each."""
-    for one in questions:
-        yield from canvas.wrap(f"{one.id} of {one.phase} asks: {one.text}", "  ")
-        for number, choice in enumerate(one.choices, 1):
-            yield from canvas.wrap(f"{number}. {choice}", "      ")
-        yield from canvas.command(f"detent reply {one.id} {'NUMBER' if one.choices else 'ANSWER'}", "    ")
+def _footer_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool, runner: str) -> Iterator[str]:
+    """Phases in progress, failed and next, the runner if there is one, and the commands to type."""
+    for key in session.with_status(Status.IN_PROGRESS)[:MOST_SHOWN]:
+        state = session.phases[key]
+        since = f" since {moment(state.begun, now)} ({elapsed(state.begun, now)})" if state.begun else ""
+        attempt = f", attempt {state.attempt}," if state.attempt > 1 else ""
+        agent = f" with {state.agent}" if state.agent else ""
+        yield canvas.labelled("in progress", f"{key}{attempt}{since}{agent}", _LABEL, colour="cyan")
+    for key in session.with_status(Status.FAILED)[:MOST_SHOWN]:
+        state = session.phases[key]
+        text = f"{key}, attempt {state.attempt}: {state.error or 'no reason was given'}"
+        yield canvas.labelled("failed", text, _LABEL, colour="cyan")
+    following = upcoming(session)
+    if following and session.status is SessionStatus.ACTIVE:
+        yield canvas.labelled("next", ", ".join(following), _LABEL, colour="cyan")
+    if runner:
+        yield canvas.labelled("run by", runner, _LABEL, colour="cyan")
+        yield canvas.labelled("type", "detent watch", _LABEL, colour="cyan")
+        return
+    first, *rest = command_lines(session, canvas, " " * _LABEL, active=active)
+    yield canvas.paint(f"{'type':<{_LABEL}}", "cyan") + first.replace(" " * _LABEL, "", 1)
+    yield from rest
 
 
-def own_title(phase: Phase) -> str:
-    """The title, if it says more than the key does."""
-    said = "".join(filter(str.isalnum, phase.key.lower()))
-    return "" if "".join(filter(str.isalnum, phase.title.lower())) in said else phase.title
-
-
-def phase_lines(session: Session, now: datetime, canvas: Canvas) -> Iterator[str]:
-    """The phases along their rails, each with what has become of it."""
+def _phase_lines(session: Session, now: datetime, canvas: Canvas) -> Iterator[str]:
+    """The phases along their lanes, each with its status, time, agent and summary."""
     layout = _Layout.of(session, canvas)
-    for track in layout.tracks:
-        state = session.phases[track.phase]
-        if track.above:
-            yield f"  {canvas.draw(track.above)}".rstrip()
-        rail = f"  {canvas.draw(track.left)}{canvas.glyph(state.status)}{canvas.draw(track.right)}"
-        margin = " " * (layout.lanes - len(track.left) - len(track.right))
-        key = canvas.pad(track.phase, layout.key_columns)
-        row = f"{rail}{margin}{key}  {_state_word(state):<{_STATUS}} {_spent(state, now):>{_TIME}}  "
-        who, said = _who(session, track.phase, canvas), _said(session, track.phase, alone=layout.is_listed)
+    for row in layout.lanes.rows:
+        state = session.phases[row.phase]
+        if row.above:
+            yield f"  {canvas.draw(row.above)}".rstrip()
+        key = canvas.pad(row.phase, layout.key_columns)
+        status = str(state.status).replace("_", " ")
+        line = (
+            f"  {layout.lanes.rail(row, state.status, canvas)}{key}  {status:<{_STATUS}} {_time(state, now):>{_TIME}}  "
+        )
+        who, detail = _who(session, row.phase, canvas), _detail(session, row.phase, needs=layout.lanes.is_listed)
         if layout.room:
-            yield (row + canvas.pad(who, layout.who_columns) + "  " + _dim(said, canvas, layout.room)).rstrip()
+            shown = canvas.paint(canvas.cut(detail, layout.room), "dim")
+            yield (line + canvas.pad(who, layout.who_columns) + "  " + shown).rstrip()
         else:
-            yield (row + canvas.cut(who, layout.who_columns)).rstrip()
-            if said:
-                below = f"  {canvas.draw(track.beside):<{layout.lanes}}   "
-                yield below + _dim(said, canvas, canvas.width - len(below))
-        if track.below:
-            yield f"  {canvas.draw(track.below)}"
+            yield (line + canvas.cut(who, layout.who_columns)).rstrip()
+            if detail:
+                below = f"  {canvas.draw(row.beside):<{layout.lanes.width}}   "
+                yield below + canvas.paint(canvas.cut(detail, canvas.width - len(below)), "dim")
+        if row.below:
+            yield f"  {canvas.draw(row.below)}"
 
 
 class _Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of the phases' table."""
+    """The columns of the table of phases."""
 
-    tracks: list[LaneRow]
-    lanes: int
+    lanes: Lanes
     key_columns: int
     who_columns: int
-    #: Columns for what a phase has to say on its line; 0 if there are too few and it goes below.
+    #: Columns for the summary on the line of its phase; 0 if there are too few and it is below.
     room: int
-    #: The rails would be too wide, so that what a phase needs has to be said.
-    is_listed: bool
 
     @classmethod
     def of(cls, session: Session, canvas: Canvas) -> "_Layout":
-        tracks = graph_lanes(session.workflow, canvas.width // 8)
-        lanes = max(len(track.left) + 1 + len(track.right) for track in tracks)
-        beside_key = 2 + lanes + 1 + 2 + _STATUS + 1 + _TIME
+        lanes = lanes_of(session.workflow, canvas)
+        beside_key = 2 + lanes.width + 1 + 2 + _STATUS + 1 + _TIME
         key_columns = min(max(map(len, session.workflow.order)), canvas.width * 2 // 5, canvas.width - beside_key)
         left = canvas.width - beside_key - key_columns - 2
-        widest_who = max(columns_of(_who(session, track.phase, canvas)) for track in tracks)
+        widest_who = max(columns_of(_who(session, key, canvas)) for key in session.workflow.order)
         room = left - widest_who - 2
         return cls(
-            tracks=tracks,
             lanes=lanes,
             key_columns=key_columns,
             who_columns=widest_who if room >= _ROOM_BESIDE else max(left, 0),
             room=room if room >= _ROOM_BESIDE else 0,
-            is_listed=not is_chain(session.workflow) and lanes == 1,
         )
 
 
-def _dim(text: str, canvas: Canvas, columns: int) -> str:
-    return canvas.paint(canvas.cut(text, columns), "dim")
-
-
-def _state_word(state: PhaseState) -> str:
-    return str(state.status).replace("_", " ")
-
-
-def _spent(state: PhaseState, now: datetime) -> str:
+def _time(state: PhaseState, now: datetime) -> str:
     match state.status:
         case Status.COMPLETED | Status.FAILED:
             return elapsed(state.started, state.completed)
@@ -144,7 +195,7 @@ def _who(session: Session, key: str, canvas: Canvas) -> str:
     )
 
 
-def _said(session: Session, key: str, *, alone: bool) -> str:
+def _detail(session: Session, key: str, *, needs: bool) -> str:
     state = session.phases[key]
     match state.status:
         case Status.COMPLETED:
@@ -153,7 +204,7 @@ def _said(session: Session, key: str, *, alone: bool) -> str:
             return state.error or ""
         case Status.SKIPPED:
             return state.skip_reason or ""
-        case Status.PENDING if alone and session.workflow.by_key[key].needs:
+        case Status.PENDING if needs and session.workflow.by_key[key].needs:
             return f"after {', '.join(session.workflow.by_key[key].needs)}"
         case _:
             return ""

@@ -1,4 +1,4 @@
-"""One task as people read it, and what a command did to tasks."""
+"""One task, for people, and the changes that a command made to tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ _DONE = {
     "block": "blocked",
     "unblock": "unblocked",
     "resume": "resumed",
-    "retry": "to be tried again",
+    "retry": "to be retried",
     "release": "given back",
     "reopen": "reopened",
     "split": "split",
@@ -39,7 +39,7 @@ def task_text(
     canvas: Canvas,
     active: bool = True,
 ) -> str:
-    """The whole task; `summaries` has its own and those of what it builds on."""
+    """The whole task; `summaries` has its own and those of its dependencies."""
     id_ = document["id"]
     row, state = session.tasks[id_], session.tasks.derived_state(id_)
     about = [state.value, row.type, row.agent, *([f"version {row.version}"] if row.version > 1 else [])]
@@ -54,11 +54,11 @@ def task_text(
             f"{glyph(state, canvas)} {canvas.cut(head, canvas.width - 2)}",
             *canvas.wrap(row.title),
             "",
-            *_standing_lines(session, id_, now, canvas),
+            *_state_lines(session, id_, now, canvas),
             *_context_lines(document, canvas),
             *_flow_lines(document, canvas),
             *_summary_lines(id_, summaries, canvas),
-            *(["", *(line for command in commands for line in canvas.command(command))] if commands else []),
+            *(["", *canvas.commands(commands)] if commands else []),
         ]
     )
 
@@ -73,20 +73,20 @@ def moved_text(
     notes: Sequence[str] = (),
     wrote: str = "added",
 ) -> str:
-    """What happened, how far the tasks have come, and what to type next."""
-    told = list(_told(session, events, canvas, wrote=wrote))
-    more = [f"and {len(told) - _MOST_EVENTS} more"] if len(told) > _MOST_EVENTS else []
+    """The changes, the counts of tasks, and the commands to type next."""
+    changes = list(_changes(session, events, canvas, wrote=wrote))
+    more = [f"and {len(changes) - _MOST_EVENTS} more"] if len(changes) > _MOST_EVENTS else []
     commands = task_commands(session, active=active)
     if session.status is not SessionStatus.ACTIVE or not commands:
         following = command_lines(session, canvas, active=active)
     else:
-        following = [line for command in commands[:3] for line in canvas.command(command)]
+        following = canvas.commands(commands[:3])
     return "\n".join(
         [
-            *told[:_MOST_EVENTS],
+            *changes[:_MOST_EVENTS],
             *more,
             *(canvas.cut(f"  {note}", canvas.width) for note in notes),
-            *(line for warning in warnings for line in _painted(canvas.wrap(f"warning: {warning}", "  "), canvas)),
+            *canvas.warnings(warnings),
             "",
             counts_line(session.tasks, canvas),
             "",
@@ -104,17 +104,17 @@ def claimed_text(
     canvas: Canvas,
     active: bool = True,
 ) -> str:
-    """A task that was taken: the claim, what it asks for, and how to say what became of it."""
+    """A started task: its claim, its context, and the commands that end it."""
     claim = session.claims[task]
     named_session = "" if active else f" --session {session.id}"
     rest = f"{task} --claim {claim.fence}{named_session}"
-    lease = f"{claim.fence}, held by {claim.owner}; worth {duration(claim.lease_s)} without a sign of life"
+    lease = f"{claim.fence}, held by {claim.owner}; lease {duration(claim.lease_s)}"
     return "\n".join(
         [
-            *_told(session, events, canvas),
-            _labelled("claim", lease, canvas),
-            _labelled("agent", session.tasks[task].agent, canvas),
-            _labelled("file", f"{session.id}/.task/{task}.json", canvas),
+            *_changes(session, events, canvas),
+            canvas.labelled("claim", lease, _LABEL, colour="cyan"),
+            canvas.labelled("agent", session.tasks[task].agent, _LABEL, colour="cyan"),
+            canvas.labelled("file", f"{session.id}/.task/{task}.json", _LABEL, colour="cyan"),
             *_context_lines(context["task"], canvas),
             *_flow_lines(context["task"], canvas),
             *_summary_lines(task, context["dependency_summaries"], canvas),
@@ -125,7 +125,7 @@ def claimed_text(
     )
 
 
-def _told(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote: str = "added") -> Iterator[str]:
+def _changes(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote: str = "added") -> Iterator[str]:
     for event in events:
         match event:
             case TaskMoved():
@@ -148,32 +148,34 @@ def _told(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote: s
                 yield canvas.cut(f"  {describe(event)}", canvas.width)
 
 
-def _standing_lines(session: Session, task: str, now: datetime, canvas: Canvas) -> Iterator[str]:
+def _state_lines(session: Session, task: str, now: datetime, canvas: Canvas) -> Iterator[str]:
     plan, row = session.tasks, session.tasks[task]
     claim = session.claims.get(task)
     if claim is not None:
         where = f" on {claim.host}" if claim.host else ""
         since = f"{moment(claim.since, now)} ({elapsed(claim.since, now)})"
-        yield _labelled("held by", f"{claim.owner}{where} since {since}, claim {claim.fence}", canvas)
+        yield canvas.labelled(
+            "held by", f"{claim.owner}{where} since {since}, claim {claim.fence}", _LABEL, colour="cyan"
+        )
     if row.reason:
         label = "waits for" if row.status is TaskStatus.BLOCKED else "error"
         yield from _text_lines(label, row.reason, canvas)
     if row.attempts:
-        yield _labelled("attempts", str(row.attempts), canvas)
+        yield canvas.labelled("attempts", str(row.attempts), _LABEL, colour="cyan")
     if row.parent is not None and row.parent in plan:
-        yield _labelled("part of", f"{row.parent} {plan[row.parent].title}", canvas)
+        yield canvas.labelled("part of", f"{row.parent} {plan[row.parent].title}", _LABEL, colour="cyan")
     for part in plan.children(task)[:_MOST_LINES]:
         title = canvas.cut(f"{part} {plan[part].title}", canvas.width - 4)
         yield f"  {glyph(plan.derived_state(part), canvas)} {title}"
     for need in row.depends_on[:_MOST_LINES]:
         title = plan[need].title if need in plan else "which does not exist"
         state = plan.derived_state(need).value if need in plan else "missing"
-        yield _labelled("after", f"{need} {title} ({state})", canvas)
+        yield canvas.labelled("after", f"{need} {title} ({state})", _LABEL, colour="cyan")
     inherited = [need for need in plan.waiting_for(task) if need not in row.depends_on] if plan.is_leaf(task) else []
     if inherited and row.status is TaskStatus.PENDING:
-        yield _labelled("waits for", f"{named(inherited)}, as {row.parent} does", canvas)
+        yield canvas.labelled("waits for", f"{named(inherited)}, as {row.parent} does", _LABEL, colour="cyan")
     if dependants := plan.dependants(task):
-        yield _labelled("needed by", named(dependants), canvas)
+        yield canvas.labelled("needed by", named(dependants), _LABEL, colour="cyan")
 
 
 def _context_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
@@ -200,9 +202,9 @@ def _flow_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
             for text in (approach.get(key) or ())[:_MOST_LINES]:
                 yield from _text_lines("", f"- {text}", canvas)
     for at, target in enumerate((flow.get("target_files") or ())[:_MOST_LINES]):
-        yield _labelled("" if at else "changes", str(target), canvas)
+        yield canvas.labelled("" if at else "changes", str(target), _LABEL, colour="cyan")
     if steps := flow.get("pre_analysis"):
-        yield _labelled("steps", ", ".join(str(step.get("step")) for step in steps), canvas)
+        yield canvas.labelled("steps", ", ".join(str(step.get("step")) for step in steps), _LABEL, colour="cyan")
 
 
 def _summary_lines(task: str, summaries: Mapping[str, str], canvas: Canvas) -> Iterator[str]:
@@ -214,18 +216,10 @@ def _summary_lines(task: str, summaries: Mapping[str, str], canvas: Canvas) -> I
                 yield canvas.paint(label, "cyan")
             yield from _text_lines(label if at == 0 and len(label) < _LABEL else "", line, canvas)
         if len(lines) > _MOST_LINES:
-            yield _labelled("", f"and {len(lines) - _MOST_LINES} more lines", canvas)
+            yield canvas.labelled("", f"and {len(lines) - _MOST_LINES} more lines", _LABEL, colour="cyan")
 
 
 def _text_lines(label: str, text: str, canvas: Canvas) -> Iterator[str]:
     first, *rest = canvas.wrap(text, " " * _LABEL)
     yield canvas.paint(f"{label:<{_LABEL}}", "cyan") + first[_LABEL:]
     yield from rest
-
-
-def _labelled(label: str, text: str, canvas: Canvas) -> str:
-    return canvas.paint(f"{label:<{_LABEL}}", "cyan") + canvas.cut(text, canvas.width - _LABEL)
-
-
-def _painted(lines: Iterable[str], canvas: Canvas) -> list[str]:
-    return [canvas.paint(line, "yellow") for line in lines]

@@ -1,6 +1,6 @@
-"""Tasks as people read them: the list, how many stand where, and what `status` says of them.
+"""Tasks, for people: the list, the counts, and the part about tasks in `status`.
 
-A list may have 100,000 lines, so what is the same for all of them is worked out once.
+A list may have 100,000 lines, so values that are the same for all lines are computed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,11 +25,11 @@ _GLYPHS = {
     TaskStatus.BLOCKED: ("■", "#", "yellow"),
 }
 _STATE, _BAR, _LEAST_BAR, _LABEL = 9, 32, 4, 13
-#: Per cent of the room that titles may take where something else is said too.
+#: Per cent of the room that titles may take beside details.
 _TITLE = 60
-#: What `status` says of tasks of one kind.
+#: Tasks of one kind that `status` lists.
 _MOST_ACTIVE, _MOST_STUCK, _MOST_READY = 5, 3, 3
-#: Tasks that one waits for are named up to here.
+#: Dependencies that are named.
 _MOST_NAMED = 3
 
 
@@ -39,7 +39,7 @@ def glyph(status: TaskStatus, canvas: Canvas) -> str:
 
 
 def tally(plan: Plan) -> dict[str, int]:
-    """How many leaves stand where, with the pending ones told apart."""
+    """The number of leaves by state; pending ones are ready or waiting."""
     counts = plan.counts
     ready = plan.ready_count
     return {
@@ -54,28 +54,25 @@ def tally(plan: Plan) -> dict[str, int]:
 
 
 def counts_text(plan: Plan) -> str:
-    """3 of 12 tasks done, 2 active, 4 ready, 1 failed; what is zero is not worth a word."""
-    found = tally(plan)
-    noun = "task" if found["total"] == 1 else "tasks"
-    rest = [f"{count} {name}" for name, count in found.items() if count and name not in ("total", "completed")]
-    return ", ".join([f"{found['completed']} of {found['total']} {noun} done", *rest])
+    """3 of 12 tasks done, 2 active, 4 ready, 1 failed; without zeros."""
+    counts = tally(plan)
+    rest = [f"{count} {name}" for name, count in counts.items() if count and name not in ("total", "completed")]
+    return ", ".join([f"{counts['completed']} of {counted(counts['total'], 'task')} done", *rest])
 
 
 def counts_line(plan: Plan, canvas: Canvas) -> str:
-    """The counts behind a bar, which is as long as they leave room for."""
-    done, total, said = plan.counts.get(TaskStatus.COMPLETED, 0), plan.leaf_count, counts_text(plan)
-    columns = min(_BAR, canvas.width // 4, canvas.width - len(said) - 2)
+    """A progress bar and the counts."""
+    text = counts_text(plan)
+    columns = min(_BAR, canvas.width // 4, canvas.width - len(text) - 2)
     if columns < _LEAST_BAR:
-        return canvas.cut(said, canvas.width)
-    filled = columns * done // total if total else 0
-    full, rest = canvas.draw("━") * filled, canvas.draw("─") * (columns - filled)
-    return f"{canvas.paint(full, 'green')}{canvas.paint(rest, 'dim')}  {said}"
+        return canvas.cut(text, canvas.width)
+    return f"{canvas.bar(plan.counts.get(TaskStatus.COMPLETED, 0), plan.leaf_count or 1, columns)}  {text}"
 
 
 def list_lines(
     session: Session, rows: Sequence[Row], *, now: datetime, canvas: Canvas, tree: bool = False, indent: str = ""
 ) -> Iterator[str]:
-    """A line per task. With `tree` parts stand below the task that they are parts of, where that is shown."""
+    """A line per task. With `tree` the parts of a task are indented below it."""
     plan, claims = session.tasks, session.claims
     glyphs = {status: glyph(status, canvas) for status in _GLYPHS}
     column = max((len(row.id) + (2 if tree and "." in row.id else 0) for row in rows), default=0)
@@ -87,11 +84,11 @@ def list_lines(
         margin = "  " if tree and row.parent in shown else ""
         head = row.id.ljust(column - len(margin))
         front = f"{indent}{margin}{glyphs[state]} {head}  {_word(plan, row, state):<{_STATE}}  "
-        yield front + _said(row.title, _detail(plan, claims, row, now), room, title_column, canvas)
+        yield front + _titled(row.title, _detail(plan, claims, row, now), room, title_column, canvas)
 
 
 def status_lines(session: Session, now: datetime, canvas: Canvas, *, is_active: bool) -> Iterator[str]:
-    """How many tasks stand where, who works on what, what does not go on, and what is next; some 15 lines at most."""
+    """Counts, tasks in progress, failed and blocked tasks, and the next ones; at most about 15 lines."""
     plan = session.tasks
     yield counts_line(plan, canvas)
     active = plan.with_status(TaskStatus.ACTIVE)
@@ -112,7 +109,7 @@ def status_lines(session: Session, now: datetime, canvas: Canvas, *, is_active: 
 
 
 def task_commands(session: Session, *, active: bool = True) -> list[str]:
-    """What can be typed about tasks, the most likely first."""
+    """The next commands about tasks, the most likely first."""
     named = "" if active else f" --session {session.id}"
     plan = session.tasks
     commands = [
@@ -125,7 +122,7 @@ def task_commands(session: Session, *, active: bool = True) -> list[str]:
 
 
 def task_record(session: Session, row: Row) -> dict[str, Any]:
-    """A task as a program reads it in a list."""
+    """A task as JSON."""
     plan = session.tasks
     return {
         "id": row.id,
@@ -148,7 +145,7 @@ def task_record(session: Session, row: Row) -> dict[str, Any]:
 def chosen(
     plan: Plan, *, statuses: Iterable[str] = (), agent: str | None = None, ready: bool = False, flat: bool = False
 ) -> list[Row]:
-    """The rows that are asked for: by number, or, of what is ready or without containers, in execution order."""
+    """The matching rows: by number, or in execution order if `ready` or `flat`."""
     wanted = frozenset(statuses)
     keep: Callable[[Row], bool] = lambda row: (not wanted or row.status in wanted) and agent in (None, row.agent)  # noqa: E731
     ids: Iterable[str] = plan.ready if ready else (*plan.order, *_out_of_order(plan)) if flat else plan.ids
@@ -156,7 +153,7 @@ def chosen(
 
 
 def would_add_text(rows: Sequence[Row], warnings: Sequence[str], *, canvas: Canvas) -> str:
-    """Tasks that are not there yet, each with what it will depend on."""
+    """New tasks, each with its dependencies."""
     column = max((len(row.id) + (2 if row.parent else 0) for row in rows), default=0)
     room = canvas.width - 2 - column - 2 - _STATE - 2
     title_column = min(max((len(row.title) for row in rows), default=0), room * _TITLE // 100)
@@ -165,27 +162,26 @@ def would_add_text(rows: Sequence[Row], warnings: Sequence[str], *, canvas: Canv
         margin = "  " if row.parent else ""
         after = f"after {named(row.depends_on)}" if row.depends_on else ""
         front = f"{margin}+ {row.id.ljust(column - len(margin))}  {row.status.value:<{_STATE}}  "
-        lines.append(front + _said(row.title, after, room, title_column, canvas))
-    told = [canvas.paint(line, "yellow") for warning in warnings for line in canvas.wrap(f"warning: {warning}", "  ")]
-    return "\n".join([*lines, *told, "", f"{len(rows)} tasks would be added; nothing was changed"])
+        lines.append(front + _titled(row.title, after, room, title_column, canvas))
+    return "\n".join([*lines, *canvas.warnings(warnings), "", f"{len(rows)} tasks would be added; nothing was changed"])
 
 
 def problems_text(files: int, problems: Sequence[Problem], *, canvas: Canvas) -> str:
-    """Each file with what is wrong with it; errors and warnings are told apart."""
+    """Each file with its errors and warnings."""
     lines: list[str] = []
     file: str | None = None
-    for problem in sorted(problems, key=lambda one: _file_key(one.file)):
+    for problem in sorted(problems, key=lambda problem: _file_key(problem.file)):
         if problem.file != file or not lines:
             file = problem.file
             lines.append(canvas.paint(canvas.cut(file or "all files", canvas.width), "bold"))
         where = f"{problem.path}: " if problem.path else ""
-        told = canvas.wrap(f"{problem.severity} {where}{problem.message} [{problem.rule}]", "  ")
-        lines += [canvas.paint(line, "red" if problem.severity == "error" else "yellow") for line in told]
+        texts = canvas.wrap(f"{problem.severity} {where}{problem.message} [{problem.rule}]", "  ")
+        lines += [canvas.paint(line, "red" if problem.severity == "error" else "yellow") for line in texts]
     errors = sum(problem.severity == "error" for problem in problems)
-    found = [counted(errors, "error")] if errors else []
-    found += [counted(len(problems) - errors, "warning")] if len(problems) > errors else []
+    counts = [counted(errors, "error")] if errors else []
+    counts += [counted(len(problems) - errors, "warning")] if len(problems) > errors else []
     checked = f"{counted(files, 'file')} checked"
-    return "\n".join([*lines, *([""] if lines else []), f"{checked}: {', '.join(found) or 'all is well'}"])
+    return "\n".join([*lines, *([""] if lines else []), f"{checked}: {', '.join(counts) or 'all is well'}"])
 
 
 def _file_key(file: str | None) -> tuple[int, str]:
@@ -196,7 +192,7 @@ def _file_key(file: str | None) -> tuple[int, str]:
 
 
 def holder_text(claim: Claim | None, now: datetime) -> str:
-    return f"{claim.owner} for {elapsed(claim.since, now)}" if claim else "nobody holds it"
+    return f"{claim.owner} for {elapsed(claim.since, now)}" if claim else "not claimed"
 
 
 def _out_of_order(plan: Plan) -> tuple[str, ...]:
@@ -230,23 +226,13 @@ def named(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_MOST_NAMED]) + more
 
 
-def _said(title: str, detail: str, room: int, title_column: int, canvas: Canvas) -> str:
-    """The title, and what else there is to say in a column behind it."""
+def _titled(title: str, detail: str, room: int, title_column: int, canvas: Canvas) -> str:
+    """The title, and the detail in a column after it."""
     if not detail:
-        return _cut(title, room, canvas)
-    shown, rest = _cut(title, title_column, canvas), _cut(detail, room - title_column - 2, canvas)
+        return canvas.cut(title, room)
+    shown, rest = canvas.cut(title, title_column), canvas.cut(detail, room - title_column - 2)
     columns = len(shown) if shown.rstrip("…").isascii() else columns_of(shown)
     return f"{shown}{' ' * (title_column - columns)}  {canvas.paint(rest, 'dim')}"
-
-
-def _cut(text: str, columns: int, canvas: Canvas) -> str:
-    """What `Paper.cut` gives; for plain ASCII, which most of 100,000 titles are, without looking at each character."""
-    if not (text.isascii() and text.isprintable()):
-        return canvas.cut(text, columns)
-    if len(text) <= columns:
-        return text
-    dots = canvas.draw("…")
-    return (text[: max(columns - len(dots), 0)].rstrip() + dots)[: max(columns, 0)]
 
 
 def _first(plan: Plan, status: TaskStatus) -> tuple[str, ...]:

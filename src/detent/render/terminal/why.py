@@ -1,4 +1,4 @@
-"""Why a session stands still, and what would move it."""
+"""The obstacles of a session, and the commands that remove them."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from detent.render.terminal.canvas import Canvas
 def why_text(
     session: Session, obstacles: Sequence[Obstacle], *, phase: str | None, canvas: Canvas, active: bool = True
 ) -> str:
-    """`obstacles` are those that are to be shown: all, or those of `phase`."""
+    """`obstacles` are all of them, or those of `phase`."""
     if not obstacles:
         return "\n".join(_free_lines(session, phase, canvas, active=active))
     held = f"phase {phase}" if phase else f"session {session.id}"

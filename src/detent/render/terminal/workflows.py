@@ -1,15 +1,16 @@
-"""The workflows that can be started."""
+"""The list of workflows."""
 
 from collections.abc import Mapping
 
 from detent.core.workflow.graph import Workflow
+from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas
 
 
-def workflows_text(titles: Mapping[str, str], found: Mapping[str, Workflow | str], *, canvas: Canvas) -> str:
-    """Each with its phases; one that cannot be used with what is wrong with it."""
+def workflows_text(titles: Mapping[str, str], workflows: Mapping[str, Workflow | str], *, canvas: Canvas) -> str:
+    """Each workflow with its phases, or with the reason why it cannot be used."""
     lines = []
-    for name, workflow in found.items():
+    for name, workflow in workflows.items():
         lines.append(canvas.paint(canvas.cut(name, canvas.width), "bold"))
         lines += canvas.wrap(_about(titles[name], workflow), "    ")
     return "\n".join(lines)
@@ -19,5 +20,4 @@ def _about(title: str, workflow: Workflow | str) -> str:
     if isinstance(workflow, str):
         return f"{title}. {workflow}"
     sizes = f" Sizes: {', '.join(workflow.sizes)}." if workflow.sizes else ""
-    count = len(workflow.order)
-    return f"{title}. {count} phase{'s' if count != 1 else ''}: {', '.join(workflow.order)}.{sizes}"
+    return f"{title}. {counted(len(workflow.order), 'phase')}: {', '.join(workflow.order)}.{sizes}"

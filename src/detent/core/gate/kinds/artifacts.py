@@ -15,16 +15,16 @@ class ArtifactsGate(GateSettings, frozen=True, kw_only=True, tag="artifacts"):
     def judge(self, evidence: Evidence) -> tuple[Verdict, str]:
         exists = evidence.facts.exists
         if exists is None:
-            return Verdict.PENDING, "whether they are there was not checked"
+            return Verdict.PENDING, "whether the files exist was not checked"
         missing = [path for path in required_paths(self, evidence.folder) if path not in exists]
-        return (Verdict.FAIL, f"{listed(missing)} not there") if missing else (Verdict.PASS, "all are there")
+        return (Verdict.FAIL, f"{listed(missing)} missing") if missing else (Verdict.PASS, "all files exist")
 
     def way_out(self, phase: str, state: GateState) -> str:
         return "write them, then finish again"
 
     def requirement(self, phase: str, folder: str, tests: str | None) -> str:
-        return f"these files must be there: {', '.join(required_paths(self, folder))}."
+        return f"these files must exist: {', '.join(required_paths(self, folder))}."
 
     def proof(self, evidence: Evidence) -> str:
         completed = evidence.state.status is Status.COMPLETED
-        return f"there were {', '.join(required_paths(self, evidence.folder))}" if completed else ""
+        return f"existed: {', '.join(required_paths(self, evidence.folder))}" if completed else ""

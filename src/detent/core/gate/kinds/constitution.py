@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from detent.core.gate.checked import Checked, receipt_of
 from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
@@ -35,7 +35,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
             checks = ", ".join(f"`{line}` ({article})" for article, line in self.checks.items())
             return f"your work must comply with {articles}. Detent runs {checks} when your turn ends{self.tries()}."
         report = f"detent gate report {gate_name(self)} --phase {phase} --compliant"
-        return f"your work must comply with {articles}. Read them, check it, mend it, then run `{report}`."
+        return f"your work must comply with {articles}. Read them, check your work, fix it, then run `{report}`."
 
     def runnable(self, tests: str | None) -> str | None:
         return "its articles" if self.checks else None
@@ -55,7 +55,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         if result is Result.UNCLEAR:
             error = f"articles {', '.join(unchecked)} have no check; report them"
         receipt = receipt_of(failing, "; ".join(self.checks.values()), result)
-        return msgspec.structs.replace(receipt, error=error, signature=",".join(violated), violated=violated)
+        return replace(receipt, error=error, signature=",".join(violated), violated=violated)
 
     def needs_person(self, verdict: Verdict, *, sees_tests: bool) -> bool:
         return not self.checks

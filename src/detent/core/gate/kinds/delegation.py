@@ -28,7 +28,7 @@ class DelegationGate(GateSettings, frozen=True, kw_only=True, tag="delegation"):
         return f"let the agent of {phase} run, or detent approve {phase} --gate {gate_name(self)} -m WHY"
 
     def requirement(self, phase: str, folder: str, tests: str | None) -> str:
-        return "your own run opens it when it ends well; there is nothing to do for it."
+        return "your own run opens it when it succeeds; you need not do anything."
 
     def proof(self, evidence: Evidence) -> str:
         succeeded = (entry.agent for entry in evidence.state.delegations if entry.succeeded)

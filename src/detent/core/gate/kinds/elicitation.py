@@ -23,7 +23,7 @@ class ElicitationGate(GateSettings, frozen=True, kw_only=True, tag="elicitation"
         if state.interactions < 1 or state.interactions < self.interactions:
             return Verdict.PENDING, f"{state.interactions} of {self.interactions} questions were answered"
         if state.selection not in self.final:
-            return Verdict.PENDING, f"nobody chose {' or '.join(self.final)} yet"
+            return Verdict.PENDING, f"no person has chosen {' or '.join(self.final)} yet"
         return Verdict.PASS, f"{state.interactions} answers, then {state.selection}"
 
     def way_out(self, phase: str, state: GateState) -> str:

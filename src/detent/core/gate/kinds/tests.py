@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
-from detent.core.gate.checked import MAX_ERROR, TAIL_CHARS, Checked, own_command, receipt_of
+from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
 from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, GateSettings, Ran, gate_name
 from detent.errors import Refused
@@ -53,12 +53,12 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     def requirement(self, phase: str, folder: str, tests: str | None) -> str:
         enough = f", with {self.coverage} % coverage or more" if self.coverage is not None else ""
         patterns = ", ".join(self.protected)
-        kept = f"; {patterns} must also pass as they were when the phase began" if patterns else ""
+        protected = f"; {patterns} must also pass as they were when the phase began" if patterns else ""
         command = self.command or tests
         if command:
-            return f"`{command}` must pass{enough}{kept}. Detent runs it when your turn ends{self.tries()}."
+            return f"`{command}` must pass{enough}{protected}. Detent runs it when your turn ends{self.tries()}."
         run = f"detent gate run {gate_name(self)} --phase {phase} -- YOUR TEST COMMAND"
-        return f"the tests must pass{enough}{kept}. Run them after your last change with `{run}`."
+        return f"the tests must pass{enough}{protected}. Run them after your last change with `{run}`."
 
     def runnable(self, tests: str | None) -> str | None:
         return self.command or tests
@@ -75,7 +75,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if again is None:
             return receipt
         protected = Result.ERROR if again.problem else self._read(again, line).result
-        return msgspec.structs.replace(receipt, protected=protected)
+        return replace(receipt, protected=protected)
 
     def observe(self, command: str, output: str, exit_code: int | None) -> Receipt | None:
         if self.protected or self.command is not None:
@@ -97,14 +97,11 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     def _read(self, ran: Ran, command: str) -> Receipt:
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-        # Only a declared command is trusted to fail when its tests do; of any other the output has to tell.
+        # Only the exit code of a declared command is trusted; for any other the output decides.
         judged = verdict.judge(ran.output, ran.exit_code, trusted_exit=self.command is not None)
         receipt = receipt_of(ran, command, Result(judged.result))
-        return msgspec.structs.replace(
-            receipt,
-            error=judged.error or receipt.error,
-            signature=judged.signature,
-            coverage=judged.coverage,
+        return replace(
+            receipt, error=judged.error or receipt.error, signature=judged.signature, coverage=judged.coverage
         )
 
     def _test_command(self, given: str | None) -> str:
@@ -114,12 +111,11 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if given is None:
             raise Refused(f"gate {name} has no command", way_out=f"detent gate run {name} -- YOUR TEST COMMAND")
         from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415
-        from detent.core.redact import redact  # noqa: PLC0415 - only a run needs it
         from detent.core.testrun.detect import runner  # noqa: PLC0415
 
         if not any(runner(words) for words in simple_commands(given)):
             raise Refused(
-                f"{redact(given)[:MAX_ERROR]} is no test runner that Detent knows",
+                f"the command given to gate {name} runs no test runner that Detent knows",
                 way_out=f"declare it as the command of gate {name} in detent.toml, for the next session",
             )
         return given
@@ -128,7 +124,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return self.command is None and verdict is Verdict.PENDING and not sees_tests
 
     def person_task(self, phase: str) -> str | None:
-        return f"nothing says what runs the tests of {phase}: set tests under [run] in detent.toml"
+        return f"no command runs the tests of {phase}: set tests under [run] in detent.toml"
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
         receipt = state.receipt or Receipt(result=Result.UNCLEAR)

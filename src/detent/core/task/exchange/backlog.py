@@ -1,11 +1,11 @@
-"""Task files of Backlog.md: Markdown with keys in front and sections behind."""
+"""Reads task files of Backlog.md: front matter, then Markdown sections."""
 
 import re
 from collections.abc import Mapping
 
 import msgspec
 
-from detent.core.task.exchange.draft import Draft, checked, status_of
+from detent.core.task.exchange.draft import Draft, checked, make_draft
 from detent.core.task.exchange.front_matter import Value, split_front_matter
 from detent.core.task.title import one_line
 from detent.errors import Invalid
@@ -16,7 +16,7 @@ _CRITERION = re.compile(r"[ \t]*[-*][ \t]+\[[ xX]\][ \t]+(?:#[0-9]+[ \t]+)?(\S.*
 
 
 def read_backlog(files: Mapping[str, str]) -> tuple[Draft, ...]:
-    """File name to its text. Tasks are nested by `parent_task_id`, or by the dots in their ids."""
+    """Reads texts by file name. Tasks are nested by `parent_task_id`, or by the dots in their ids."""
     problems: list[str] = []
     drafts: dict[str, Draft] = {}
     parents: dict[str, str] = {}
@@ -31,52 +31,48 @@ def read_backlog(files: Mapping[str, str]) -> tuple[Draft, ...]:
         if key in drafts:
             problems.append(f"{name}: {draft.source_id} is there twice")
         drafts[key] = draft
-        parents[key] = _key(_one(keys, "parent_task_id")) or key.rpartition(".")[0]
+        parents[key] = _key(_text(keys, "parent_task_id")) or key.rpartition(".")[0]
     drafts = {key: _with_known_names(draft, drafts) for key, draft in drafts.items()}
     return checked("Backlog.md", _nested(drafts, parents, problems), problems)
 
 
 def _draft(keys: Mapping[str, Value], body: str) -> Draft:
-    id_, title = _one(keys, "id"), one_line(_one(keys, "title"))
+    id_, title = _text(keys, "id"), one_line(_text(keys, "title"))
     if not id_ or not title:
         raise Invalid("id and title are needed in front")
-    status, reason, notes = status_of(_one(keys, "status"))
     sections = _sections(body)
-    description = sections.get("description", "")
     criteria = [_CRITERION.fullmatch(line) for line in sections.get("acceptance criteria", "").splitlines()]
-    return Draft(
-        source_id=id_,
-        title=title,
-        status=status,
-        reason=reason,
-        notes=notes,
+    return make_draft(
+        id_,
+        title,
+        status=_text(keys, "status"),
+        priority=_text(keys, "priority"),
         description=sections.get("implementation plan", ""),
-        requirements=(description,) if description else (),
-        acceptance=tuple(one_line(found[1]) for found in criteria if found),
-        depends_on=tuple(_many(keys, "dependencies")),
-        priority=_one(keys, "priority") or None,
-        files=tuple(_many(keys, "modified_files")),
+        requirements=(sections.get("description", ""),),
+        acceptance=tuple(one_line(match[1]) for match in criteria if match),
+        depends_on=tuple(_texts(keys, "dependencies")),
+        files=tuple(_texts(keys, "modified_files")),
     )
 
 
 def _sections(body: str) -> dict[str, str]:
-    """Heading, in lower case and without what stands in parentheses, to the text below it."""
-    found: dict[str, list[str]] = {}
+    """The text below each heading, by the heading in lower case without parentheses."""
+    sections: dict[str, list[str]] = {}
     current: list[str] = []
     for line in body.splitlines():
         if line.lstrip().startswith("<!--") and line.rstrip().endswith("-->"):
             continue
         if heading := _SECTION.fullmatch(line.rstrip()):
-            current = found.setdefault(heading[1].partition("(")[0].strip().lower(), [])
+            current = sections.setdefault(heading[1].partition("(")[0].strip().lower(), [])
         else:
             current.append(line)
-    return {heading: "\n".join(lines).strip() for heading, lines in found.items()}
+    return {heading: "\n".join(lines).strip() for heading, lines in sections.items()}
 
 
 def _with_known_names(draft: Draft, drafts: Mapping[str, Draft]) -> Draft:
-    """Dependencies by the ids that the files have: prefixes and zeros differ between versions of the tool."""
+    """The draft with dependencies spelled as the files do; versions of the tool differ in prefixes and zeros."""
     named = (drafts.get(_key(other)) for other in draft.depends_on)
-    known = [found.source_id if found else other for found, other in zip(named, draft.depends_on, strict=True)]
+    known = [match.source_id if match else other for match, other in zip(named, draft.depends_on, strict=True)]
     return msgspec.structs.replace(draft, depends_on=tuple(dict.fromkeys(known)))
 
 
@@ -110,11 +106,11 @@ def _numbers(key: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isascii() and part.isdigit() else (0, part) for part in key.split("."))
 
 
-def _one(keys: Mapping[str, Value], name: str) -> str:
+def _text(keys: Mapping[str, Value], name: str) -> str:
     value = keys.get(name, "")
     return value if isinstance(value, str) else ", ".join(value)
 
 
-def _many(keys: Mapping[str, Value], name: str) -> list[str]:
+def _texts(keys: Mapping[str, Value], name: str) -> list[str]:
     value = keys.get(name, [])
     return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Drafts as task documents, with ids of their own."""
+"""Converts drafts to task documents with new ids."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -10,8 +10,7 @@ from detent.core.task.cycle import find_cycles
 from detent.core.task.document import kinship, new_document
 from detent.core.task.exchange.draft import Draft
 from detent.core.task.form import focus_problem
-from detent.core.task.id import parent_of, parse_id
-from detent.core.task.order import turns
+from detent.core.task.id import parse_id
 from detent.core.task.row import REASON_KEYS, TaskStatus, row_of
 from detent.errors import Invalid
 
@@ -20,12 +19,12 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     #: In order of their ids.
     documents: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...] = ()
-    #: Source id to the id it has here.
+    #: The id of each task here, by its id in the source.
     ids: dict[str, str] = {}
 
 
 def to_documents(drafts: Iterable[Draft], taken: Collection[str] = (), *, drop_unknown: bool = False) -> Imported:
-    """New numbers behind all `taken` ones. What cannot be taken over is refused, everything at once.
+    """The documents, numbered after all `taken` ids; `Invalid` with every problem if there is one.
 
     `drop_unknown` leaves out dependencies on tasks that are not among the drafts, with a warning, instead of refusing.
     """
@@ -44,15 +43,21 @@ def to_documents(drafts: Iterable[Draft], taken: Collection[str] = (), *, drop_u
             documents.append(_document(draft, parent, ids[draft.source_id], named, warnings))
         except Invalid as error:
             problems.append(f"{draft.source_id}: {error}")
-    problems += [f"{_source(ids, document['id'])}: {reason}" for document in documents for reason in _kin(document)]
-    problems += _circles(documents, ids)
+    sources = {id_: source for source, id_ in ids.items()}
+    for document in documents:
+        own, named = document["id"], document["context"]["depends_on"]
+        problems += [f"{sources[own]}: {reason}" for other in named if (reason := kinship(own, other))]
+    problems += [
+        f"tasks wait for each other: {' -> '.join(sources[id_] for id_ in (*cycle, cycle[0]))}"
+        for cycle in find_cycles({row.id: row for row in map(row_of, documents)})
+    ]
     if problems:
         raise Invalid("these tasks cannot be taken over", problems)
     return Imported(documents=tuple(documents), warnings=tuple(warnings), ids=ids)
 
 
 def _two_levels(draft: Draft, warnings: list[str]) -> Draft:
-    """Parts of parts become parts: a part that had some waits for them, and they for what it waited for."""
+    """The draft with parts of parts raised to parts: a part waits for those below it, and they for its dependencies."""
     parts = list(_raised(draft.subtasks))
     if deeper := [part.source_id for part in draft.subtasks if part.subtasks]:
         warnings.append(f"{draft.source_id} has more than two levels; the parts of {', '.join(deeper)} were raised")
@@ -116,25 +121,3 @@ def _status(draft: Draft, warnings: list[str]) -> TaskStatus:
         warnings.append(f"{draft.source_id} had failed; it is pending here")
         return TaskStatus.PENDING
     return TaskStatus.PENDING if draft.status is TaskStatus.CONTAINER else draft.status
-
-
-def _kin(document: dict[str, Any]) -> list[str]:
-    found = (kinship(document["id"], other) for other in document["context"]["depends_on"])
-    return [reason for reason in found if reason]
-
-
-def _circles(documents: list[dict[str, Any]], ids: Mapping[str, str]) -> list[str]:
-    rows = {row.id: row for row in map(row_of, documents)}
-    children: dict[str, set[str]] = {}
-    for id_ in rows:
-        if parent := parent_of(id_):
-            children.setdefault(parent, set()).add(id_)
-    circles = find_cycles(rows, children, turns(rows, children)[1])
-    return [
-        f"tasks wait for each other: {' -> '.join(_source(ids, id_) for id_ in (*circle, circle[0]))}"
-        for circle in circles
-    ]
-
-
-def _source(ids: Mapping[str, str], id_: str) -> str:
-    return next(source for source, own in ids.items() if own == id_)

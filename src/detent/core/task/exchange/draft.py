@@ -1,15 +1,17 @@
-"""A task as another tool has it, before it gets an id of its own."""
+"""Drafts: tasks as another tool has them, before they get ids here; and what the readers of formats share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from detent.core.task.row import TaskStatus
+from detent.core.task.title import one_line
 from detent.errors import Invalid
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    #: The id that the source gives it, unique there; dependencies name these.
+    #: The id in the source, unique there; dependencies name these.
     source_id: str
     title: str
     status: TaskStatus = TaskStatus.PENDING
@@ -21,13 +23,13 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: str | None = None
     files: tuple[str, ...] = ()
     agent: str | None = None
-    #: Why it is blocked.
+    #: The reason why it is blocked.
     reason: str | None = None
-    #: What could not be taken over as it was.
+    #: Remarks on what could not be imported unchanged.
     notes: tuple[str, ...] = ()
 
 
-#: Words for where a task stands, by the way tools write them; blanks, dashes and case do not matter.
+#: Words that tools use for a status; blanks, dashes and case do not matter.
 _STATUS_WORDS = {
     TaskStatus.PENDING: "pending todo open new backlog draft ready",
     TaskStatus.ACTIVE: "active inprogress doing started wip review inreview",
@@ -39,8 +41,32 @@ _STATUS_WORDS = {
 _BY_WORD = {word: status for status, words in _STATUS_WORDS.items() for word in words.split()}
 
 
-def status_of(text: object) -> tuple[TaskStatus, str | None, tuple[str, ...]]:
-    """The status that `text` means, the reason if it is blocked, and a note if nobody knows what it means."""
+def make_draft(source_id: str, title: str, *, status: object, priority: object = None, **fields: Any) -> Draft:
+    """A draft from values as the source has them; texts in `fields` that are empty are left out of their tuples."""
+    known, reason, notes = _status(status)
+    given: dict[str, Any] = {
+        key: tuple(filter(None, value)) if isinstance(value, tuple) else value for key, value in fields.items()
+    }
+    draft = Draft(source_id=source_id, title=one_line(title), status=known, reason=reason, notes=notes, **given)
+    return msgspec.structs.replace(draft, priority=priority) if priority and isinstance(priority, str) else draft
+
+
+def text_at(task: Mapping[str, Any], key: str) -> str:
+    value = task.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def ids_at(task: Mapping[str, Any], key: str, source_id: str, problems: list[str]) -> list[str]:
+    """The ids in a list; anything else is a problem."""
+    ids = task.get(key) or []
+    if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
+        problems.append(f"task {source_id}: {key} must be a list of ids")
+        return []
+    return [str(id_) for id_ in ids]
+
+
+def _status(text: object) -> tuple[TaskStatus, str | None, tuple[str, ...]]:
+    """The status that `text` means, the reason if it is blocked, and a note if the word is unknown."""
     word = "".join(character for character in str(text or "pending").casefold() if character.isalnum())
     status = _BY_WORD.get(word)
     if status is None:
@@ -57,15 +83,15 @@ def walk(drafts: Iterable[Draft]) -> Iterator[Draft]:
 
 
 def checked(source: str, drafts: tuple[Draft, ...], problems: list[str]) -> tuple[Draft, ...]:
-    """The drafts, if nothing is wrong with them; else everything that is."""
+    """The drafts; `Invalid` with every problem if there is one."""
     seen: set[str] = set()
-    found = [*problems]
+    problems = [*problems]
     for draft in walk(drafts):
         if draft.source_id in seen:
-            found.append(f"{draft.source_id} is there twice")
+            problems.append(f"{draft.source_id} is there twice")
         seen.add(draft.source_id)
         if not draft.title.strip():
-            found.append(f"{draft.source_id} has no title")
-    if found:
-        raise Invalid(f"the tasks of {source} cannot be read", found)
+            problems.append(f"{draft.source_id} has no title")
+    if problems:
+        raise Invalid(f"the tasks of {source} cannot be read", problems)
     return drafts

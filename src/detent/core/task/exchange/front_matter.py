@@ -1,4 +1,4 @@
-"""The small part of YAML that task files have in front: texts, lists of texts, and texts over several lines."""
+"""Parses front matter: the part of YAML that task files use, which is texts, lists and texts of several lines."""
 
 import re
 
@@ -25,7 +25,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Value], str]:
 
 
 def _keys(lines: list[str]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    keys: dict[str, Value] = {}
     at = 0
     while at < len(lines):
         key = _KEY.fullmatch(lines[at].rstrip())
@@ -37,8 +37,8 @@ def _keys(lines: list[str]) -> dict[str, Value]:
         begin = at
         while at < len(lines) and not _KEY.fullmatch(lines[at].rstrip()):
             at += 1
-        found[key[1]] = _value(key[2] or "", lines[begin:at])
-    return found
+        keys[key[1]] = _value(key[2] or "", lines[begin:at])
+    return keys
 
 
 def _value(first: str, more: list[str]) -> Value:

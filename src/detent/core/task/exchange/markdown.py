@@ -1,7 +1,7 @@
-"""A Markdown checklist: `- [ ]` and `- [x]`, nested by indentation, with or without numbers.
+"""Reads and writes Markdown checklists: `- [ ]` and `- [x]`, nested by indentation, with or without numbers.
 
 `**ID**:` or a number in front is the id of an item, `(depends on: 1, 2)` at the end its dependencies, and `(active)`,
-`(blocked)` or `(failed)` its status. Whatever is not an item or, if wanted, a heading, is passed over.
+`(blocked)` or `(failed)` its status. Other lines are ignored.
 """
 
 import re
@@ -45,10 +45,10 @@ def read_markdown(text: str, *, headings: bool = False) -> tuple[Draft, ...]:
             path = [_Item(-1, Draft(source_id="", title=_title(heading[1].rstrip("# \t"))))]
             roots.append(path[0])
         elif item := _ITEM.fullmatch(line):
-            _hang(_item(item), path, roots)
-    kept = [item for item in roots if item.depth >= 0 or item.parts]
+            _attach(_item(item), path, roots)
+    items = [item for item in roots if item.depth >= 0 or item.parts]
     used: set[str] = set()
-    return checked("the checklist", tuple(_numbered(item, str(at), used) for at, item in enumerate(kept, 1)), [])
+    return checked("the checklist", tuple(_numbered(item, str(at), used) for at, item in enumerate(items, 1)), [])
 
 
 def to_markdown(rows: Iterable[Row]) -> str:
@@ -64,12 +64,12 @@ def _line(row: Row) -> str:
     status = "" if row.status in (TaskStatus.PENDING, TaskStatus.COMPLETED) else f" ({row.status})"
     depends = f" (depends on: {', '.join(row.depends_on)})" if row.depends_on else ""
     if title.endswith(")"):
-        title = title.replace("(", "\\(")  # else the end of a title could be taken for what is said behind it
+        title = title.replace("(", "\\(")  # else the end of a title could be read as a status or a dependency
     return f"- [{box}] **{row.id}**: {title}{status}{depends}"
 
 
-def _hang(item: _Item, path: list[_Item], roots: list[_Item]) -> None:
-    """Puts the item below the last one that is less indented, or whose number its own begins with."""
+def _attach(item: _Item, path: list[_Item], roots: list[_Item]) -> None:
+    """Put the item below the last item that is less indented, or whose number is a prefix of its own."""
     for other in path:
         if other.draft.source_id and item.draft.source_id.startswith(f"{other.draft.source_id}."):
             item.depth = max(item.depth, other.depth + 1)
@@ -79,8 +79,8 @@ def _hang(item: _Item, path: list[_Item], roots: list[_Item]) -> None:
     path.append(item)
 
 
-def _item(found: re.Match[str]) -> _Item:
-    indent, box, rest = found[1].replace("\t", " " * _TAB), found[2], one_line(found[3])
+def _item(match: re.Match[str]) -> _Item:
+    indent, box, rest = match[1].replace("\t", " " * _TAB), match[2], one_line(match[3])
     while link := _LINK.search(rest):
         rest = rest[: link.start()].rstrip()
     depends: list[str] = []
@@ -88,9 +88,9 @@ def _item(found: re.Match[str]) -> _Item:
         depends = [each.strip() for each in re.split(r"[,;]|\band\b", named[1]) if each.strip()]
         rest = rest[: named.start()].rstrip()
     status = TaskStatus.COMPLETED if box in "xX" else TaskStatus.PENDING
-    if said := _STATUS.search(rest):
-        status = TaskStatus(said[1])
-        rest = rest[: said.start()].rstrip()
+    if mark := _STATUS.search(rest):
+        status = TaskStatus(mark[1])
+        rest = rest[: mark.start()].rstrip()
     id_ = ""
     if labelled := _BOLD_ID.fullmatch(rest) or _NUMBER.fullmatch(rest):
         id_, rest = labelled[1].rstrip(".):"), labelled[2]
@@ -107,10 +107,10 @@ def _title(text: str) -> str:
 
 
 def _numbered(item: _Item, position: str, used: set[str]) -> Draft:
-    """Every item needs an id of its own; where a number was given twice, or none was, its position is one."""
-    given = item.draft.source_id
-    id_ = next(each for each in (given, position, f"#{position}") if each and each not in used)
-    notes = (f"{given} is used twice; this is {id_}",) if given not in ("", id_) else ()
+    """The draft of an item; an item without a number, or with one that is used already, gets its position as id."""
+    own = item.draft.source_id
+    id_ = next(each for each in (own, position, f"#{position}") if each and each not in used)
+    notes = (f"{own} is used twice; this is {id_}",) if own not in ("", id_) else ()
     used.add(id_)
     parts = tuple(_numbered(part, f"{position}.{at}", used) for at, part in enumerate(item.parts, 1))
     status = TaskStatus.CONTAINER if parts else item.draft.status

@@ -1,10 +1,9 @@
-"""`tasks.json` of task-master: `{"tasks": […]}`, or one such object per tag."""
+"""Reads `tasks.json` of task-master: `{"tasks": […]}`, or one such object per tag."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from detent.core.task.exchange.draft import Draft, checked, status_of
-from detent.core.task.title import one_line
+from detent.core.task.exchange.draft import Draft, checked, ids_at, make_draft, text_at
 from detent.errors import Invalid, NotFound
 
 
@@ -47,42 +46,23 @@ def _draft(
     if not isinstance(title, str):
         problems.append(f"task {source_id} needs a title")
         title = source_id
-    status, reason, notes = status_of(task.get("status"))
     parts = task.get("subtasks") or []
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         problems.append(f"task {source_id}: subtasks must be a list of objects")
         parts = []
     own = frozenset(str(part.get("id", at)) for at, part in enumerate(parts, 1))
-    priority = task.get("priority")
-    return Draft(
-        source_id=source_id,
-        title=one_line(title),
-        status=status,
-        reason=reason,
-        notes=notes,
-        description=_text(task, "details"),
-        requirements=tuple(text for text in (_text(task, "description"),) if text),
-        acceptance=tuple(text for text in (_text(task, "testStrategy"),) if text),
-        depends_on=_dependencies(task, source_id, problems, siblings),
+    # In a subtask, a plain number is first of all the number of a sibling.
+    parent, named = source_id.rpartition(".")[0], ids_at(task, "dependencies", source_id, problems)
+    return make_draft(
+        source_id,
+        title,
+        status=task.get("status"),
+        priority=task.get("priority"),
+        description=text_at(task, "details"),
+        requirements=(text_at(task, "description"),),
+        acceptance=(text_at(task, "testStrategy"),),
+        depends_on=tuple(f"{parent}.{id_}" if id_ in siblings else id_ for id_ in named),
         subtasks=tuple(
             _draft(part, f"{source_id}.{part.get('id', at)}", problems, own) for at, part in enumerate(parts, 1)
         ),
-        priority=priority if isinstance(priority, str) else None,
     )
-
-
-def _dependencies(
-    task: Mapping[str, Any], source_id: str, problems: list[str], siblings: frozenset[str]
-) -> tuple[str, ...]:
-    """In a subtask, a plain number is first of all the number of one of its siblings."""
-    named = task.get("dependencies") or []
-    if not isinstance(named, list) or not all(isinstance(each, str | int) for each in named):
-        problems.append(f"task {source_id}: dependencies must be a list of ids")
-        return ()
-    parent = source_id.rpartition(".")[0]
-    return tuple(f"{parent}.{each}" if str(each) in siblings else str(each) for each in named)
-
-
-def _text(task: Mapping[str, Any], key: str) -> str:
-    value = task.get(key)
-    return value.strip() if isinstance(value, str) else ""

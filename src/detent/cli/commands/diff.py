@@ -1,0 +1,85 @@
+"""`diff`: compares two checkpoints, or a checkpoint with the present."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detent.cli.request import Request, session_of
+from detent.cli.verb import checkpoint_or_now, session_option, verb
+from detent.core.path_text import to_text
+
+if TYPE_CHECKING:
+    from detent.cli.progress import Progress
+    from detent.engine.checkpoints.comparison import Comparison
+    from detent.render.terminal.diff import FileDiff
+
+#: Lines of file differences that are shown by default.
+_LINES = 2_000
+
+
+@verb("diff", example="detent diff POST_01-requirements_v1 now --stat")
+@click.argument("a", shell_complete=checkpoint_or_now)
+@click.argument("b", default="now", shell_complete=checkpoint_or_now)
+@click.option("--stat", is_flag=True, help="Only how many lines of each file were added and removed.")
+@click.option(
+    "-n", "limit", metavar="N", type=click.IntRange(min=0), default=_LINES, help="At most N lines of files; 0 is all."
+)
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if something differs.")
+@session_option
+def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_code: bool, session: str | None) -> int:
+    """Compare two checkpoints, or a checkpoint with the present.
+
+    A and B are names of detent checkpoint list, ids, or now; B is now if it is not given. Shows phases, gates, agents
+    and tokens first, then each file as a unified diff.
+    """
+    from detent.render.terminal.diff import diff_text, stat_text
+
+    with request.reading() as project:
+        request.watch(project)
+        comparison = session_of(project, session).checkpoints.compare(a, b)
+        diff = comparison.diff
+        files, left_out = _file_diffs(comparison, 0 if stat else limit, request.progress("comparing files"))
+    record: dict[str, Any] = diff.as_record()
+    if stat:
+        record["stat"] = {to_text(file.path): _counts(file) for file in files}
+        request.answer(lambda canvas: stat_text(diff, files, canvas=canvas), record)
+    else:
+        record["diffs"] = {to_text(file.path): "\n".join(file.lines) for file in files}
+        record["files_left_out"] = left_out
+        request.answer(lambda canvas: diff_text(diff, files, left_out=left_out, canvas=canvas, limit=limit), record)
+    return int(exit_code and not diff.is_empty)
+
+
+def _file_diffs(comparison: "Comparison", limit: int, progress: "Progress | None") -> "tuple[list[FileDiff], int]":
+    """The files up to `limit` lines in all, 0 being no limit; and how many files are not included in full."""
+    from detent.render.terminal.diff import FileDiff
+
+    files: list[FileDiff] = []
+    room, in_full = limit, 0
+    diff = comparison.diff
+    changes = {"added": diff.added, "removed": diff.removed, "modified": diff.modified}
+    changed = sorted((path, change) for change, paths in changes.items() for path in paths)
+    for number, (path, change) in enumerate(changed):
+        if limit and not room:
+            break
+        if progress is not None:
+            progress(number, len(changed))
+        lines = "\n".join(comparison.text_diff(path) or [_without_lines(path, change)]).split("\n")
+        shown = lines[:room] if limit else lines
+        room -= len(shown)
+        in_full += len(shown) == len(lines)
+        files.append(FileDiff(path=path, change=change, lines=shown))
+    return files, len(changed) - in_full
+
+
+def _without_lines(path: str, change: str) -> str:
+    return f"{to_text(path)}: " + ("differs only in how its lines end" if change == "modified" else f"{change}, empty")
+
+
+def _counts(file: "FileDiff") -> dict[str, Any]:
+    counts = file.counts
+    return {
+        "change": file.change,
+        "lines_added": counts[0] if counts else None,
+        "lines_removed": counts[1] if counts else None,
+    }

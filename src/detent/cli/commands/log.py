@@ -1,0 +1,20 @@
+"""`log`: shows the commits of the session."""
+
+from detent.cli.request import Request, last, local_now
+from detent.cli.verb import count_option, session_option, verb
+
+
+@verb("log", example="detent log -n 5")
+@count_option
+@session_option
+def log_verb(request: Request, count: int, session: str | None) -> None:
+    """Show the commits of the session: who did what, when."""
+    from detent.render.terminal.log import commit_record, log_text
+
+    with request.reading() as project:
+        commits, left_out = last(project.session(session).log(), count)
+        now = local_now(project)
+    request.answer(
+        lambda canvas: log_text(commits, left_out=left_out, now=now, canvas=canvas),
+        {"commits": [commit_record(commit) for commit in commits], "left_out": left_out},
+    )

@@ -1,0 +1,32 @@
+"""`uninstall`: removes hooks and instructions from the agents."""
+
+import click
+
+from detent.cli.request import Request
+from detent.cli.verb import verb
+from detent.clients.registry import with_hooks
+
+_CLIENTS = with_hooks()
+
+
+@verb("uninstall", example="detent uninstall --dry-run")
+@click.option("--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Only from this one; repeat it.")
+@click.option("--dry-run", is_flag=True, help="Show the changes as a diff and change nothing.")
+def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:
+    """Remove hooks and instructions from the agents.
+
+    The files are then as they were before.
+    """
+    from detent import install
+    from detent.engine.policy import Decision
+
+    request.authorize(Decision.UNINSTALL)
+    with request.reading() as project:
+        root = project.place.root
+    plan = install.plan_removal(root, agents or _CLIENTS)
+    if not dry_run:
+        install.apply(plan)
+    changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
+    request.notices += plan.notes
+    text = plan.diff() if dry_run else "\n".join(f"restored {path}" for path in changed) or "nothing was installed"
+    request.answer(lambda _: text, {"changed": changed, "diff": plan.diff() if dry_run else None})

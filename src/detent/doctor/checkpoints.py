@@ -1,0 +1,50 @@
+"""Checks the checkpoints of all sessions.
+
+I7: every object that a checkpoint names exists and hashes to its name, and no rollback is half done.
+I2: the documents and the index of the checkpoints equal what the journal says.
+"""
+
+from collections.abc import Iterator
+
+from detent.config.place import INTENT
+from detent.core.session.session import Session
+from detent.doctor.finding import FIX, Finding, finding
+from detent.documents.checkpoint import INDEX
+from detent.engine.project import Project
+from detent.engine.projections import checkpoint_files
+from detent.errors import DetentError
+
+#: Objects are hashed up to this size in total; `detent checkpoint verify` hashes all.
+HASHED_BYTES = 64 * 1024 * 1024
+_LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
+
+
+def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
+    if project.store.get(INTENT) is not None:
+        yield finding("I7", INTENT, "a rollback was interrupted", "any command that changes something finishes it")
+    for name, session in folded.items():
+        if session.checkpoint is None:
+            continue
+        seen: set[str] = set()
+        for position in project.checkpoints.positions(name):
+            try:
+                missing = project.checkpoints.missing(position.event.tree.manifest, seen)
+            except DetentError as error:
+                missing = [error.message]
+            if missing:
+                listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+                yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
+        yield from _check_files(project, name)
+    if project.checkpoints.stored_bytes() <= HASHED_BYTES:
+        for damaged in project.checkpoints.objects.verify():
+            yield finding("I7", damaged.digest or damaged.where, f"{damaged.where}: {damaged.reason}", _LOST_OBJECT)
+
+
+def _check_files(project: Project, name: str) -> Iterator[Finding]:
+    for file, wanted in checkpoint_files.expected(project.store, name, project.checkpoints.files):
+        data = project.store.get(file)
+        if data != wanted:
+            what = "is missing" if data is None else "is not what the journal says"
+            yield finding("I2", file, what, FIX)
+    if not checkpoint_files.is_indexed(project.store, name):
+        yield finding("I2", INDEX, f"it does not have the checkpoints of {name}", FIX)
