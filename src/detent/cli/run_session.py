@@ -41,7 +41,7 @@ def resolve_run(request: Request, project: "Project", asked: Asked) -> "tuple[Se
 
 def _existing(project: "Project", asked: Asked) -> "SessionHandle | None":
     from detent.core.session.session import SessionStatus
-    from detent.run.lease import left_behind
+    from detent.run.recovery import left_behind
 
     active = project.active()
     if asked.session is not None and asked.session != active:

@@ -37,12 +37,12 @@ def doctor_verb(request: Request, *, fixes: bool, dry_run: bool) -> int:
 
 def _installed(root: str) -> "list[Finding]":
     """What keeps the agents' hooks from working."""
-    from detent import install
+    from detent.clients import installing
     from detent.doctor.finding import Finding
 
     return [
         Finding(invariant="hooks", severity=one.severity, subject=one.subject, message=one.message, way_out=one.way_out)
-        for one in install.findings(root, environment=os.environ, version_of=_version_of)
+        for one in installing.findings(root, environment=os.environ, version_of=_version_of)
     ]
 
 

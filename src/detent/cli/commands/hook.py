@@ -21,10 +21,10 @@ def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa:
     The event comes as JSON on standard input. What is installed in agents is a faster way to the same answer; this one
     is for people who want to know why.
     """
-    from detent.hooks import fast
+    from detent.hooks import answer
 
     data = sys.stdin.buffer.read()
-    text = fast.main([client, *(["--explain"] if explain else [])], data)
+    text = answer.main([client, *(["--explain"] if explain else [])], data)
     if text:
         write_text(text)
 
@@ -38,15 +38,15 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
 
     The files are then as they were before.
     """
-    from detent import install
+    from detent.clients import installing
     from detent.engine.policy import Decision
 
     request.authorize(Decision.UNINSTALL)
     with request.reading() as project:
         root = project.place.root
-    plan = install.plan_removal(root, agents or _CLIENTS)
+    plan = installing.plan_removal(root, agents or _CLIENTS)
     if not dry_run:
-        install.apply(plan)
+        installing.apply(plan)
     changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
     request.notices += plan.notes
     said = plan.diff() if dry_run else "\n".join(f"restored {path}" for path in changed) or "nothing was installed"

@@ -25,20 +25,20 @@ def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> No
     With --agent, hooks, instructions and agent definitions go into that client's files in the project. Nothing that is
     there is touched, and detent uninstall takes them out again.
     """
-    from detent import install
+    from detent.clients import installing
     from detent.engine.project import init_project
     from detent.engine.stores import open_store
 
     root = os.path.realpath(request.directory)
     if dry_run:
-        diff = install.plan(root, agents).diff()
+        diff = installing.plan(root, agents).diff()
         request.answer(lambda _: diff or "nothing would change", {"diff": diff})
         return
     place, fresh = init_project(request.directory)
     changed: list[str] = []
     if agents:
-        plan = install.plan(place.root, agents)
-        install.apply(plan)
+        plan = installing.plan(place.root, agents)
+        installing.apply(plan)
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes
     request.answer(
