@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from detent.hooks import record
+from detent.hooks import files
 from tests.conformance.disk import Disk
 from tests.conformance.hook import Place
 from tests.guard.corpus import WRITES
@@ -128,7 +128,7 @@ EFFECTS = [
     (cut, "journal", SESSION),
     (empty, "journal", SESSION),
     (remove_journal, "journal", SESSION),
-    (append_garbage, "14 bytes stand behind the last commit", SESSION),
+    (append_garbage, "14 bytes follow the last commit", SESSION),
     (append_line, SESSION, SESSION),
     (replace_journal, "journal", SESSION),
     (overwrite_state, "kept as state.json.rejected-1", "state.json"),
@@ -265,10 +265,10 @@ def test_a_command_that_cannot_be_read_is_noticed_by_its_effect(place, case):
 def test_looking_for_drift_reads_no_more_than_it_must(place, monkeypatch):
     """However long the journal is, only its end is read."""
     read = []
-    original = record.read_file
-    monkeypatch.setattr(record, "read_file", lambda path: read.append(path.rpartition("/")[2]) or original(path))
+    original = files.read_file
+    monkeypatch.setattr(files, "read_file", lambda path: read.append(path.rpartition("/")[2]) or original(path))
 
-    document = record.read_document(str(place.root / ".workflow"))
-    assert record.has_drifted(document, str(place.root / ".workflow")) is False
+    document = files.read_document(str(place.root / ".workflow"))
+    assert files.has_drifted(document, str(place.root / ".workflow")) is False
 
     assert sorted(set(read)) == [".documents.json", "history.jsonl", "state.json"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from detent.clients.registry import dialect
-from detent.hooks import fast
+from detent.hooks.answer import main
 from tests.conformance.hook import Place
 from tests.install.place import FORMS
 
@@ -132,4 +132,4 @@ def test_explaining_shows_what_each_rule_found(busy):
     assert "guarded files: ok" in text
     assert "order of phases: qa-engineer works on phase 08-code-review" in text
     assert text.endswith("=> deny")
-    assert fast.main(["claude-code", "--explain"], json.dumps(event).encode()) == text
+    assert main(["claude-code", "--explain"], json.dumps(event).encode()) == text

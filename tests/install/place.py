@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from detent.clients.installing import apply, plan, plan_removal
 from detent.clients.registry import CLIENTS, with_hooks
-from detent.install import apply, plan, plan_removal
 
 #: The installation of each client, and the form of its hook settings.
 INSTALLATIONS = {name: CLIENTS[name].load("installation").INSTALLATION for name in with_hooks()}

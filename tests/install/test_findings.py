@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from detent.clients.installing import json_text
-from detent.install import CLIENTS, findings
+from detent.clients.installing import findings, json_text
+from detent.clients.registry import with_hooks
 
 from .place import FORMS
 
@@ -23,7 +23,7 @@ def edit(place, path, *, key, value, at=()):
 
 @pytest.fixture
 def installed(place):
-    place.install(*CLIENTS)
+    place.install(*with_hooks())
     return place
 
 
@@ -40,7 +40,7 @@ def test_an_interpreter_that_is_gone(installed):
     os.unlink(installed.python)
 
     assert told(installed) == [
-        f"{form.client} {form.path}: the interpreter {installed.python} is not there; the hooks do nothing"
+        f"{form.client} {form.path}: the interpreter {installed.python} does not exist; the hooks do nothing"
         for form in FORMS.values()
     ]
 
@@ -49,7 +49,7 @@ def test_a_hook_that_is_gone_is_an_error_because_it_blocks(installed):
     os.unlink(installed.hook)
 
     found = findings(str(installed.root))
-    assert [finding.client for finding in found] == list(CLIENTS)
+    assert [finding.client for finding in found] == list(with_hooks())
     assert all(finding.severity == "error" and "refuses every tool" in finding.message for finding in found)
 
 
@@ -58,7 +58,7 @@ def test_hooks_of_another_machine_are_noticed_in_a_clone(installed):
         path.unlink()
     os.unlink(installed.python)
 
-    assert len(told(installed)) == len(CLIENTS)
+    assert len(told(installed)) == len(with_hooks())
 
 
 @pytest.mark.parametrize("path", [".claude/settings.json", ".claude/settings.local.json"])
@@ -141,15 +141,15 @@ CODEX_EVENTS = [
 def test_codex_hooks_that_nobody_approved(installed, tmp_path):
     home = tmp_path / "home"
 
-    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "no person has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS)
     assert told(installed, environment={"CODEX_HOME": str(home)}) == []
     approve(installed, home, events=CODEX_EVENTS[1:])
-    assert "the hooks for SessionStart without a word" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "silently skips the hooks for SessionStart" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS, enabled=False)
-    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "no person has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS, path="/elsewhere/hooks.json")
-    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "no person has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
 
 
 def test_no_home_is_looked_at_unless_it_is_named(installed, monkeypatch, tmp_path):
@@ -182,7 +182,7 @@ def test_a_client_that_is_older_than_what_was_tried(place, version, is_old):
 
     said = told(place, version_of=lambda program: {"claude": version}[program])
     assert said == (
-        ["claude-code Claude Code: Claude Code is of version 2.1.196; Detent was tried with 2.1.197 and later"]
+        ["claude-code Claude Code: Claude Code has version 2.1.196; Detent was tested with 2.1.197 and later"]
         if is_old
         else []
     )

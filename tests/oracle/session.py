@@ -9,7 +9,7 @@ from typing import Any
 
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
-from detent.hooks.fast import main
+from detent.hooks.answer import main
 
 GREEN = "10 passing\nStatements : 90%"
 #: The recorded outputs are shortened; these are the lines as pytest and mocha print them.

@@ -84,7 +84,7 @@ def test_a_secret_is_redacted_before_its_text_is_cut(scene):
 
     shown, tool = (event.did for event in here.heard(AgentDid))
     assert (len(shown.text), len(tool.input)) == (MAX_SAID, MAX_TOOL_INPUT)
-    assert here.heard(PhaseEnded)[0].text == "denied [redacted:github-token]"
+    assert here.heard(PhaseEnded)[0].said == "denied [redacted:github-token]"
     assert SECRET[:9] not in repr(here.told)
     for path in here.root.rglob("*"):
         assert not path.is_file() or SECRET[:9].encode() not in path.read_bytes(), path

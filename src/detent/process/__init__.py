@@ -145,6 +145,8 @@ def capture(
 
 def _close_input(child: subprocess.Popen[bytes], line: bytes = b"") -> None:
     assert child.stdin is not None
+    if child.stdin.closed:
+        return
     # The pipe is broken if the process has ended meanwhile; its exit code is what counts.
     with suppress(BrokenPipeError):
         if line:
