@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance test-clients bench clean
+.PHONY: demo test check coverage conformance test-clients bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -26,6 +26,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Branch coverage of the rules and the engine, by the tests that run in one process.
+coverage: $(READY)
+	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report= tests/core tests/engine
+	@$(BIN)/python tests/support/coverage_table.py
+
 conformance: $(READY)
 	@$(BIN)/python -m pytest -q tests/conformance -p tests.conformance.table
 
@@ -38,4 +43,4 @@ bench: $(READY)
 	@$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) .bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench .coverage build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,14 +3,19 @@
 import os
 import signal
 import sys
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
-from tests.factories import TickingClock, plain_project
-from tests.run.repository import ENVIRONMENT
+from tests.support.project import build_project
+from tests.support.repository import ENVIRONMENT
+from tests.support.values import TickingClock
+
+MEMORY = "/dev/shm"
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):
@@ -26,7 +31,7 @@ def clock():
 def project(tmp_path, clock, monkeypatch):
     """A project in a directory of its own. Whatever the test did to it, the doctor finds nothing afterwards."""
     monkeypatch.delenv("DETENT_PROJECT", raising=False)
-    plain_project(tmp_path)
+    build_project(tmp_path)
     with open_project(tmp_path, actor="tester", clock=clock) as opened:
         yield opened
         opened.flush()
@@ -40,3 +45,10 @@ def nobody(monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DETENT_PROJECT", raising=False)
     monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def quick_path():
+    """A directory in memory where there is one, for tests that make thousands of small files."""
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as directory:
+        yield Path(directory)

@@ -12,6 +12,7 @@ import pytest
 
 from detent.cli.commands import run as run_verb
 from detent.cli.commands.ask import TIMEOUT_S
+from detent.cli.person import WAITING
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
@@ -24,7 +25,7 @@ from detent.render.prompt import prompt
 from detent.run import feed, lease, policy
 from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
-from tests.run.turns import turn
+from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
 DOCS, README = ROOT / "docs", ROOT / "README.md"
@@ -66,7 +67,7 @@ def story(example: str) -> str:
     """What an example shows, without the times and names that differ between two runs."""
     # What the machine around it says to git, pytest or detent is not part of the story.
     around = {**os.environ, "CI": "true", "PYTEST_ADDOPTS": "-v", "DETENT_PHASE": "x", "GIT_CONFIG_GLOBAL": "/nowhere"}
-    command = [sys.executable, ROOT / "examples" / example]
+    command = [sys.executable, str(ROOT / "examples" / example)]
     done = subprocess.run(command, env=around, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", done.stdout)
@@ -124,7 +125,7 @@ def test_every_setting_of_a_run_is_documented_with_its_default(settings, title):
 
 
 def test_every_exit_code_of_a_run_is_documented():
-    codes = {0, run_verb.WAITING, run_verb.CANCELLED, run_verb.LOST, run_verb.PAUSED}
+    codes = {0, WAITING, run_verb.CANCELLED, run_verb.LOST, run_verb.PAUSED}
 
     assert codes <= {int(code) for code in rows(section("Exit codes")) if code.isdigit()}
     assert {str(end) for end in End} <= quoted(rows(section("Events"))["run_ended"])

@@ -69,7 +69,7 @@ def layer_problems(name: str, tree: ast.AST) -> list[str]:
     here = package(name)
     if here is None:
         return []
-    used = {package(other) for other in imports(tree)} - {None, here, "__version__"}
+    used = {other for other in map(package, imports(tree)) if other} - {here, "__version__"}
     unknown = [other for other in used if other not in LAYERS]
     return [f"{name}: {other} has no layer" for other in (*unknown, *([here] if here not in LAYERS else []))] + [
         f"{name} imports {other}" for other in sorted(used - set(unknown)) if LAYERS[other] >= LAYERS[here]
@@ -130,7 +130,7 @@ def state_problems(name: str, tree: ast.AST) -> list[str]:
         if last_name(node) == "worktrees" and name not in AT_THE_WORKTREES and isinstance(node, ast.Attribute):
             problems.append(f"{node.lineno}: worktrees")
         problems += [
-            f"{node.lineno}: a path made of {used}"
+            f"{part.lineno}: a path made of {used}"
             for part in parts_of_a_path(node)
             for used in map(state_part, ast.walk(part))
             if used and not (used == LOCATION and isinstance(node, ast.JoinedStr))
@@ -333,7 +333,7 @@ def loaded_at_once(tree: ast.Module) -> list[str]:
         name
         for node in tree.body
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in imports(ast.Module([node]))
+        for name in imports(ast.Module([node], []))
     ]
 
 
@@ -439,3 +439,43 @@ def test_a_path_into_the_state_directory_is_noticed(text):
 )
 def test_what_is_no_path_into_the_state_directory_is_let_through(text):
     assert not state_problems("detent.engine.project", ast.parse(text))
+
+
+SUPPORT = "tests.support"
+#: Suites with a command of their own. Their modules may import each other.
+SUITES = ("tests.clients", "tests.conformance")
+
+
+def borrowed_builders(name: str, tree: ast.AST) -> list[str]:
+    """Imports from tests outside of `tests.support`. A builder that two test modules need belongs there."""
+    allowed = (SUPPORT, *(suite for suite in SUITES if name.startswith(f"{suite}.")))
+    modules = {other for other in imports(tree) if other.startswith("tests.")}
+    return sorted(other for other in modules if not other.startswith(allowed))
+
+
+def test_tests_import_from_tests_support_only():
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in files}
+    problems = {name: borrowed_builders(name, ast.parse(path.read_text())) for name, path in names.items()}
+
+    assert len(files) > 100
+    assert {name: modules for name, modules in problems.items() if modules} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "modules"),
+    [
+        (
+            "tests.run.test_feed",
+            "from tests.cli.conftest import Tool",
+            ["tests.cli.conftest", "tests.cli.conftest.Tool"],
+        ),
+        ("tests.run.test_feed", "def f():\n    from tests import factories", ["tests.factories"]),
+        ("tests.run.test_feed", "from tests.clients import scripts", ["tests.clients", "tests.clients.scripts"]),
+        ("tests.support.story", "from tests.run.test_feed import x", ["tests.run.test_feed", "tests.run.test_feed.x"]),
+        ("tests.clients.test_server", "from tests.clients.scripts import do", []),
+        ("tests.run.test_feed", "from tests.support.values import row", []),
+    ],
+)
+def test_a_builder_borrowed_from_another_test_is_noticed(name, text, modules):
+    assert borrowed_builders(name, ast.parse(text)) == modules

@@ -1,16 +1,14 @@
 """Whatever is wrong with the input: a clear error with a way out, and nothing has changed."""
 
-import ctypes
 import os
 import resource
 import subprocess
 
 import pytest
 
-from tests.cli.conftest import Ran, Tool
+from tests.support.command import Ran, Tool
+from tests.support.privilege import without_privilege
 
-PR_CAPBSET_DROP = 24
-CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER = 1, 2, 3
 JOURNAL = "WFS-add-login-with-passkeys/journal.jsonl"
 
 
@@ -74,14 +72,6 @@ def test_a_damaged_journal_names_the_line(session):
     checked = session("doctor")
     assert checked.code == 1
     assert "line 2 of the journal" in checked.out
-
-
-def without_privilege() -> None:
-    """Root may write anywhere by capabilities; without them the mode of a directory counts for it as for anybody."""
-    if os.getuid() == 0:
-        libc = ctypes.CDLL(None, use_errno=True)
-        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER):
-            assert libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
 
 
 @pytest.fixture

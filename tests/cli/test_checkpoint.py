@@ -11,17 +11,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from detent.engine.project import open_project
 from detent.render.terminal.canvas import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
-from tests.cli.test_bad_input import without_privilege
-from tests.cli.test_output import on_a_terminal
-from tests.cli.test_verbs import next_command
-from tests.render.golden_file import check_golden
+from tests.support.command import DETENT, RUN_S_MAX, Ran, Tool, make_project, next_command, normalised, on_a_terminal
+from tests.support.golden_file import check_golden
+from tests.support.privilege import without_privilege
 
 GOLDEN = Path(__file__).parent / "golden"
 FIRST = "PRE_01-requirements_v1"
@@ -74,7 +73,7 @@ def make_work(project: Tool) -> None:
     project("checkpoint", "create", "before the big refactoring").ok()
 
 
-def unchanged(tool: Tool, *arguments: str, **environment: str) -> Ran:
+def unchanged(tool: Tool, *arguments: str, **environment: Any) -> Ran:
     """Carry it out; neither files nor state may be different afterwards."""
     before = tree(tool), tool.digest()
     ran = tool(*arguments, **environment)

@@ -12,8 +12,9 @@ import pytest
 
 from detent.core.task.document import new_document
 from detent.engine.project import open_project
-from tests.cli.conftest import DETENT
-from tests.engine.test_flow import is_running, step, until
+from tests.support.command import DETENT
+from tests.support.task_documents import step
+from tests.support.waiting import is_running, until
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ from detent.config.place import find
 from detent.core.gate.evidence import Verdict
 from detent.run.workspaces import opened_at
 from detent.run.worktree import ensure
-from tests.run.repository import ENVIRONMENT, commit, git, hook, opened, repository, session, status, write
-
-from .conftest import Tool
+from tests.support.command import Tool
+from tests.support.repository import ENVIRONMENT, commit, git, hook, opened, repository, session, status, write
 
 pytestmark = pytest.mark.usefixtures("nobody")
 

@@ -1,7 +1,6 @@
 """The form of answers: colour, encodings, pipes, JSON, interrupts, and what is loaded."""
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -12,30 +11,9 @@ import msgspec
 import pytest
 
 from detent.render.terminal.canvas import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, normalised
+from tests.support.command import DETENT, RUN_S_MAX, loaded, normalised, on_a_terminal
 
 CHANGING = ["begin", "finish -m x", "fail -m x", "redo a", "skip a --reason x", "complete", "cancel --reason x"]
-
-
-def on_a_terminal(tool, *arguments, columns=80, **environment):
-    """What the command writes when its output is a terminal."""
-    ours, theirs = pty.openpty()
-    environment = {key: value for key, value in tool.environment.items() if key != "COLUMNS"} | environment
-    subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
-    process = subprocess.Popen([DETENT, *arguments], cwd=tool.directory, env=environment, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    parts = []
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            part = b""
-        if not part:
-            break
-        parts.append(part)
-    assert process.wait(RUN_S_MAX) == 0
-    os.close(ours)
-    return b"".join(parts).decode().replace("\r\n", "\n")
 
 
 def test_colour_is_for_terminals_only(session):
@@ -175,18 +153,6 @@ def test_a_bug_is_called_one(session):
     assert ran.returncode == 70
     assert b"this is a bug in Detent" in ran.stderr
     assert b"ZeroDivisionError: by design" in ran.stderr
-
-
-def loaded(tool, *arguments: str) -> set[str]:
-    script = (
-        "import sys\nfrom detent.cli.main import run\n"
-        f"code = run({list(arguments)!r})\n"
-        "print(*sys.modules, file=sys.stderr)\nsys.exit(code)\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], cwd=tool.directory, env=tool.environment, capture_output=True, check=True
-    )
-    return set(ran.stderr.decode().split())
 
 
 def test_help_loads_no_engine(session):

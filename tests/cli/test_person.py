@@ -7,7 +7,9 @@ import pytest
 
 from detent.clients import installing
 from detent.core.guard.rules import PEOPLE_ONLY
-from detent.engine.project import init_project, open_project
+from detent.engine.policy import Decision
+from detent.engine.project import open_project
+from tests.support.project import build_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.
 SETTINGS = """
@@ -65,9 +67,8 @@ def place(detent):
 
     def make(decision):
         root = detent.directory
-        (root / "detent.toml").write_text(SETTINGS)
+        build_project(root, SETTINGS)
         (root / "notes.md").write_text("none\n")
-        init_project(root)
         installing.apply(installing.plan(os.path.realpath(root), ("claude-code",)))
         with open_project(root, actor="ada") as project:
             handle = project.start("w", "Paint it")
@@ -93,6 +94,10 @@ def files(tool):
 
 def test_every_decision_of_a_person_is_tried_here():
     assert set(DECISIONS) == set(PEOPLE_ONLY)
+
+
+def test_what_the_policy_leaves_to_people_is_also_denied_by_the_hook():
+    assert set(map(str, Decision)) - {Decision.STEP} <= set(PEOPLE_ONLY)
 
 
 @pytest.mark.parametrize("decision", PEOPLE_ONLY)

@@ -8,7 +8,7 @@ import pytest
 from detent.cli.app import GROUP
 from detent.cli.plain import COMMON, PLAIN_VERBS, read_plain
 from detent.cli.request import Request
-from tests.cli.test_output import loaded
+from tests.support.command import loaded
 
 PLAIN = [
     "status",

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from detent.engine.project import open_project
-from tests.cli.conftest import DETENT
-from tests.engine.test_flow import until
+from tests.support.command import DETENT
+from tests.support.waiting import until
 
 PHASE = "02-impact-analysis"
 

@@ -7,9 +7,10 @@ import pytest
 
 from detent.core.run.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
 from detent.doctor.invariants import check
-from detent.engine.project import init_project, open_project
+from detent.engine.project import open_project
 from detent.process.marked import marked
-from tests.cli.conftest import Tool
+from tests.support.command import Tool
+from tests.support.project import build_project
 
 SETTINGS = """
 gates = "off"
@@ -30,8 +31,7 @@ phases = [{ key = "a", agent = "writer" }, { key = "b", agent = "reader" }]
 @pytest.fixture
 def ready(detent) -> Tool:
     """In a project whose agents are commands, without a session."""
-    (detent.directory / "detent.toml").write_text(SETTINGS)
-    init_project(detent.directory)
+    build_project(detent.directory, SETTINGS)
     yield detent
     assert marked(f"DETENT_STATE={os.path.realpath(detent.state)}") == []
     with open_project(detent.directory) as opened:
@@ -203,8 +203,7 @@ def test_outside_a_project_nothing_is_run(detent):
 
 @pytest.mark.parametrize("settings", ['[agents.x]\nadapter = "command"\n[run]\nagent = "x"', '[run]\nagent = "gone"'])
 def test_settings_that_name_no_agent_that_works_are_refused(detent, settings):
-    (detent.directory / "detent.toml").write_text(settings)
-    init_project(detent.directory)
+    build_project(detent.directory, settings)
     before = detent.digest()
 
     ran = detent("run", "Do it")

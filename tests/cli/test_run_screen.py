@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cli.terminal import Terminal
+from tests.support.terminal import Terminal
 
 ROOT = str(Path(__file__).parents[2])
 HEAD = """
 import sys, time
 from detent.cli.run_screen import Screen, Style
 from detent.errors import StoreFailed
-from tests.factories import session_at
-from tests.render.run_story import *
+from tests.support.values import session_at
+from tests.support.run_story import *
 from detent.core.session.status import Status
 session = session_at({"a": Status.IN_PROGRESS})
 def screen(style=None, **settings):
@@ -109,7 +109,7 @@ for event in whole_run():
 shown.close()
 """)
     from detent.core.run.run_event import RunEvent
-    from tests.render.run_story import whole_run
+    from tests.support.run_story import whole_run
 
     assert [msgspec.json.decode(line, type=RunEvent) for line in out.splitlines()] == whole_run()
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tool, make_project, normalised
-from tests.cli.test_task import document, refused
-from tests.cli.test_verbs import next_command
-from tests.render.golden_file import check_golden
+from tests.support.command import Tool, document, make_project, next_command, normalised, refused
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 LOGIN, SHOP, BUG = "WFS-add-login", "WFS-build-the-shop", "WFS-mend-the-door"

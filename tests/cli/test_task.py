@@ -12,6 +12,7 @@ import time
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,19 @@ from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
 from detent.engine.tasks.tasks import Tasks
 from detent.render.terminal.canvas import columns_of
-from tests.cli.conftest import DETENT, RUN_S_MAX, Ran, Tool, make_project, normalised
-from tests.cli.test_output import on_a_terminal
-from tests.cli.test_verbs import next_command
-from tests.render.golden_file import check_golden
+from tests.support.command import (
+    DETENT,
+    RUN_S_MAX,
+    Ran,
+    Tool,
+    document,
+    make_project,
+    next_command,
+    normalised,
+    on_a_terminal,
+    refused,
+)
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 SESSION = "WFS-add-login-with-passkeys"
@@ -64,26 +74,6 @@ def make_tasks(tool: Tool) -> None:
 def work(detent, once) -> Tool:
     """One task done, a container with one part failed, one blocked and one waiting, and a task that waits for it."""
     return once(make_tasks, detent)
-
-
-def refused(tool: Tool, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> tuple[int, str, str]:
-    """Exit code, message and way out; nothing may have changed."""
-    before = tool.digest()
-    ran = tool(*arguments, stdin=stdin, **environment)
-    assert ran.code, ran.out
-    assert tool.digest() == before
-    return ran.error()
-
-
-def document(id_: str, title: str = "Something", **context: object) -> dict[str, object]:
-    return {
-        "id": id_,
-        "title": title,
-        "status": "pending",
-        "meta": {"type": "feature", "agent": "code-developer"},
-        "context": {"requirements": [], "focus_paths": [], "acceptance": [], "depends_on": [], **context},
-        "flow_control": {"pre_analysis": [], "implementation_approach": {}, "target_files": []},
-    }
 
 
 def file_of(tool: Tool, id_: str) -> Path:
@@ -196,7 +186,7 @@ def test_the_first_start_moves_the_phase_and_the_last_done_too(empty):
 
 def test_every_move_of_the_table_is_carried_out_and_every_other_refused(empty):
     """Every verb is typed for a task of its own in each status."""
-    ways = {
+    ways: dict[TaskStatus, tuple[Any, ...]] = {
         TaskStatus.PENDING: (),
         TaskStatus.ACTIVE: (Tasks.start,),
         TaskStatus.COMPLETED: (Tasks.start, Tasks.done),
@@ -218,7 +208,8 @@ def test_every_move_of_the_table_is_carried_out_and_every_other_refused(empty):
         if ran.code and verb != "split":
             allowed = [action for (one, action) in TRANSITIONS if one is status]
             assert ran.error()[1].endswith(f"allowed: {', '.join(allowed)}\n") or "held by" in ran.err
-    expected = {(status, verb): TRANSITIONS.get((status, verb)) for status in ways for verb in verbs}
+    moves: dict[Any, TaskStatus] = dict(TRANSITIONS.items())
+    expected = {(status, verb): moves.get((status, verb)) for status in ways for verb in verbs}
     assert tried == expected
 
 
@@ -818,7 +809,7 @@ def test_a_watch_as_json_has_an_object_per_line(work):
 
 
 def test_status_without_tasks_loads_nothing_of_them(empty):
-    from tests.cli.test_output import loaded
+    from tests.support.command import loaded
 
     assert not {"detent.render.terminal.tasks", "detent.engine.tasks.tasks", "detent.render.terminal.task"} & loaded(
         empty, "status"

@@ -1,22 +1,15 @@
 """Each verb as people use it, in processes of their own."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from detent.cli.app import VERBS
-from tests.cli.conftest import make_project, normalised
-from tests.render.golden_file import check_golden
+from tests.support.command import make_project, next_command, normalised
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
-
-
-def next_command(text: str) -> list[str]:
-    """The last command that the answer tells to type, without `detent`."""
-    (*_, last) = re.findall(r"(?:^| {2})detent (.*)$", text.replace("\\\n", ""), re.MULTILINE)
-    return shlex.split(last)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from detent.core.run.run_event import AgentDid, End, Need, PersonNeeded, RunEnde
 from detent.engine.project import open_project, utc_now
 from detent.run.feed import Feed, feed_path
 from detent.run.lease import Lease
-from tests.cli.conftest import DETENT, RUN_S_MAX
-from tests.cli.terminal import Terminal
+from tests.support.command import DETENT, RUN_S_MAX
+from tests.support.terminal import Terminal
 
 PHASE = "02-impact-analysis"
 
@@ -47,7 +47,7 @@ class Running:
 @pytest.fixture
 def running(session):
     with open_project(session.directory, actor="ada") as project:
-        lease = Lease(project, project.active())
+        lease = Lease(project, project.session().id)
         yield Running(project, lease)
         lease.give_back()
 

@@ -32,7 +32,7 @@ def tools(body: dict[str, Any]) -> tuple[str, ...]:
 
 def answer(turn: Turn, *, path: str, body: dict[str, Any], prefix: str) -> tuple[str, bytes]:
     """The content type and the body of the reply."""
-    blocks = [{"type": "text", "text": turn.text}] if turn.text or not turn.calls else []
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text or not turn.calls else []
     for index, call in enumerate(turn.calls):
         blocks.append({"type": "tool_use", "id": f"toolu_{prefix}_{index}", "name": call.tool, "input": call.input})
     head = {

@@ -20,7 +20,7 @@ def test_detents_own_files_and_its_hooks_can_be_read_but_not_written(stage):
     before = {path: (stage.project / path).read_bytes() for path in paths}
     looks = [do(stage.kind.shell("cat " + " ".join(paths)))]
     if stage.kind is claude_code:  # it refuses by itself to write what it has not read
-        looks.append(do(*(read(stage, path) for path in paths)))
+        looks.append(do(*(call for path in paths if (call := read(stage, path)))))
 
     play(
         stage,

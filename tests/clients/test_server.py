@@ -5,6 +5,7 @@ import json
 import os
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_nothing_outside_is_reached(server):
 
 def test_a_client_that_does_not_end_is_killed_with_all_it_started(server, tmp_path):
     """A stand-in: a shell that starts a child and waits."""
-    kind = SimpleNamespace(
+    kind: Any = SimpleNamespace(
         NAME="sleeper",
         prepare=lambda home, url: None,
         environment=lambda home, url: {},

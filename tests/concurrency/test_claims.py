@@ -1,7 +1,6 @@
 """Many processes work on the tasks of one session: each task is in one pair of hands, and the dead hold none."""
 
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -16,23 +15,17 @@ from detent.core.task.row import TaskStatus
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import NotFound, Refused
-from tests.concurrency import claimers
-from tests.concurrency.test_processes import run
-from tests.concurrency.workers import PATIENCE_S
-from tests.factories import plain_project
+from tests.support import claimers
+from tests.support.project import build_project
+from tests.support.workers import PATIENCE_S, run
 
 PROCESSES = 8
 TASKS = 500
 
 
 @pytest.fixture
-def context():
-    return multiprocessing.get_context("spawn")
-
-
-@pytest.fixture
 def directory(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     yield str(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         project.reconcile()

@@ -1,6 +1,5 @@
 """Many processes at once: nothing is lost, nothing is doubled, one wins, and the others are told why."""
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -14,8 +13,10 @@ from detent.core.session.status import Status
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
-from tests.concurrency import workers
-from tests.factories import plain_project, row, workflow
+from tests.support import workers
+from tests.support.project import build_project
+from tests.support.values import row, workflow
+from tests.support.workers import run
 
 PROCESSES = 8
 TIMES = 200
@@ -23,34 +24,11 @@ ROUNDS = 12
 
 
 @pytest.fixture
-def context():
-    return multiprocessing.get_context("spawn")
-
-
-@pytest.fixture
 def directory(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     yield str(tmp_path)
     with open_project(tmp_path, actor="tester") as project:
         assert check(project) == []
-
-
-def run(context, *jobs, reports):
-    """Start all jobs, collect a report from each, and see them end."""
-    processes = [context.Process(target=target, args=args, kwargs=settings) for target, args, settings in jobs]
-    for process in processes:
-        process.start()
-    try:
-        found = [reports.get(timeout=workers.PATIENCE_S) for _ in processes]
-        for process in processes:
-            process.join(workers.PATIENCE_S)
-        assert [process.exitcode for process in processes] == [0] * len(processes)
-    finally:
-        for process in processes:
-            if process.is_alive():
-                os.kill(process.pid, signal.SIGKILL)
-                process.join()
-    return found
 
 
 def side_by_side(keys):

@@ -11,7 +11,8 @@ import pytest
 
 from detent.core.session.session import SessionStatus
 from detent.engine.run_lease import LEASE_S, RunLease
-from tests.crash.run_scene import TASK, Scene, ended, kill, lines_of, wait_until
+from tests.support.run_process import TASK, Scene, ended, kill, lines_of
+from tests.support.waiting import wait_until
 
 ROUNDS = 10
 #: Everything is loaded before it says that it is ready; then it waits until the other one is ready too.
@@ -114,7 +115,7 @@ def test_a_third_takes_over_at_once_when_the_first_was_killed(held, tmp_path):
     kill(first)
 
     third = held.start("run")
-    wait_until(lambda: lines_of(tmp_path / "begun") == 2, during=third, patience_s=10)
+    wait_until(lambda: lines_of(tmp_path / "begun") == 2, during=third, seconds=10)
 
     assert orphan not in held.alive()
     assert held.holder().pid == third.pid

@@ -1,29 +1,15 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from detent.doctor.invariants import check
 from detent.engine.project import Project, open_project
-from tests.factories import plain_project
-
-from .disk import Disk
-
-
-class Clock:
-    """Stands still until it is told to go on."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 2, 20, 10, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **by: float) -> None:
-        self.now += timedelta(**by)
+from tests.support.disk import Disk
+from tests.support.project import build_project
+from tests.support.values import Clock
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +25,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    plain_project(tmp_path)
+    build_project(tmp_path)
     return tmp_path
 
 

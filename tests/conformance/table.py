@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .requirements import REQUIREMENTS
+from tests.conformance.requirements import REQUIREMENTS
 
 WIDTH = 100
 _WORST_FIRST = ("failed", "skipped", "passed")
@@ -28,7 +28,7 @@ class Table:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test = report.nodeid.partition("[")[0].rpartition("/")[2]
         for name, ids in report.user_properties:
-            for requirement in ids if name == "req" else ():
+            for requirement in ids if name == "req" and isinstance(ids, list) else ():
                 outcomes = self.shown.setdefault(requirement, {})
                 outcomes[test] = min(outcomes.get(test, "passed"), report.outcome, key=_WORST_FIRST.index)
 

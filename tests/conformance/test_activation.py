@@ -12,9 +12,8 @@ import pytest
 
 from detent.documents.state import read, running
 from detent.engine.project import Project, open_project
-
-from .conftest import Clock
-from .disk import Disk
+from tests.support.disk import Disk
+from tests.support.values import Clock
 
 SECOND = "02-impact-analysis"
 

@@ -8,8 +8,7 @@ from detent.core.session.evolve import evolve
 from detent.documents.state import running
 from detent.engine.project import Project
 from detent.engine.session import SessionHandle
-
-from .disk import FEATURE, Disk, check_agreement
+from tests.support.disk import FEATURE, Disk, check_agreement
 
 Steps = list[Callable[[SessionHandle], object]]
 

@@ -24,11 +24,10 @@ from detent.engine.checkpoints.bundle import export_session, import_session
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, NotFound
-from tests.factories import diamond, row
-
-from .conftest import Clock
-from .disk import Disk
-from .hook import Place
+from tests.support.disk import Disk
+from tests.support.hooked_project import Place
+from tests.support.project import build_project
+from tests.support.values import Clock, diamond, row
 
 GATED = """
 [[workflows.gated.phases]]
@@ -54,10 +53,7 @@ def session(project: Project, root: Path) -> SessionHandle:
 def gated(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Iterator[Project]:
     """A project whose gates count."""
     root = tmp_path_factory.mktemp("gated")
-    (root / "detent.toml").write_text(GATED)
-    (root / "docs").mkdir()
-    (root / "docs/constitution.md").write_text("# Constitution\n\n## Article I\n\nTest first.\n")
-    init_project(root)
+    build_project(root, GATED, constitution=True)
     with open_project(root, actor="tester", clock=clock) as opened:
         yield opened
         opened.flush()
@@ -67,14 +63,14 @@ def gated(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Iterator[Pr
 def read(project: Project, session: SessionHandle, name: str) -> dict[str, Any]:
     """The file of a checkpoint, as any other program would read it."""
     project.flush()
-    path = Path(project.store.root) / "checkpoints" / f"run-{session.id}" / f"{name}.json"
+    path = Path(project.place.state) / "checkpoints" / f"run-{session.id}" / f"{name}.json"
     document: dict[str, Any] = json.loads(path.read_bytes())
     return document
 
 
 def index(project: Project) -> dict[str, Any]:
     project.flush()
-    document: dict[str, Any] = json.loads((Path(project.store.root) / "checkpoints/index.json").read_bytes())
+    document: dict[str, Any] = json.loads((Path(project.place.state) / "checkpoints/index.json").read_bytes())
     return document
 
 
@@ -192,7 +188,7 @@ def test_a_checkpoint_is_selected_by_name_or_id_and_verified(
     with pytest.raises(NotFound, match="did you mean POST_planning_v1"):
         session.checkpoints.rollback("POST_planing_v1")
     before, journal = _files(root), session.state.version
-    [plain] = (Path(project.store.root) / "checkpoints/artifacts").glob("*/*/plan.md")
+    [plain] = (Path(project.place.state) / "checkpoints/artifacts").glob("*/*/plan.md")
     whole = plain.read_bytes()
     plain.chmod(0o644)
     plain.write_bytes(b"forged")
@@ -293,8 +289,8 @@ def test_the_index_lists_all_and_can_be_rebuilt(
     assert [line["name"] for line in lines] == [one.event.name for one in session.checkpoints.all()]
     for line in lines:
         assert read(project, session, line["name"])["id"] == line["id"]
-        assert (Path(project.store.root) / "checkpoints" / line["file"]).is_file()
-    path = Path(project.store.root) / "checkpoints/index.json"
+        assert (Path(project.place.state) / "checkpoints" / line["file"]).is_file()
+    path = Path(project.place.state) / "checkpoints/index.json"
     whole = path.read_bytes()
     for damaged in (None, b"{", b'{"runs": {}}'):
         path.unlink() if damaged is None else path.write_bytes(damaged)
@@ -308,7 +304,7 @@ def test_everything_is_where_the_seed_has_it(
 ) -> None:
     developed(session, root, clock)
     project.flush()
-    base = Path(project.store.root) / "checkpoints"
+    base = Path(project.place.state) / "checkpoints"
 
     names = sorted(path.name for path in (base / f"run-{session.id}").iterdir())
     assert names == [f"{kind}_{phase}_v1.json" for kind in ("POST", "PRE") for phase in ("development", "planning")]
@@ -541,9 +537,8 @@ def test_content_can_be_compressed(tmp_path: Path) -> None:
     for compress in ("false", "true"):
         root = tmp_path / compress
         root.mkdir()
-        (root / "detent.toml").write_text(f'gates = "off"\n[checkpoint]\ncompress = {compress}\n')
+        build_project(root, f'gates = "off"\n[checkpoint]\ncompress = {compress}\n')
         (root / "words.txt").write_text("the same words again\n" * 20_000)
-        init_project(root)
         with open_project(root, actor="tester") as project:
             project.start(row("a"), "Pack it")
             sizes.append(project.checkpoints.stored_bytes())
@@ -559,7 +554,7 @@ def test_a_changed_bit_is_found_and_stops_a_rollback(
     session.finish("planned", artifacts=["plan.md"])
     session.begin("development")
     (root / "plan.md").write_text("changed")
-    [plain] = (Path(project.store.root) / "checkpoints/artifacts").glob("*/*/plan.md")
+    [plain] = (Path(project.place.state) / "checkpoints/artifacts").glob("*/*/plan.md")
     whole = plain.read_bytes()
     plain.chmod(0o644)
     plain.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])

@@ -7,8 +7,7 @@ import pytest
 
 from detent.engine.project import Project
 from detent.errors import Corrupt
-
-from .disk import Disk
+from tests.support.disk import Disk
 
 
 @pytest.mark.parametrize("text", ["{{", "", "[]", "null", '"text"'])

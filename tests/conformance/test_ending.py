@@ -22,9 +22,8 @@ from detent.documents.state import (
 )
 from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
-
-from .conftest import Clock
-from .disk import FEATURE, Disk
+from tests.support.disk import FEATURE, Disk
+from tests.support.values import Clock
 
 ONE_PHASE = chain("one-phase", [("Only", "somebody")])
 

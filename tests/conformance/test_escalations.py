@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .hook import FAILS, PASSES, Place
+from tests.support.hooked_project import FAILS, PASSES, Place
 
 SETTINGS = """
 [workflows.row]

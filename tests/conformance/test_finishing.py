@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from detent.engine.project import Project
-
-from .conftest import Clock
-from .disk import FEATURE, Disk
+from tests.support.disk import FEATURE, Disk
+from tests.support.values import Clock
 
 
 class Boundary:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .hook import FAILS, PASSES, Place
+from tests.support.hooked_project import FAILS, PASSES, Place
 
 ADVANCE = "Everything is done, advance to the next phase"
 

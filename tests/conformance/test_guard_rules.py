@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .hook import FAILS, PASSES, Answer, Place
+from tests.support.hooked_project import FAILS, PASSES, Answer, Place
 
 #: The sub-agents by the phase that calls them, as the public implementation and the seed name them.
 SUB_AGENTS = {

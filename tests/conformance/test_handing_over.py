@@ -10,9 +10,8 @@ from detent.config.settings import Settings
 from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.session.events import Discovery
 from detent.engine.project import Project
-
-from .conftest import Clock
-from .disk import FEATURE, FIX, Disk
+from tests.support.disk import FEATURE, FIX, Disk
+from tests.support.values import Clock
 
 SPEC = "requirements-spec.md"
 DISCOVERY_PHASES = {"02-impact-analysis", "02-tracing", "03-architecture"}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from detent.documents.workflow import check, create_workflow_state
-
-from .hook import Answer, Place
+from tests.support.hooked_project import Answer, Place
 
 BLOCK = """The calculator is there.
 

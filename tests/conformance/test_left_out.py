@@ -8,8 +8,7 @@ import pytest
 
 from detent.documents.state import read
 from detent.engine.project import Project, open_project
-
-from .disk import FEATURE, Disk
+from tests.support.disk import FEATURE, Disk
 
 LEFT_OUT = ("03-architecture", "04-design")
 KEPT = [key for key in FEATURE if key not in LEFT_OUT]

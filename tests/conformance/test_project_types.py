@@ -11,9 +11,8 @@ from detent.doctor.invariants import check
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound, Refused
-
-from .conftest import Clock
-from .hook import Place
+from tests.support.hooked_project import Place
+from tests.support.values import Clock
 
 BEFORE = ("intake", "planning")
 AFTER = ("documentation", "review", "hygiene", "complete")
@@ -132,7 +131,7 @@ def test_a_webapp_from_intake_to_complete(strict: Project, clock: Clock) -> None
 
     assert session.state.status == "completed"
     assert "data" not in session.state.phases
-    approved = Path(strict.store.root) / f"checkpoints/run-{session.id}/POST_consensus_1_v1.json"
+    approved = Path(strict.place.state) / f"checkpoints/run-{session.id}/POST_consensus_1_v1.json"
     metadata = json.loads(approved.read_bytes())["metadata"]
     assert metadata["outcome"] == "approved"
     assert metadata["approvals"]["consensus"]["by"] == ["architect", "security-engineer"]

@@ -8,9 +8,8 @@ import pytest
 
 from detent.engine.project import Project, open_project
 from detent.errors import NotFound
-from tests.factories import plain_project
-
-from .disk import Disk
+from tests.support.disk import Disk
+from tests.support.project import build_project
 
 SETTINGS = """
 default_project = "web-frontend"
@@ -29,7 +28,7 @@ def monorepo(tmp_path: Path) -> Path:
     (tmp_path / "detent.toml").write_text('gates = "off"\n' + SETTINGS)
     for path in ("services/api/src", "web"):
         (tmp_path / path).mkdir(parents=True)
-    plain_project(tmp_path)
+    build_project(tmp_path)
     return tmp_path
 
 

@@ -8,8 +8,7 @@ import pytest
 from detent.documents.state import check_write
 from detent.engine.project import Project
 from detent.engine.session import SessionHandle
-
-from .disk import Disk
+from tests.support.disk import Disk
 
 FIRST, SECOND = "01-requirements", "02-impact-analysis"
 ORDER = ["pending", "in_progress", "completed"]

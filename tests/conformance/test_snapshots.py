@@ -8,9 +8,8 @@ import pytest
 
 from detent.documents.state import collect_phase_snapshots
 from detent.engine.project import Project
-
-from .conftest import Clock
-from .disk import FEATURE, Disk
+from tests.support.disk import FEATURE, Disk
+from tests.support.values import Clock
 
 DEFAULT_METRICS = {
     "total_phases": 0,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from detent.engine.project import Project, open_project
-
-from .disk import FEATURE, FIX, Disk
+from tests.support.disk import FEATURE, FIX, Disk
 
 UNTOUCHED = {
     "status": "pending",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .hook import Place
+from tests.support.hooked_project import Place
 
 SETTINGS = """
 gates = "off"

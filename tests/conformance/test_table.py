@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .requirements import REQUIREMENTS
-from .table import WIDTH, not_shown, rows, total
+from tests.conformance.requirements import REQUIREMENTS
+from tests.conformance.table import WIDTH, not_shown, rows, total
 
 HERE = Path(__file__).parent
 LISTED = {"A-1": "one thing", "A-2": "another"}

@@ -11,8 +11,7 @@ import pytest
 
 from detent.documents.state import check_write, running, stamped
 from detent.engine.project import Project, open_project
-
-from .disk import Disk
+from tests.support.disk import Disk
 
 READER = """
 import json, pathlib, sys

@@ -10,8 +10,7 @@ from detent.core.session.status import Status
 from detent.documents.state import read, running
 from detent.engine.project import Project
 from detent.engine.session import SessionHandle
-
-from .disk import FEATURE, FIX, Disk
+from tests.support.disk import FEATURE, FIX, Disk
 
 SECOND, THIRD = "02-impact-analysis", "03-architecture"
 

@@ -1,21 +1,15 @@
-"""Crash tests make thousands of small files; where there is a file system in memory, they use it."""
+"""Fixtures of the crash tests: the same order of writes in every run, and more calls to interrupt."""
 
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from detent.engine import journal
+from detent.engine.checkpoints import rollback
 from detent.engine.projections import write_behind
-
-MEMORY = "/dev/shm"
-
-
-@pytest.fixture
-def quick_path():
-    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as directory:
-        yield Path(directory)
+from detent.objects import universe
+from tests.support import faults
+from tests.support.rollback_scenarios import ALSO_WATCHED, LARGE
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +17,17 @@ def _same_order_every_time(monkeypatch):
     """Documents are written when the project is closed, and a snapshot with each of them."""
     monkeypatch.setattr(write_behind, "DELAY_S", 3_600)
     monkeypatch.setattr(journal, "SNAPSHOT_EVERY", 1)
+
+
+@pytest.fixture
+def watch_everything(monkeypatch):
+    names = (*faults.WATCHED, *(name for name in ALSO_WATCHED if name not in faults.WATCHED))
+    monkeypatch.setattr(faults, "WATCHED", names)
+    monkeypatch.setattr(faults, "_original", {name: getattr(os, name) for name in names})
+
+
+@pytest.fixture
+def small_large_files(monkeypatch):
+    """Large files go other ways than small ones; they need not be large for that."""
+    monkeypatch.setattr(universe, "LARGE_BYTES", LARGE - 1)
+    monkeypatch.setattr(rollback, "_SMALL_BYTES", LARGE - 1)

@@ -8,9 +8,9 @@ import pytest
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
 from detent.errors import StoreFailed
-from tests.crash.faults import WATCHED, Counter, failing, watching
-from tests.crash.scenarios import SCENARIOS, copy_of, picture, prepare, reopen
-from tests.factories import row
+from tests.support.faults import WATCHED, Counter, failing, watching
+from tests.support.scenarios import SCENARIOS, copy_of, picture, prepare, reopen
+from tests.support.values import row
 
 WRITING = ("write", "open", "mkdir", "fdatasync", "fsync")
 FAULTS = {
@@ -109,7 +109,7 @@ def test_a_write_that_the_disk_takes_only_in_part_is_no_commit(project):
             original_write(args[0], bytes(args[1])[:10])
             raise OSError(errno.ENOSPC, "full")
 
-    from tests.crash.faults import _original
+    from tests.support.faults import _original
 
     original_write = _original["write"]
     with watching(Counter(half_then_full, 1)), pytest.raises(StoreFailed):

@@ -9,10 +9,11 @@ import pytest
 from detent.core.session.evolve import fingerprint
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
-from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
-from tests.crash.scenarios import (
+from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
+from tests.support.scenarios import (
     EDIT,
     SCENARIOS,
+    carry_out,
     copy_of,
     documents,
     history_lines,
@@ -20,13 +21,7 @@ from tests.crash.scenarios import (
     prepare,
     reopen,
 )
-from tests.factories import row
-
-
-def carry_out(scenario, directory, acknowledge):
-    with reopen(directory) as project:
-        scenario.act(project)
-        acknowledge()
+from tests.support.values import row
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

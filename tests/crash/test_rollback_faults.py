@@ -15,16 +15,14 @@ from detent.doctor.invariants import check
 from detent.engine.project import Project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, StoreFailed
 from detent.objects import restore
-from tests.cli.test_bad_input import without_privilege
-from tests.crash import faults
-from tests.crash.faults import Counter, failing, watching
-from tests.crash.scenarios import reopen
-from tests.crash.test_rollback_kill import (
+from tests.support import faults
+from tests.support.faults import Counter, failing, watching
+from tests.support.privilege import without_privilege
+from tests.support.project import build_project
+from tests.support.rollback_scenarios import (
     LEFTOVERS,
     SCENARIOS,
     Scenario,
-    _large_is_not_so_large,  # noqa: F401 - a fixture
-    _watch_everything,  # noqa: F401 - a fixture
     copy_of,
     prepare,
     put,
@@ -32,8 +30,10 @@ from tests.crash.test_rollback_kill import (
     tree_of,
     world,
 )
-from tests.factories import plain_project, row
+from tests.support.scenarios import reopen
+from tests.support.values import row
 
+pytestmark = pytest.mark.usefixtures("watch_everything", "small_large_files")
 #: Every one may fail on a broken disk; on a full one those that need room.
 WRITING = ("write", "open", "mkdir", "symlink", "fdatasync", "fsync")
 FAULTS = {
@@ -258,7 +258,7 @@ def small_disk(tmp_path):
 
 
 def test_a_disk_that_is_really_full_changes_nothing(small_disk):
-    plain_project(small_disk)
+    build_project(small_disk)
     put(small_disk, "one", b"1" * 400_000)
     put(small_disk, "two", b"2" * 400_000)
     with reopen(small_disk) as project:
@@ -417,7 +417,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from detent.errors import DetentError
-from tests.crash.scenarios import reopen
+from tests.support.scenarios import reopen
 
 with reopen(Path(sys.argv[1]), late=True) as project:
     try:

@@ -3,185 +3,32 @@
 The next command finds the tree and the session as they were before or as they are after: both of the same side.
 """
 
-import os
-import shutil
 import signal
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
 import pytest
 
 from detent.core.session.evolve import fingerprint
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
-from detent.engine.checkpoints import rollback
-from detent.engine.project import Project
-from detent.objects import universe
-from tests.crash import faults
-from tests.crash.faults import DONE, Counter, die, die_halfway, in_child, watching
-from tests.crash.scenarios import documents, history_lines, picture, reopen
-from tests.factories import plain_project, row
+from tests.support import faults
+from tests.support.faults import DONE, Counter, die, die_halfway, in_child, watching
+from tests.support.rollback_scenarios import (
+    ALSO_WATCHED,
+    LEFTOVERS,
+    SCENARIOS,
+    copy_of,
+    prepare,
+    quick_tree,
+    tree_of,
+    world,
+)
+from tests.support.scenarios import carry_out, documents, history_lines, reopen
 
-#: What restoring uses besides what the store does.
-ALSO_WATCHED = ("symlink", "chmod", "fchmod", "link")
-LARGE = 5_000
+pytestmark = pytest.mark.usefixtures("watch_everything", "small_large_files")
 PERSON = b"a person wrote this"
-LEFTOVERS = ("restoring", "rollback.json")
-
-
-@pytest.fixture(autouse=True)
-def _watch_everything(monkeypatch):
-    names = (*faults.WATCHED, *(name for name in ALSO_WATCHED if name not in faults.WATCHED))
-    monkeypatch.setattr(faults, "WATCHED", names)
-    monkeypatch.setattr(faults, "_original", {name: getattr(os, name) for name in names})
-
-
-@pytest.fixture(autouse=True)
-def _large_is_not_so_large(monkeypatch):
-    """Large files go other ways than small ones; they need not be large for that."""
-    monkeypatch.setattr(universe, "LARGE_BYTES", LARGE - 1)
-    monkeypatch.setattr(rollback, "_SMALL_BYTES", LARGE - 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scenario:
-    name: str
-    act: Callable[[Project], object]
-    #: So many fault points there must be, or the test counts nothing.
-    least: int
-    prepare: Callable[[Project, Path], None] = lambda _project, _directory: None
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class World(NamedTuple):
-    """All that a command can change: the files, and where everything stands."""
-
-    tree: dict[str, tuple[str, bytes]]
-    standing: object
-
-
-def tree_of(directory: Path) -> dict[str, tuple[str, bytes]]:
-    """Whatever is in the tree: a forgotten temporary file is a difference like any other."""
-    found = {}
-    for path in directory.rglob("*"):
-        name = str(path.relative_to(directory))
-        if name.partition("/")[0] == ".workflow":
-            continue
-        if path.is_symlink():
-            found[name] = ("link", os.fsencode(os.readlink(path)))
-        elif path.is_file():
-            found[name] = ("exec" if path.stat().st_mode & 0o100 else "file", path.read_bytes())
-    return found
-
-
-def world(directory: Path) -> World:
-    """Without the notes: a commit also notes what a torn write before it left behind."""
-    found = picture(directory)
-    sessions = {name: msgspec.structs.replace(session, notes=()) for name, session in found.sessions.items()}
-    return World(tree_of(directory), (found.active, sessions))
-
-
-def copy_of(directory: Path, place: Path) -> Path:
-    """With links as links."""
-    shutil.rmtree(place, ignore_errors=True)
-    return Path(shutil.copytree(directory, place, symlinks=True))
-
-
-def put(directory: Path, name: str, content: bytes, *, executable: bool = False) -> None:
-    path = directory / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    path.chmod(0o755 if executable else 0o644)
-
-
-def first_tree(directory: Path) -> None:
-    put(directory, "modified", b"one")
-    put(directory, "removed later", b"gone in the second tree")
-    put(directory, "mode", b"#!/bin/sh\n", executable=True)
-    put(directory, "swapped", b"a file that becomes a directory")
-    put(directory, "directory/inner/x", b"a directory that becomes a file")
-    put(directory, "directory/y", b"beside it")
-    (directory / "link").symlink_to("modified")
-    put(directory, "large", b"0" * LARGE + b"1")
-
-
-def second_tree(directory: Path) -> None:
-    put(directory, "modified", b"two")
-    (directory / "removed later").unlink()
-    (directory / "mode").chmod(0o644)
-    (directory / "swapped").unlink()
-    put(directory, "swapped/deep/z", b"now a directory")
-    shutil.rmtree(directory / "directory")
-    put(directory, "directory", b"now a file")
-    (directory / "link").unlink()
-    (directory / "link").symlink_to("nowhere")
-    put(directory, "large", b"0" * LARGE + b"2")
-    put(directory, "added/new", b"new", executable=True)
-
-
-def _rolled_back(project: Project, _directory: Path) -> None:
-    project.session().checkpoints.rollback("PRE_a_v1")
-
-
-def _ended(project: Project, directory: Path) -> None:
-    project.session().begin("b")
-    put(directory, "modified", b"three")
-    project.session().finish("all is done")
-
-
-def _to_the_start(project: Project) -> None:
-    project.session("WFS-try-it").checkpoints.rollback("PRE_a_v1")
-
-
-def _edited(_project: Project, directory: Path) -> None:
-    put(directory, "modified", b"three")
-    put(directory, "added/newer", b"newer")
-
-
-def _edited_in_b(project: Project, directory: Path) -> None:
-    project.session().begin("b")
-    _edited(project, directory)
-
-
-SCENARIOS = [
-    Scenario(name="roll back", act=_to_the_start, least=60),
-    Scenario(name="roll an ended session back", prepare=_ended, act=_to_the_start, least=60),
-    Scenario(name="undo", prepare=_rolled_back, act=lambda p: p.session().checkpoints.undo(), least=60),
-    Scenario(name="phases only", act=lambda p: p.session().checkpoints.rollback("PRE_a_v1", phase_only=True), least=15),
-    Scenario(
-        name="paths only",
-        act=lambda p: p.session().checkpoints.rollback("PRE_a_v1", paths=["swapped", "directory", "modified"]),
-        least=40,
-    ),
-    Scenario(name="a checkpoint", prepare=_edited, act=lambda p: p.session().checkpoints.take("here"), least=15),
-    Scenario(name="finish", prepare=_edited_in_b, act=lambda p: p.session().finish("b is done"), least=20),
-]
-
-
-def prepare(scenario: Scenario, directory: Path) -> Path:
-    """Two trees, with a phase finished between them."""
-    directory.mkdir()
-    plain_project(directory)
-    first_tree(directory)
-    with reopen(directory) as project:
-        project.start(row("a", "b"), "try it")
-        second_tree(directory)
-        project.session().finish("a is done")
-        scenario.prepare(project, directory)
-    return directory
-
-
-def carry_out(scenario, directory, acknowledge):
-    with reopen(directory) as project:
-        scenario.act(project)
-        acknowledge()
 
 
 def struck(scenario, template, place, strike, number):
@@ -278,15 +125,6 @@ def next_rollback(place):
         assert tree_of(place) == now
         project.flush()
         assert check(project) == []
-
-
-def quick_tree(directory):
-    """The tree that the first checkpoint has, made anew."""
-    example = directory / "example"
-    if not example.exists():
-        example.mkdir()
-        first_tree(example)
-    return tree_of(example)
 
 
 def write_if_possible(path):

@@ -21,7 +21,8 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.task.lifecycle import Action
 from detent.errors import DetentError
-from tests.crash.run_scene import SESSION, TASK, Scene, ended, kill, lines_of, wait_until
+from tests.support.run_process import SESSION, TASK, Scene, ended, kill, lines_of
+from tests.support.waiting import wait_until
 
 SEED = int(os.environ.get("DETENT_TEST_SEED", "20261116"))
 MOMENTS = 20

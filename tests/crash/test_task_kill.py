@@ -16,9 +16,9 @@ from detent.core.session.evolve import fingerprint
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
-from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
-from tests.crash.scenarios import Scenario, copy_of, prepare, reopen
-from tests.factories import NOON, TickingClock, written_tasks
+from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, in_child
+from tests.support.scenarios import Scenario, carry_out, copy_of, prepare
+from tests.support.values import NOON, TickingClock, written_tasks
 
 FLOW = "plan-implement-review"
 BY_HAND = "a person wrote this"
@@ -136,12 +136,6 @@ def halfway(before, after):
         return after
     rows, claims, phases, status, _, retired = sessions[was]
     return was, sessions | {was: (rows, claims, phases, status, False, retired)}
-
-
-def carry_out(scenario, directory, acknowledge):
-    with reopen(directory) as project:
-        scenario.act(project)
-        acknowledge()
 
 
 def every_byte(directory):

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from detent.documents import state
-
-from .arbitrary import anything, documents
+from tests.support.arbitrary import anything, documents
 
 NOW = datetime(2026, 2, 9, 10, 1, tzinfo=UTC)
 

@@ -17,7 +17,7 @@ PHASES = (
 SHORTER = [key for key in PHASES if key not in ("03-architecture", "04-design")]
 
 
-def document(phases: tuple[str, ...] = PHASES, done: int = 2, **status: str) -> dict[str, Any]:
+def document(phases: Any = PHASES, done: Any = 2, **status: str) -> dict[str, Any]:
     statuses = {key: "completed" if at < done else "pending" for at, key in enumerate(phases)} | status
     workflow = {
         "phases": list(phases),

@@ -5,7 +5,7 @@ import pytest
 from detent.core.session.events import Supervised
 from detent.documents.state.reading import supervised
 from detent.engine.project import open_project
-from tests.factories import plain_project
+from tests.support.project import build_project
 
 
 @pytest.mark.parametrize("mode", [None, True, [], {}, {"enabled": 1}, {"enabled": "true"}, {"enabled": False}])
@@ -24,7 +24,7 @@ def test_entries_that_name_no_phases_are_dropped(listed, phases):
 
 
 def test_an_imported_session_stays_supervised(tmp_path):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     flow = {"type": "fix", "phases": ["06-implementation"], "current_phase": "06-implementation", "description": "x"}
     doc = {"active_workflow": flow, "supervised_mode": {"enabled": True, "review_phases": ["06"]}}
 

@@ -32,7 +32,7 @@ from detent.documents.workflow import (
     with_phase_status,
 )
 from detent.errors import Corrupt, DetentError, Invalid, NotFound, Refused, StoreFailed
-from tests.factories import NOON, diamond, opened, row, session_at
+from tests.support.values import NOON, diamond, opened, row, session_at
 
 TASK = "Create calculator.py with tests and verify they pass"
 PHASES = [("Create calculator module", "general-purpose"), ("Write and run tests", "task-completion-verifier")]

@@ -7,8 +7,8 @@ import pytest
 
 from detent.core.session.status import Status
 from detent.errors import Refused
-from tests.crash.faults import Counter, failing, watching
-from tests.factories import row
+from tests.support.faults import Counter, failing, watching
+from tests.support.values import row
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from detent.documents.checkpoint import MAX_AGENT_STATES, MAX_STATUSES
 from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import checkpoint_files, history, write_behind
-from tests.factories import row, workflow
+from tests.support.values import row, workflow
 
 KEYS = [f"p{number:03d}" for number in range(260)]
 

@@ -25,8 +25,8 @@ from detent.run.report import write_report
 from detent.run.scheduler import Runner
 from detent.store.memory import MemoryStore
 from detent.store.port import PROJECT
-from tests.factories import actor
-from tests.run.scenes import Cast, done
+from tests.support.scripted_run import Cast, done
+from tests.support.values import actor
 
 SETTINGS = """
 [workflows.w]

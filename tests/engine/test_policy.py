@@ -12,8 +12,9 @@ from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.session.events import Supervised, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.policy import ASSURANCE, MAY_DECIDE, RULES, Decision, authorize
-from detent.engine.project import init_project, open_project
+from detent.engine.project import open_project
 from detent.errors import Refused
+from tests.support.project import build_project
 
 ACTORS = [Actor(name=f"{kind}-{channel}", kind=kind, channel=channel) for kind, channel in product(ActorKind, Channel)]
 ALLOWED = {
@@ -33,11 +34,7 @@ WORKFLOW = Workflow(
 
 @pytest.fixture
 def place(tmp_path):
-    init_project(tmp_path)
-    # Elicitation gates apply only where a client is installed.
-    (tmp_path / ".workflow" / "install").mkdir()
-    (tmp_path / ".workflow" / "install" / "manifest.json").write_text("{}")
-    return tmp_path
+    return build_project(tmp_path, "", agent=True)
 
 
 def _held(project):

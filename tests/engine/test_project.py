@@ -13,8 +13,9 @@ from detent.doctor.invariants import check
 from detent.documents.state import running
 from detent.engine.project import init_project, open_project
 from detent.errors import DetentError, Invalid, NotFound, Refused
-from tests.documents.arbitrary import documents
-from tests.factories import TickingClock, plain_project, row, workflow
+from tests.support.arbitrary import documents
+from tests.support.project import build_project
+from tests.support.values import TickingClock, row, workflow
 
 MONOREPO = """
 default_project = "shop"
@@ -216,7 +217,7 @@ def test_every_workflow_can_be_started_in_every_size_and_done_to_the_end(project
 
 @pytest.mark.parametrize("bad", ["\ud800", "x" * 5_000])
 def test_an_actor_that_no_journal_could_hold_is_refused_in_words(tmp_path, bad):
-    plain_project(tmp_path)
+    build_project(tmp_path)
 
     with pytest.raises(Invalid):
         open_project(tmp_path, actor=bad)
@@ -320,7 +321,7 @@ def test_a_document_that_makes_no_session_is_refused_and_leaves_nothing(project,
 @given(document=documents)
 def test_whatever_a_document_holds_it_is_imported_or_refused_in_words(document, tmp_path_factory):
     directory = tmp_path_factory.mktemp("any")
-    plain_project(directory)
+    build_project(directory)
 
     with open_project(directory, actor="tester", clock=TickingClock()) as project:
         try:

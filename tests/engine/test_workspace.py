@@ -8,12 +8,13 @@ from detent.core.actor import ActorKind, Channel
 from detent.engine.projections.projector import Projector
 from detent.engine.workspace import Workspace
 from detent.errors import NotFound
-from tests.factories import plain_project, row
+from tests.support.project import build_project
+from tests.support.values import row
 
 
 @pytest.fixture
 def workspace(tmp_path, clock):
-    plain_project(tmp_path)
+    build_project(tmp_path)
     return Workspace(str(tmp_path), environment={"USER": "ada"}, clock=clock)
 
 

@@ -10,10 +10,10 @@ import pytest
 from detent.core.session.events import SessionCancelled
 from detent.core.session.status import Status
 from detent.engine.agents.binding import bound_phase
-from tests import factories
-from tests.conformance.hook import FAST, PASSES, Place
-from tests.hooks.client import check_answer
-from tests.hooks.test_fast_path import BASH, READ, SLOW, WRITE
+from tests.support import values as factories
+from tests.support.hook_answers import check_answer
+from tests.support.hook_calls import BASH, READ, SLOW, WRITE
+from tests.support.hooked_project import FAST, PASSES, Place
 
 TESTS = '{ kind = "tests" }'
 FILES = '{ kind = "artifacts", paths = ["docs/%s.md"] }'

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from detent.hooks import files
-from tests.conformance.disk import Disk
-from tests.conformance.hook import Place
-from tests.guard.corpus import WRITES
+from tests.support.disk import Disk
+from tests.support.guard_corpus import WRITES
+from tests.support.hooked_project import Place
 
 SETTINGS = 'gates = "off"\n[workflows.row]\nphases = ["06-implementation", "16-quality-loop", "08-code-review"]\n'
 SESSION = "WFS-add-search"
@@ -247,8 +247,8 @@ def test_doctor_can_mend_what_can_be_mended(place):
 # Commands that cannot be read, by what they do in the end
 
 # Configuration is no record: the doctor compares it with what was installed.
-EFFECTS = {"journal": append_line, "document": overwrite_state}
-UNSEEN = [case for case in WRITES if not case.seen and case.kind in EFFECTS]
+EFFECT_OF = {"journal": append_line, "document": overwrite_state}
+UNSEEN = [case for case in WRITES if not case.seen and case.kind in EFFECT_OF]
 
 
 @pytest.mark.parametrize("case", UNSEEN, ids=lambda case: case.note)
@@ -256,7 +256,7 @@ def test_a_command_that_cannot_be_read_is_noticed_by_its_effect(place, case):
     command = case.command.replace("WFS-auth", SESSION)
     assert place.before("Bash", command=command).denied is None  # nothing to see
 
-    EFFECTS[case.kind](place)
+    EFFECT_OF[case.kind](place)
 
     assert a_call(place, command=command).told != ""
     assert json.loads(place.run("doctor", "--json").stdout)["findings"]

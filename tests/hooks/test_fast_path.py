@@ -9,13 +9,10 @@ import pytest
 
 from detent.core.testrun import detect
 from detent.hooks.answer import may_test
-from tests.conformance.hook import FAST, Place
-from tests.core.test_testrun import RUNS
+from tests.support.hook_calls import BASH, READ, SLOW, WRITE
+from tests.support.hooked_project import FAST, Place
+from tests.support.test_commands import RUNS
 
-SLOW = {
-    "argparse", "ast", "collections", "collections.abc", "contextlib", "dataclasses", "datetime", "enum", "functools",
-    "inspect", "json", "msgspec", "os", "pathlib", "re", "site", "subprocess", "threading", "typing",
-}  # fmt: skip
 SETTINGS = '[workflows.row]\nphases = [{ key = "06-implementation", gates = [{ kind = "tests" }] }, "08-code-review"]\n'
 
 
@@ -42,9 +39,6 @@ def loaded(place, event, client="claude-code", **fields):
     return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}, done.stdout.decode()
 
 
-BASH = {"tool_name": "Bash", "tool_input": {"command": "git status && ls -la | head -3 > out.txt"}}
-READ = {"tool_name": "Read", "tool_input": {"file_path": "src/a.py"}}
-WRITE = {"tool_name": "Write", "tool_input": {"file_path": "src/a.py", "content": "x = 1\n"}}
 EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "src/a.py", "old_string": "1", "new_string": "2"}}
 MCP = {"tool_name": "mcp__demo__ping", "tool_input": {"msg": "hey"}}
 AGENT = {"tool_name": "Agent", "tool_input": {"subagent_type": "software-developer", "prompt": "go"}}

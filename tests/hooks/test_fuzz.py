@@ -15,10 +15,9 @@ from detent.clients.registry import dialect
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.hooks.answer import main
-from tests.conformance.hook import FAST, Place
-
-from .client import check_answer
-from .test_payloads import NAMES, PAYLOADS, client_of
+from tests.support.hook_answers import check_answer
+from tests.support.hook_calls import NAMES, PAYLOADS, client_of
+from tests.support.hooked_project import FAST, Place
 
 CLIENTS = ("claude-code", "codex", "gemini")
 EVENTS = {event for client in CLIENTS for event in dialect(client).EVENTS}

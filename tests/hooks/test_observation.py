@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conformance.hook import Place
+from tests.support.hooked_project import Place
 
 PHASE = "06-implementation"
 GREEN = "collected 3 items\n\ntest_a.py ...\n\n============ 3 passed in 0.02s ============\n"

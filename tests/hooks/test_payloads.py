@@ -1,19 +1,16 @@
 """Payloads that real clients sent, through the hook command: it always exits with 0 and answers what they honour."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from detent.clients.registry import dialect
 from detent.hooks.answer import main
-from tests.conformance.hook import Place
-from tests.install.place import FORMS
+from tests.support.hook_answers import CONTEXT, DENIES, MAX_CHARS, check_answer
+from tests.support.hook_calls import NAMES, PAYLOADS, client_of
+from tests.support.hooked_project import Place
+from tests.support.installed_project import FORMS
 
-from .client import CONTEXT, DENIES, MAX_CHARS, check_answer
-
-PAYLOADS = Path(__file__).parent / "payloads"
-NAMES = sorted(path.name for path in PAYLOADS.glob("*.json") if path.name != "http_hook_request.json")
 INSTALLED = [(client, event) for client, form in FORMS.items() for event in form.events]
 SETTINGS = """
 [workflows.row]
@@ -22,11 +19,6 @@ phases = [
     "08-code-review",
 ]
 """
-
-
-def client_of(name):
-    first = name.split(".")[0]
-    return first if first in ("codex", "gemini") else "claude-code"
 
 
 def payload(name, root):

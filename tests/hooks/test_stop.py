@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.hook import FAILS, PASSES, Place
-
-from .client import check_answer
+from tests.support.hook_answers import check_answer
+from tests.support.hooked_project import FAILS, PASSES, Place
 
 TESTS = '{ kind = "tests" }'
 PAYLOADS = Path(__file__).parent / "payloads"

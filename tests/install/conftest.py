@@ -1,6 +1,6 @@
 import pytest
 
-from .place import Place
+from tests.support.installed_project import Place
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import os
 import pytest
 
 from detent.clients.installing import findings, json_text
-from detent.clients.registry import with_hooks
-
-from .place import FORMS
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
+from tests.support.installed_project import FORMS
 
 
 def told(place, **options):
@@ -23,7 +22,7 @@ def edit(place, path, *, key, value, at=()):
 
 @pytest.fixture
 def installed(place):
-    place.install(*with_hooks())
+    place.install(*CLIENTS)
     return place
 
 
@@ -49,7 +48,7 @@ def test_a_hook_that_is_gone_is_an_error_because_it_blocks(installed):
     os.unlink(installed.hook)
 
     found = findings(str(installed.root))
-    assert [finding.client for finding in found] == list(with_hooks())
+    assert [finding.client for finding in found] == list(CLIENTS)
     assert all(finding.severity == "error" and "refuses every tool" in finding.message for finding in found)
 
 
@@ -58,7 +57,7 @@ def test_hooks_of_another_machine_are_noticed_in_a_clone(installed):
         path.unlink()
     os.unlink(installed.python)
 
-    assert len(told(installed)) == len(with_hooks())
+    assert len(told(installed)) == len(CLIENTS)
 
 
 @pytest.mark.parametrize("path", [".claude/settings.json", ".claude/settings.local.json"])

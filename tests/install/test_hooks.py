@@ -10,8 +10,7 @@ import pytest
 from detent.clients.installing.hook_settings import own_invocation
 from detent.clients.registry import with_hooks
 from detent.errors import Invalid, NotFound
-
-from .place import INSTALLATIONS, Place
+from tests.support.installed_project import INSTALLATIONS, Place
 
 CLAUDE_EVENTS = [
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .place import INSTALLATIONS
+from tests.support.installed_project import INSTALLATIONS
 
 PAGE = (Path(__file__).parents[2] / "docs/install.md").read_text()
 

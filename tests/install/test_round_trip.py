@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from detent.clients.installing import hook_settings, json_text
 from detent.clients.installing.hook_settings import Invocation
-from detent.clients.registry import with_hooks
-
-from .place import FORMS, INSTALLATIONS, Place, settings_texts
+from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
+from tests.support.installed_project import FORMS, INSTALLATIONS, Place, settings_texts
 
 _markdown = st.binary(max_size=30) | st.sampled_from([b"", b"# Us\n", b"# Us", b"# Us\r\n\r\ntext\r\n", b"\n\n"])
 
@@ -20,7 +19,7 @@ _markdown = st.binary(max_size=30) | st.sampled_from([b"", b"# Us\n", b"# Us", b
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_removal_restores_every_byte_and_installing_twice_is_installing_once(data):
-    chosen = data.draw(st.lists(st.sampled_from(with_hooks()), min_size=1, unique=True))
+    chosen = data.draw(st.lists(st.sampled_from(CLIENTS), min_size=1, unique=True))
     with tempfile.TemporaryDirectory() as directory:
         place = Place(Path(directory))
         for client in chosen:
@@ -41,7 +40,7 @@ def test_removal_restores_every_byte_and_installing_twice_is_installing_once(dat
         assert place.tree() == before
 
 
-@given(settings_texts(), st.sampled_from(with_hooks()))
+@given(settings_texts(), st.sampled_from(CLIENTS))
 def test_what_others_have_in_the_settings_means_the_same_with_our_hooks(text, client):
     before = json_text.parse(text.decode(), "it")
 
@@ -54,7 +53,7 @@ def test_what_others_have_in_the_settings_means_the_same_with_our_hooks(text, cl
     assert [key for key in after if key in before] == list(before)
 
 
-@given(settings_texts(), st.sampled_from(with_hooks()))
+@given(settings_texts(), st.sampled_from(CLIENTS))
 def test_a_key_that_a_person_adds_after_the_installation_survives_the_removal(text, client):
     edited = json_text.insert(_merged(text, client).decode(), (), ["theirs"], key="added later").encode()
 
@@ -78,7 +77,7 @@ def test_the_removal_says_which_files_were_edited_since(place):
     )
 
 
-@pytest.mark.parametrize("client", with_hooks())
+@pytest.mark.parametrize("client", CLIENTS)
 def test_an_edit_between_two_installations_is_part_of_what_comes_back(place, client):
     path = FORMS[client].path
     place.write(path, '{\n  "theirs": 1\n}\n')
@@ -97,12 +96,12 @@ def test_without_the_records_our_parts_are_still_found(place):
     place.write("CLAUDE.md", "# Us\n")
     place.write(".claude/settings.json", json.dumps({"model": "x", "hooks": {"Stop": [{"hooks": []}]}}, indent=2))
     before = place.tree()
-    place.install(*with_hooks())
+    place.install(*CLIENTS)
     for path in sorted((place.root / ".workflow").rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     (place.root / ".workflow").rmdir()
 
-    place.uninstall(*with_hooks())
+    place.uninstall(*CLIENTS)
 
     assert {path: content for path, content in place.tree().items() if content is not None} == {
         path: content for path, content in before.items() if content is not None

@@ -12,7 +12,7 @@ from detent.objects import universe as universes
 from detent.objects.capture import Captures
 from detent.objects.pack import Objects
 from detent.objects.universe import Scope, Universe
-from tests.cli.test_bad_input import without_privilege
+from tests.support.privilege import without_privilege
 
 MIB = 1 << 20
 
@@ -274,7 +274,7 @@ def test_what_grows_while_it_is_read_is_stored_as_it_was_read(base, take, monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(universes.os, "fstat", growing)
+        patch.setattr(os, "fstat", growing)
         first = take()
     second = take()
 

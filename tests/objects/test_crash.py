@@ -10,10 +10,8 @@ import pytest
 
 from detent.errors import StoreFailed
 from detent.objects import pack, segments
-from tests.crash.conftest import quick_path  # noqa: F401
-from tests.crash.faults import DONE, NO_WRITE, Counter, die, die_halfway, failing, in_child, watching
-from tests.objects.place import Objects, closed  # noqa: F401
-from tests.objects.test_pack import OWNER, digest_of, plain_files, stored
+from tests.support.faults import DONE, NO_WRITE, Counter, die, die_halfway, failing, in_child, watching
+from tests.support.objects import OWNER, Objects, digest_of, plain_files, stored
 
 TEXT = b"".join(b"line %d of a text that changes\n" % number for number in range(200))
 OLD = [TEXT, *(b"old %d " % number * 30 for number in range(12))]
@@ -117,7 +115,7 @@ def recovers(root, act, before, after):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_kill_at_every_call_loses_nothing_that_was_durable(scenario, quick_path):  # noqa: F811
+def test_a_kill_at_every_call_loses_nothing_that_was_durable(scenario, quick_path):
     prepare, act, before, after = SCENARIOS[scenario]
     template = prepared(quick_path, prepare)
     struck = 0
@@ -145,7 +143,7 @@ def test_a_kill_at_every_call_loses_nothing_that_was_durable(scenario, quick_pat
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_full_disk_at_every_call_is_told_and_loses_nothing(scenario, quick_path, lasting):  # noqa: F811
+def test_a_full_disk_at_every_call_is_told_and_loses_nothing(scenario, quick_path, lasting):
     prepare, act, before, after = SCENARIOS[scenario]
     template = prepared(quick_path, prepare)
     needs_room = ("write", "fdatasync", "fsync", "open", "mkdir", "rename", "replace", "ftruncate")
@@ -153,12 +151,11 @@ def test_a_full_disk_at_every_call_is_told_and_loses_nothing(scenario, quick_pat
     for number in count(1):
         root = fresh(template, quick_path)
         with watching(Counter(failing(errno.ENOSPC, needs_room), number, lasting=lasting)) as counter:
+            told: str | None = None
             try:
                 act(root)
             except StoreFailed as error:
                 told = error.message
-            else:
-                told = None
         assert told is None or "the disk is full" in told
         recovers(root, act, [*before, *(() if told else after)], after)
         if number > len(counter.calls):
@@ -168,7 +165,7 @@ def test_a_full_disk_at_every_call_is_told_and_loses_nothing(scenario, quick_pat
 
 
 @pytest.mark.parametrize("calls", [("write", "fdatasync"), ("write", "fdatasync", "ftruncate")])
-def test_an_open_store_goes_on_after_a_full_disk(quick_path, calls):  # noqa: F811
+def test_an_open_store_goes_on_after_a_full_disk(quick_path, calls):
     """If not even taking back works, what was refused may be there, and then it is whole."""
     root = str(quick_path / "artifacts")
     store_old(root)
@@ -189,7 +186,7 @@ def test_an_open_store_goes_on_after_a_full_disk(quick_path, calls):  # noqa: F8
     assert list(store.verify()) == []
 
 
-def test_a_torn_tail_is_cut(quick_path):  # noqa: F811
+def test_a_torn_tail_is_cut(quick_path):
     root = str(quick_path / "artifacts")
     stored(Objects(root), *OLD[1:5])
     path = os.path.join(root, "objects-000001.pack")
@@ -206,7 +203,7 @@ def test_a_torn_tail_is_cut(quick_path):  # noqa: F811
     has_all(root, [*OLD[1:5], b"next"])
 
 
-def test_content_of_somebody_else_is_relied_on_only_once_it_is_synced(quick_path):  # noqa: F811
+def test_content_of_somebody_else_is_relied_on_only_once_it_is_synced(quick_path):
     """One appended and did not come to the sync: who finds that content known has to sync it."""
     root = str(quick_path / "artifacts")
     store_old(root)
@@ -226,7 +223,7 @@ def test_content_of_somebody_else_is_relied_on_only_once_it_is_synced(quick_path
     assert counter.calls == []
 
 
-def test_a_plain_file_is_durable_before_its_record_is_written(quick_path):  # noqa: F811
+def test_a_plain_file_is_durable_before_its_record_is_written(quick_path):
     root = str(quick_path / "artifacts")
     store = Objects(root)
     stored(store, b"the first creates the segment")

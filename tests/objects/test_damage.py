@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from detent.errors import Corrupt
 from detent.objects import record, segments
-from tests.objects.place import Objects, close_all, closed  # noqa: F401
-from tests.objects.test_pack import ABSENT, LARGE, OWNER, digest_of, plain_files, stored
+from tests.support.objects import ABSENT, LARGE, OWNER, Objects, close_all, digest_of, plain_files, stored
 
 CONTENTS = [b"first " * 50, b"second " * 50, b"third " * 50]
 PACK = "objects-000001.pack"
@@ -331,8 +330,8 @@ def test_a_record_cannot_name_a_file_elsewhere(root, path):
     digest = digest_of(b"")
     for place in (f"../{digest}", f"owner/{digest}/n", "a/b", f"x\\q/{digest}"):
         os.makedirs(os.path.join(root, place))
-    for file in (f"../{digest}/n", f"owner/{digest}/n/m", "a/b/c", f"x\\q/{digest}/n"):
-        with open(os.path.join(root, file), "xb"):
+    for name in (f"../{digest}/n", f"owner/{digest}/n/m", "a/b/c", f"x\\q/{digest}/n"):
+        with open(os.path.join(root, name), "xb"):
             pass
     line = f'{{"sha256":"{digest}","form":"file","bytes":0,"size":0,"path":"{path.format(digest)}"}}\n\n'
     with open(os.path.join(root, PACK), "ab") as file:

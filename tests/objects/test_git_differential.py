@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import DetentError
-from tests.factories import TickingClock, plain_project, row
+from tests.support.project import build_project
+from tests.support.values import TickingClock, row
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
@@ -114,7 +115,7 @@ class Original:
 @contextmanager
 def original(root):
     os.makedirs(root, exist_ok=True)
-    plain_project(root)
+    build_project(root)
     with open_project(root, actor="tester", clock=TickingClock()) as project:
         yield Original(os.fspath(root), project)
         project.flush()

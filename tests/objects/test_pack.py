@@ -1,7 +1,6 @@
 """Content goes in once and comes out as it was, whoever stored it and however."""
 
 import errno
-import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,16 +8,8 @@ import pytest
 
 from detent.errors import Corrupt, Invalid, StoreFailed
 from detent.objects import pack, plain, record, segments
-from tests.crash.faults import Counter, watching
-from tests.objects.place import Objects, closed  # noqa: F401
-
-OWNER = "0198c0de-0000-7000-8000-000000000001"
-ABSENT = "ab" * 32
-LARGE = os.urandom(5_000_000)
-
-
-def digest_of(data):
-    return hashlib.sha256(data).hexdigest()
+from tests.support.faults import Counter, watching
+from tests.support.objects import ABSENT, LARGE, OWNER, Objects, digest_of, packs, plain_files, stored
 
 
 @pytest.fixture
@@ -32,24 +23,6 @@ def objects(root):
     yield store
     assert list(store.verify()) == []
     store.close()
-
-
-def stored(objects, *contents):
-    with objects.batch(OWNER) as batch:
-        return [batch.add(data) for data in contents]
-
-
-def packs(root):
-    return {name: os.path.getsize(os.path.join(root, name)) for name in os.listdir(root) if name.endswith(".pack")}
-
-
-def plain_files(root):
-    return sorted(
-        os.path.relpath(os.path.join(place, name), root)
-        for place, _, names in os.walk(root)
-        for name in names
-        if place != root
-    )
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\n", b'{"sha256":"' * 9, bytes(range(256)) * 20, b"a" * (1 << 20)])

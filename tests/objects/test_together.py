@@ -9,8 +9,7 @@ import pytest
 
 from detent.errors import Conflict, LockTimeout
 from detent.objects import segments
-from tests.objects.place import Objects, closed  # noqa: F401
-from tests.objects.test_pack import OWNER, digest_of, packs, stored
+from tests.support.objects import OWNER, Objects, digest_of, packs, stored
 
 
 @pytest.fixture

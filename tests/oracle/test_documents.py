@@ -25,9 +25,8 @@ from detent.documents.state import (
     stamped,
     with_escalation,
 )
-
-from .cases import NOW, Case, cases
-from .differences import DIFFERENCES, ELSEWHERE
+from tests.support.oracle.cases import NOW, Case, cases
+from tests.support.oracle.differences import DIFFERENCES, ELSEWHERE
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "applySizingDecision": lambda doc, intensity, metrics: apply_sizing(doc, intensity, metrics, NOW),

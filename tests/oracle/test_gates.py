@@ -9,10 +9,9 @@ import pytest
 from detent.core.guard.state_reader import mapping
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound
-
-from .cases import Case, cases
-from .differences_guard import DIFFERENCES
-from .session import GREEN, document, hook, run_in_shell, session
+from tests.support.oracle.cases import Case, cases
+from tests.support.oracle.differences_guard import DIFFERENCES
+from tests.support.oracle.phase_session import GREEN, document, hook, run_in_shell, session
 
 ALL = cases("cases_guard.jsonl")
 IMPLEMENTATION = "06-implementation"
@@ -62,7 +61,7 @@ def test_a_phase_is_finished_with_its_constitution_as_recorded(case: Case, tmp_p
 
     with session(tmp_path, IMPLEMENTATION) as (_, handle):
         open_all_but_the_constitution(tmp_path, handle)
-        for compliant in {"compliant": [True], "escalated": [False] * 5}.get(found.get("status"), []):
+        for compliant in {"compliant": [True], "escalated": [False] * 5}.get(str(found.get("status")), []):
             handle.gates.report("constitution", compliant=compliant)
         reason = refusal(handle)
 

@@ -9,10 +9,9 @@ from detent.config.catalogue import shipped_settings
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.rules import GuardInput, guard
 from detent.hooks.answer import main
-
-from .cases import Case, cases
-from .differences_guard import DIFFERENCES
-from .scene import ROOT, call, completed, decision
+from tests.support.oracle.cases import Case, cases
+from tests.support.oracle.differences_guard import DIFFERENCES
+from tests.support.oracle.guard_call import ROOT, call, completed, decision
 
 HOOKS = {"gate", "corridor", "sequence", "phase_loop", "state_file_guard"}
 ALL = cases("cases_guard.jsonl")

@@ -15,11 +15,10 @@ from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
 from detent.documents.state.reading import supervised
 from detent.documents.state.stamp import parse_stamp
-from tests.factories import opened, session_at
-
-from .cases import NOW, Case, cases
-from .differences_guard import DIFFERENCES
-from .session import document, session
+from tests.support.oracle.cases import NOW, Case, cases
+from tests.support.oracle.differences_guard import DIFFERENCES
+from tests.support.oracle.phase_session import document, session
+from tests.support.values import opened, session_at
 
 LIMITS = [case for case in cases("cases_guard.jsonl") if case.area in ("budget", "supervised", "timeout")]
 AGREED = [case for case in LIMITS if case.id not in DIFFERENCES]
@@ -57,7 +56,7 @@ def compare_tier(case: Case, _: Path) -> None:
 
 
 def compare_average(case: Case, _: Path) -> None:
-    [[entries, *_]] = case.calls()
+    [[entries, *_others]] = case.calls()
     found = usual([entry["metrics"]["total_duration_minutes"] for entry in entries])
     assert (found and {"avg_minutes": found.minutes, "count": found.count}) == case.expect["output"]
 

@@ -14,8 +14,7 @@ import pytest
 from detent.core.gate.evidence import Result, Verdict
 from detent.core.guard import state_reader
 from detent.engine.session import SessionHandle
-
-from .session import document, hook, run_in_shell, session
+from tests.support.oracle.phase_session import document, hook, run_in_shell, session
 
 PHASE = "build"
 GATES = """

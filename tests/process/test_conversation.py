@@ -12,7 +12,7 @@ import pytest
 from detent.process import GRACE_S
 from detent.process import conversation as talk
 from detent.process.conversation import ERROR_BYTES, Exited, converse
-from tests.run.scenes import until
+from tests.support.waiting import until
 
 BIG = 3 * 1024 * 1024
 

@@ -11,7 +11,7 @@ import pytest
 
 from detent.process import GRACE_S
 from detent.process.marked import end_marked, kill_marked, marked
-from tests.run.scenes import until
+from tests.support.waiting import until
 
 IGNORES = "trap '' TERM; echo up; while :; do sleep 0.05; done"
 

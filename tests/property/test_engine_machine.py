@@ -20,7 +20,8 @@ from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError, Invalid
-from tests.factories import TickingClock, plain_project, workflow
+from tests.support.project import build_project
+from tests.support.values import TickingClock, workflow
 
 KEYS = ("a", "b", "c", "d", "e")
 SETTLED = {"completed", "skipped"}
@@ -119,7 +120,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.kept = write_behind.DELAY_S, journal.SNAPSHOT_EVERY
         write_behind.DELAY_S, journal.SNAPSHOT_EVERY = 3_600, 3
         self.directory = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
-        plain_project(self.directory)
+        build_project(self.directory)
         self.clock = TickingClock()
         self.project = self.opened()
         self.ended = {}
@@ -341,6 +342,7 @@ class EngineMachine(RuleBasedStateMachine):
         session, recorded = None, ""
         for commit in self.handle.log():
             session, recorded = evolve(session, commit), commit.state
+        assert session is not None
         assert fingerprint(session) == recorded
         assert session == self.handle.state
 

@@ -21,7 +21,8 @@ from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError
 from detent.objects import stat_cache
-from tests.factories import TickingClock, plain_project, row
+from tests.support.project import build_project
+from tests.support.values import TickingClock, row
 
 MEMORY = "/dev/shm"
 PHASES = ("a", "b", "c")
@@ -117,7 +118,7 @@ class RollbackMachine(RuleBasedStateMachine):
     def start(self, git, compress, first):
         with open(self.at("detent.toml"), "w") as file:
             file.write(f'gates = "off"\n[checkpoint]\ncompress = {str(compress).lower()}\n')
-        plain_project(self.directory)
+        build_project(self.directory)
         self.excluded = git == "with excludes"
         if git != "none":
             os.makedirs(self.at(".git/info"))

@@ -21,7 +21,8 @@ from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError
-from tests.factories import TickingClock, plain_project
+from tests.support.project import build_project
+from tests.support.values import TickingClock
 
 MEMORY = "/dev/shm"
 MOVES = {
@@ -141,7 +142,7 @@ class TaskMachine(RuleBasedStateMachine):
         self.directory = Path(tempfile.mkdtemp(prefix="detent-tasks-", dir=place))
         self.delays = write_behind.DELAY_S, journal.SNAPSHOT_EVERY
         write_behind.DELAY_S, journal.SNAPSHOT_EVERY = 3_600, 7
-        plain_project(self.directory)
+        build_project(self.directory)
         self.clock = TickingClock()
         self.project = self.opened()
         self.model = Model()
@@ -435,6 +436,7 @@ class TaskMachine(RuleBasedStateMachine):
         session, recorded = None, ""
         for commit in self.handle.log():
             session, recorded = evolve(session, commit), commit.state
+        assert session is not None
         assert fingerprint(session) == recorded
         assert session == self.handle.state
 

@@ -12,8 +12,8 @@ from detent.core.session.session import Session
 from detent.render.elapsed import duration, moment
 from detent.render.terminal.canvas import LEAST_WIDTH, Canvas, columns_of
 from detent.render.terminal.status import status_text
-from tests.factories import NOON
-from tests.render import story
+from tests.support import story
+from tests.support.values import NOON
 
 ESCAPES = re.compile(r"\x1b\[\d+m")
 

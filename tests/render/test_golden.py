@@ -16,8 +16,8 @@ from detent.render.terminal.outcome import begun_text, ended_text, moved_text
 from detent.render.terminal.status import idle_text, status_text
 from detent.render.terminal.why import why_text
 from detent.render.terminal.workflows import workflows_text
-from tests.render import story
-from tests.render.golden_file import check_golden
+from tests.support import story
+from tests.support.golden_file import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 PAPER = Canvas(width=80)

@@ -10,7 +10,7 @@ from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.graph import graph_text, mermaid
 from detent.render.terminal.graph_lanes import LaneRow, drawn_followers, graph_lanes
 from detent.render.terminal.status import status_text
-from tests.factories import NOON, session_at, workflow
+from tests.support.values import NOON, session_at, workflow
 
 DOWN = "│├┼┬╮"
 UP = "│├┼┴╯"
@@ -53,7 +53,7 @@ def _reached(rows: list[tuple[str, str | None]], start: int) -> set[str]:
         text = rows[row][0] if row < len(rows) else ""
         cell = text[column] if 0 <= column < len(text) else " "
         if cell == "*" and way == "down":
-            found.add(rows[row][1])
+            found.add(str(rows[row][1]))
             continue
         joins = "┴" in text or "╯" in text
         if way == "down" and cell in UP:

@@ -14,10 +14,10 @@ from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.live import live_lines, open_needs
-from tests.factories import diamond, opened, session_at
-from tests.render import run_story
-from tests.render.golden_file import check_golden
-from tests.render.run_story import at, did, judged, needed, started, turn, view
+from tests.support import run_story
+from tests.support.golden_file import check_golden
+from tests.support.run_story import at, did, judged, needed, started, turn, view
+from tests.support.values import diamond, opened, session_at
 
 GOLDEN = Path(__file__).parent / "golden_run"
 PAPER, ASCII, COLOUR = Canvas(width=80), Canvas(width=80, encoding="ascii"), Canvas(width=80, colour=True)

@@ -23,19 +23,11 @@ from detent.core.session.events import Discovery, Options
 from detent.core.session.handover import Handover, Passed, handover
 from detent.core.task.document import new_document
 from detent.core.workflow.graph import Phase, Workflow
-from detent.render.prompt.briefing import assignment
-from detent.render.prompt.prompt import (
-    MAX_BYTES,
-    MAX_CLOSED,
-    MAX_TAIL_LINES,
-    REPORT,
-    gate_lines,
-    phase_prompt,
-    task_prompt,
-)
-from tests.factories import NOON, opened
-from tests.render import story
-from tests.render.golden_file import check_golden
+from detent.render.prompt.briefing import REPORT, assignment
+from detent.render.prompt.prompt import MAX_BYTES, MAX_CLOSED, MAX_TAIL_LINES, gate_lines, phase_prompt, task_prompt
+from tests.support import story
+from tests.support.golden_file import check_golden
+from tests.support.values import NOON, opened
 
 GOLDEN = Path(__file__).parent / "golden_prompt"
 FAILING = Receipt(

@@ -45,9 +45,9 @@ from detent.core.session.session import Session
 from detent.core.workflow.graph import Phase, Workflow
 from detent.render.markdown.gantt import MOST_BARS, gantt
 from detent.render.markdown.report import report_text
-from tests.factories import NOON, commit, workflow
-from tests.render import story
-from tests.render.golden_file import check_golden
+from tests.support import story
+from tests.support.golden_file import check_golden
+from tests.support.values import NOON, commit, workflow
 
 GOLDEN = Path(__file__).parent / "golden_run" / "report.md"
 SECOND = Tokens(input=30_000, output=2_000, cost=1)
@@ -67,11 +67,11 @@ GRAPH = Workflow(
 class Journal:
     def __init__(self, graph: Workflow = GRAPH, task: str = "Add *login* | <b>now</b>") -> None:
         self.at, self.commits = NOON, []
-        self.session: Session | None = None
         start = SessionStarted(
             session="WFS-trial", task=task, workflow=graph, number=5, folder="trial", options=Options(gates=True)
         )
-        self.add(0, start)
+        self.commits.append(commit(1, start, at=self.at, by="run"))
+        self.session: Session = evolve(None, self.commits[0])
 
     def add(self, minutes: float, *events: Event, by: str = "run") -> "Journal":
         self.at += timedelta(minutes=minutes)

@@ -11,8 +11,8 @@ from detent.core.run.run_event import AgentDid, PersonNeeded, RunEvent
 from detent.core.session.phase_state import Report, Tokens
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.run_line import run_lines
-from tests.render.golden_file import check_golden
-from tests.render.run_story import did, needed, turn, whole_run
+from tests.support.golden_file import check_golden
+from tests.support.run_story import did, needed, turn, whole_run
 
 GOLDEN = Path(__file__).parent / "golden_run"
 

@@ -1,6 +1,7 @@
 import pytest
 
-from tests.crash.run_scene import Scene
+from tests.support.run_process import Scene
+from tests.support.scripted_run import scenes
 
 ONE_PHASE = '{ key = "a" }'
 
@@ -17,3 +18,10 @@ def play(tmp_path):
     yield make
     for one in made:
         one.clear()
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """Makes projects whose agents are functions of the test."""
+    with scenes(tmp_path) as make:
+        yield make

@@ -10,7 +10,7 @@ import pytest
 
 from detent.core.gate.registry import decode_gate
 from detent.core.session.events import Commit, PhaseBegun, PhaseFinished, SessionStarted
-from tests.cli.conftest import Tool
+from tests.support.command import Tool
 
 AGENT = """
 [agents.script]

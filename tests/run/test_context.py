@@ -9,7 +9,7 @@ import pytest
 
 from detent.core.run.run_event import RunEvent
 from detent.run.context import RunContext, RunOptions
-from tests.run.scenes import Cast, scenes
+from tests.support.scripted_run import Cast, scenes
 
 HERE = os.path.dirname(sys.executable)
 

@@ -13,7 +13,7 @@ from detent.core.run.run_event import AgentDid, End, PersonNeeded, PhaseEnded, R
 from detent.core.run.run_view import RunView, fold
 from detent.run.feed import Feed, feed_path, follow, redact_event
 from detent.store.files import FileStore
-from tests.render.run_story import at, did, needed, started, turn, view, whole_run
+from tests.support.run_story import at, did, needed, started, turn, view, whole_run
 
 END = RunEnded(at=at(999), end=End.COMPLETED)
 

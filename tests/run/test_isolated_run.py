@@ -8,16 +8,8 @@ import sys
 import pytest
 
 from detent.doctor.invariants import check
-from tests.run.repository import (
-    ENVIRONMENT,
-    commit,
-    git,
-    opened,
-    repository,
-    status,
-    stop_everything_in,
-    wait_until,
-)
+from tests.support.repository import ENVIRONMENT, commit, git, opened, repository, status, stop_everything_in
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("nobody")
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")

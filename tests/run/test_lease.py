@@ -10,7 +10,7 @@ from detent import process
 from detent.engine.run_lease import LEASE_S, NAME, RunLease, live_lease
 from detent.errors import Conflict
 from detent.run.lease import BEAT_S, Lease
-from tests.factories import NOON
+from tests.support.values import NOON
 
 ELSEWHERE = "a-machine-far-away"
 

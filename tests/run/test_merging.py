@@ -10,8 +10,9 @@ import pytest
 
 from detent.errors import Conflict, GateClosed
 from detent.run import git as git_module
-from detent.run.worktree import ensure, merge
-from tests.run.repository import (
+from detent.run.merging import merge
+from detent.run.worktree import ensure
+from tests.support.repository import (
     commit,
     git,
     hook,
@@ -21,9 +22,9 @@ from tests.run.repository import (
     session,
     status,
     stop_everything_in,
-    wait_until,
     write,
 )
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("nobody")
 SCRIPT = """

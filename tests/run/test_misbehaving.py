@@ -14,7 +14,7 @@ import pytest
 from detent.core.run.run_event import PhaseEnded, Retrying
 from detent.core.session.session import SessionStatus
 from detent.core.session.status import Status
-from tests.crash.run_scene import DETENT, SESSION, TASK, ended
+from tests.support.run_process import DETENT, SESSION, TASK, ended
 
 MAX_RSS_KB = 150 * 1024
 #: A run that waits for something of its agent that never ends takes longer.

@@ -34,7 +34,7 @@ from detent.run.policy import (
     runnable,
     task_phase,
 )
-from tests.factories import NOON, diamond, row, session_at
+from tests.support.values import NOON, diamond, row, session_at
 
 GATES = {
     "tests": TestsGate(),

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import get_args
 
 import msgspec
@@ -16,7 +17,7 @@ from detent.core.run.run_event import AgentDid, End, PhaseEnded, RunEvent
 from detent.core.session.commands import Command
 from detent.engine import redact_command
 from detent.run import feed
-from tests.run.scenes import Cast, broken, done, scenes
+from tests.support.scripted_run import Cast, broken, done, scenes
 
 SECRET = "ghp_" + "a1B2" * 9
 BOUNDARIES = {"engine/redact_command.py": "journal", "run/feed.py": "feed"}
@@ -43,7 +44,7 @@ def trace(monkeypatch):
 
 
 def _boundary():
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         for file, boundary in BOUNDARIES.items():
             if frame.f_code.co_filename.endswith(file):

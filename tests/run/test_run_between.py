@@ -5,6 +5,7 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,15 +18,9 @@ from detent.engine.run_lease import NAME, live_lease
 from detent.errors import Conflict
 from detent.run.turn import SAID_BURST
 from detent.store.port import PROJECT
-from tests.factories import TickingClock
-from tests.run.scenes import GATED, Cast, broken, done, scenes, stopped_only, until
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
-
+from tests.support.scripted_run import GATED, Cast, broken, done, stopped_only
+from tests.support.values import TickingClock
+from tests.support.waiting import until
 
 # What others do meanwhile
 
@@ -184,7 +179,7 @@ def test_every_turn_has_an_environment_a_scratch_directory_and_a_token_of_its_ow
 
 def test_a_paused_run_records_what_it_stopped_and_the_next_begins_a_new_attempt(scene):
     here = scene()
-    runner = None
+    runner: Any = None
 
     def act(turn, stopping):
         runner.pause("enough for today")
@@ -202,7 +197,7 @@ def test_a_paused_run_records_what_it_stopped_and_the_next_begins_a_new_attempt(
 
 def test_a_run_that_is_paused_between_two_tries_does_not_wait_for_the_second(scene):
     here = scene('["a"]')
-    runner = None
+    runner: Any = None
 
     def act(turn, stopping):
         threading.Timer(0.1, runner.pause, ["enough"]).start()
@@ -271,7 +266,7 @@ def test_a_run_whose_session_was_taken_over_stops_and_says_so(scene):
 
     def act(turn, stopping):
         with open_project(here.root) as other, other.store.lock(PROJECT):
-            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{NAME}"))
+            found = msgspec.json.decode(other.store.get(f"{here.handle.id}/{NAME}") or b"")
             other.store.put(f"{here.handle.id}/{NAME}", msgspec.json.encode({**found, "run": "run-other"}))
         yield stopped_only(stopping)
 

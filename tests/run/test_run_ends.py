@@ -1,6 +1,5 @@
 """Every run comes to an end: by its work, a limit or a person. What ends is told, recorded and cleared away."""
 
-import threading
 import time
 from collections import Counter
 from datetime import timedelta
@@ -9,37 +8,18 @@ import pytest
 
 from detent.core.run.run_event import End, GateStarted, Need, RunEnded, StepRan, TaskEnded
 from detent.core.session.events import EscalationRaised
-from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
 from detent.errors import LockTimeout
 from detent.run.phase_run import PhaseRun
 from detent.run.workspaces import Workspaces
-from tests.factories import TickingClock
-from tests.run.scenes import Cast, done, scenes, stopped_only, until
+from tests.support.scripted_run import FLOW, Cast, bounded, done, stopped_only
+from tests.support.task_documents import stepped
+from tests.support.values import TickingClock
+from tests.support.waiting import until
 
-FLOW = "plan-implement-review"
 SLOW_GATE = 'gates = [{kind = "command", command = "sleep 0.8"}]'
 PARALLEL = f'["z", {{key = "a", needs = ["z"], {SLOW_GATE}}}, {{key = "b", needs = ["z"]}}]'
-#: A run that does not end by itself within this is ended, and the test has failed.
-PATIENCE_S = 15.0
-
-
-def bounded(scene, cast, **options):
-    """The end of a run; one that would go on for ever is paused, which is not what anybody expects of it."""
-    runner = scene.runner(cast, **options)
-    watchdog = threading.Timer(PATIENCE_S, runner.pause, ("it would go on for ever",))
-    watchdog.start()
-    try:
-        return runner.run()
-    finally:
-        watchdog.cancel()
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
 
 
 @pytest.fixture
@@ -53,13 +33,6 @@ def tasked(scene):
         return here
 
     return make
-
-
-def stepped(number, command):
-    document = new_document(f"IMPL-{number}", "With a step")
-    step = {"step": "look", "action": "look", "command": f"bash({command})"}
-    document["flow_control"] |= {"pre_analysis": [step], "implementation_approach": "work"}
-    return document
 
 
 def raised(scene):

@@ -17,15 +17,10 @@ from detent.core.task.row import TaskStatus
 from detent.process.marked import kill_marked, marked
 from detent.render.markdown.report import report_text
 from detent.render.tokens import tokens_text
-from tests.crash import run_scene
-from tests.run.scenes import Cast, done, scenes, stopped_only, until
-from tests.run.test_run_ends import FLOW, bounded, stepped
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
+from tests.support import run_process as run_scene
+from tests.support.scripted_run import FLOW, Cast, bounded, done, stopped_only
+from tests.support.task_documents import stepped
+from tests.support.waiting import until, wait_until
 
 
 def is_running(path):
@@ -54,8 +49,8 @@ def test_a_step_is_ended_with_the_run_by_a_second_interruption(play, tmp_path):
         handle.tasks.write([stepped(1, stubborn)])
 
     process = scene.start("run", "--no-wait")
-    run_scene.wait_until((tmp_path / "step").exists, during=process)
-    run_scene.wait_until((tmp_path / "step").read_text, during=process)
+    wait_until((tmp_path / "step").exists, during=process)
+    wait_until((tmp_path / "step").read_text, during=process)
     process.send_signal(signal.SIGINT)
     time.sleep(0.4)
     process.send_signal(signal.SIGINT)

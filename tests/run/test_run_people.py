@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from detent.doctor.invariants import check
-from detent.engine.project import init_project, open_project
+from detent.engine.project import open_project
 from detent.process.marked import kill_marked, marked
-from tests.cli.conftest import DETENT, Tool
-from tests.run.scenes import until
-from tests.run.terminal import Terminal
+from tests.support.command import DETENT, Tool
+from tests.support.project import build_project
+from tests.support.typed_terminal import Terminal
+from tests.support.waiting import until
 
 SETTINGS = """
 [agents.script]
@@ -46,12 +47,8 @@ class Place(Tool):
             process.stdout.close()
 
     def set_up(self, phases='["a", "b"]', *, agent=QUICK, more="attempts = 1"):
-        (self.directory / "detent.toml").write_text(SETTINGS.format(phases=phases, more=more))
-        (self.directory / "agent.sh").write_text(agent)
-        init_project(self.directory)
-        # An agent counts as installed, so that no gate is left out.
-        (self.state / "install").mkdir()
-        (self.state / "install/manifest.json").write_text("{}")
+        settings = SETTINGS.format(phases=phases, more=more)
+        build_project(self.directory, settings, files={"agent.sh": agent}, agent=True)
         return self
 
     def at_terminal(self, *arguments):

@@ -3,6 +3,7 @@
 import subprocess
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,9 @@ from detent.core.run.run_event import End, Need, RunStarted, StepRan, TaskEnded,
 from detent.core.session.phase_state import Tokens
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
-from tests.cli.conftest import DETENT
-from tests.run.scenes import Cast, Scene, broken, done, stopped_only, until
+from tests.support.command import DETENT
+from tests.support.scripted_run import Cast, Scene, broken, done, stopped_only
+from tests.support.waiting import until
 
 FLOW = "plan-implement-review"
 LEAVES = ["IMPL-1", "IMPL-2.1", "IMPL-2.2", "IMPL-3"]
@@ -235,7 +237,7 @@ def test_a_task_that_somebody_else_finished_is_done(planned):
 
 
 def test_a_paused_run_gives_its_tasks_back(planned):
-    runner = None
+    runner: Any = None
 
     def act(turn, stopping):
         if turn.task is None:

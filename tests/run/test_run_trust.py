@@ -10,12 +10,12 @@ from detent.core.session.events import PhaseSkipped, VoteCast
 from detent.core.session.session import SessionStatus
 from detent.core.task.document import new_document
 from detent.engine.actor import agent_marks
-from detent.engine.project import init_project
 from detent.run.people import apply_answer, needs
-from tests.cli.conftest import DETENT, Tool
-from tests.crash.run_scene import SESSION
-from tests.run.scenes import Cast, done, scenes
-from tests.run.terminal import Terminal
+from tests.support.command import DETENT, Tool
+from tests.support.project import build_project
+from tests.support.run_process import SESSION
+from tests.support.scripted_run import Cast, done, scenes
+from tests.support.typed_terminal import Terminal
 
 #: What a person could decide just then, tried by whoever runs it.
 TRIED = """
@@ -127,8 +127,7 @@ phases = [{key = "a", gates = [{kind = "approval"}]}, {key = "b", needs = ["a"],
 @pytest.fixture
 def terminal_place(tmp_path):
     tool = Tool(tmp_path)
-    (tmp_path / "detent.toml").write_text(AT_TERMINAL)
-    init_project(tmp_path)
+    build_project(tmp_path, AT_TERMINAL)
     return tool
 
 

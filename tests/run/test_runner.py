@@ -8,16 +8,10 @@ import pytest
 from detent.core.run.agent_event import Failure, ToolUsed, Used
 from detent.core.run.run_event import End, Need, PhaseEnded, Retrying, RunEnded, RunStarted, TurnStarted
 from detent.core.session.phase_state import Tokens
-from tests.run.scenes import GATED, Cast, broken, done, scenes
+from tests.support.scripted_run import GATED, Cast, broken, done
 
 MISSING = '[{key="a", gates=[{kind="artifacts", paths=["made.txt"]}]}]'
 APPROVED = '[{key="a", gates=[{kind="approval"}]}, "b"]'
-
-
-@pytest.fixture
-def scene(tmp_path):
-    with scenes(tmp_path) as make:
-        yield make
 
 
 # Order

@@ -6,9 +6,10 @@ import pytest
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.core.workflow.graph import Phase, Workflow
-from detent.engine.project import init_project, open_project
+from detent.engine.project import open_project
 from detent.run.policy import task_phase
-from tests.factories import opened
+from tests.support.project import build_project
+from tests.support.values import opened
 
 WITH_ONE = Plan([Row(id="IMPL-1", title="One", status=TaskStatus.PENDING)])
 
@@ -57,8 +58,7 @@ def test_a_phase_without_tasks_is_encoded_as_it_always_was():
     ],
 )
 def test_it_is_declared_with_the_phase_wherever_that_is_declared(tmp_path, settings, expected):
-    (tmp_path / "detent.toml").write_text(settings)
-    init_project(tmp_path)
+    build_project(tmp_path, settings)
 
     with open_project(tmp_path) as project:
         workflow = project.catalogue.workflow("w")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,10 @@ from detent.config.place import find
 from detent.core.gate.evidence import Result, Verdict
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused
+from detent.run.merging import merge
 from detent.run.workspaces import opened_at
-from detent.run.worktree import Worktrees, ensure, merge, remove
-from tests.factories import workflow
-from tests.run.repository import (
+from detent.run.worktree import Worktrees, ensure, remove
+from tests.support.repository import (
     commit,
     git,
     hook,
@@ -25,9 +26,10 @@ from tests.run.repository import (
     session,
     status,
     stop_everything_in,
-    wait_until,
     write,
 )
+from tests.support.values import workflow
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("nobody")
 
@@ -311,8 +313,8 @@ def test_what_one_base_has_seen_is_never_taken_for_the_other(root, project):
     seen = []
     for _ in range(3):
         for place in (root, path):
-            with opened(place) as one:
-                seen.append(one.checkpoints.capture("look").files["code.py"].digest)
+            with opened(Path(place)) as again:
+                seen.append(again.checkpoints.capture("look").files["code.py"].digest)
     assert len(set(seen)) == 2
     assert seen == seen[:2] * 3
 

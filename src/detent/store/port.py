@@ -1,4 +1,4 @@
-"""The store port: the contract of every store. `tests/contract` checks each implementation."""
+"""The store port: the contract of every store. `tests/store/test_contract.py` checks each implementation."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager

@@ -8,7 +8,7 @@ from detent.core.flow.reference import task_properties
 from detent.core.flow.scope import Scope, render_text
 from detent.core.flow.step import step_problems, steps_of
 from detent.errors import Refused
-from tests.core.flow.hostile import SESSION, bash, scope_of, task
+from tests.support.hostile import SESSION, bash, scope_of, task
 
 SEED = json.loads((Path(__file__).parent / "seed.json").read_text())
 

@@ -7,7 +7,7 @@ import pytest
 
 from detent.core.flow.expansion import MAX_VALUE_BYTES, expand
 from detent.errors import Refused
-from tests.core.flow.hostile import RUN, VALUES, bash, canaries, encoded, scope_of
+from tests.support.hostile import RUN, VALUES, bash, canaries, encoded, scope_of
 
 SHOW = "printf '%s\\0'"
 

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detent.core.flow.expansion import expand
-from tests.core.flow.hostile import VALUES, bash, canaries, encoded, scope_of
+from tests.support.hostile import VALUES, bash, canaries, encoded, scope_of
 
 #: Source text and what a shell makes of it, in each kind of quotes.
 BARE = [("a", "a"), ("\\ ", " "), ("\\'", "'"), ('\\"', '"'), ("\\\\", "\\"), ("=", "="), ("\\;", ";"), ("[z]", "[z]")]

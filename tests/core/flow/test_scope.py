@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from detent.core.flow.reference import Reference, find, references, task_properties
 from detent.core.flow.scope import Missing, Scope, render_text
 from detent.errors import Refused
-from tests.core.flow.hostile import SESSION, task
+from tests.support.hostile import SESSION, task
 
 CONTEXT = {
     "focus_paths": ["src", "a b"],

@@ -12,7 +12,7 @@ from detent.core.flow.step import (
     unwrap,
 )
 from detent.errors import Invalid
-from tests.core.flow.hostile import task
+from tests.support.hostile import task
 
 DECLARED = task_properties(task(own_field=1))
 

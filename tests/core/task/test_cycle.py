@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from detent.core.task.document import kinship
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
-from tests.core.task.model import Model, calm, some_row, sound_rows
+from tests.support.task_model import Model, calm, some_row, sound_rows
 
 
 def needs(rows: dict[str, Row]) -> dict[str, set[str]]:

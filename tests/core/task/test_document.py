@@ -21,7 +21,7 @@ def shape(value: object) -> object:
     return {key: shape(inner) for key, inner in value.items()} if isinstance(value, dict) else None
 
 
-def at(document: dict, path: str) -> dict:
+def at(document: dict, path: str) -> tuple[dict, dict]:
     document = copy.deepcopy(document)
     *way, _ = path.split(".")
     owner = document

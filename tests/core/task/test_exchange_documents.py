@@ -8,7 +8,7 @@ from detent.core.task.plan import Plan
 from detent.core.task.row import row_of
 from detent.core.task.rules import plan_problems
 from detent.errors import Invalid
-from tests.core.task.model import S
+from tests.support.task_model import S
 
 
 def draft(id_: str, *subtasks: Draft, needs: tuple[str, ...] = (), **more) -> Draft:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from detent.core.task.exchange.draft import Draft, walk
 from detent.core.task.exchange.markdown import read_markdown, to_markdown
 from detent.core.task.title import escaped, one_line, unescaped
-from tests.core.task.model import S, calm, number, sound_rows
+from tests.support.task_model import S, calm, number, sound_rows
 
 titles = st.text(max_size=30) | st.text(alphabet="a b*_[]()\\`<>|~&#.:12→- ", max_size=20)
 tricky = [

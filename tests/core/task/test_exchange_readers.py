@@ -6,7 +6,7 @@ from detent.core.task.exchange.draft import walk
 from detent.core.task.exchange.front_matter import split_front_matter
 from detent.core.task.exchange.taskmaster import read_taskmaster
 from detent.errors import Invalid, NotFound
-from tests.core.task.model import S
+from tests.support.task_model import S
 
 TASKS = [
     {"id": 1, "title": "Init", "description": "Set up", "status": "done", "dependencies": [], "priority": "high"},

@@ -15,7 +15,7 @@ from detent.core.task.lifecycle import (
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
 from detent.errors import Refused
-from tests.core.task.model import S
+from tests.support.task_model import S
 
 TABLE = """
             start   done       fail    block    unblock  resume  retry    release  reopen   split      restore  keep

@@ -7,7 +7,7 @@ from detent.core.task.order import execution_order
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.errors import NotFound
-from tests.core.task.model import IDS, Model, S, calm, number, some_row, sound_rows
+from tests.support.task_model import IDS, Model, S, calm, number, some_row, sound_rows
 
 changes = st.lists(some_row() | st.sampled_from(IDS), max_size=25)
 
@@ -238,6 +238,7 @@ def test_a_change_of_status_does_not_touch_the_rest_of_a_large_plan(monkeypatch)
 
     for _ in range(1_000):
         started = plan.next_ready()
+        assert started
         plan = plan.with_row(row(started, S.COMPLETED, *plan[started].depends_on))
     plan = plan.with_row(row("IMPL-2001")).with_row(row("IMPL-2000.1")).without("IMPL-2001")
 

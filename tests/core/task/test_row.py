@@ -5,7 +5,7 @@ from hypothesis import given
 from detent.core.task.document import document_problems, new_document
 from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.errors import Invalid
-from tests.core.task.model import calm, some_row
+from tests.support.task_model import calm, some_row
 
 
 def test_a_row_has_what_scheduling_needs():

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from detent.core.task.row import Row
 from detent.core.task.rules import plan_problems
-from tests.core.task.model import S, calm, some_row, sound_rows
+from tests.support.task_model import S, calm, some_row, sound_rows
 
 
 def row(id_: str, status=S.PENDING, *depends_on: str) -> Row:

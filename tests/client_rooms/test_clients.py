@@ -1,0 +1,119 @@
+"""How the clients are called: a program in their place tells what it was given."""
+
+import json
+import sys
+
+import pytest
+
+from detent.config.settings import AgentSettings
+from detent.core.run.agent_event import Failed, Failure, Finished, Said
+from detent.run.agents import make_agent
+from tests.support.turns import STREAMS, turn, work
+
+TELLER = f"""#!{sys.executable}
+import json, os, sys
+told = {{"argv": sys.argv[1:], "given": sys.stdin.read(), "cwd": os.getcwd(), "mine": os.environ.get("MINE")}}
+open("told.json", "w").write(json.dumps(told))
+"""
+
+
+def program(directory, text):
+    path = directory / "client"
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "args", "argv"),
+    [
+        ("claude-code", (), "-p --output-format stream-json --verbose --permission-mode acceptEdits"),
+        (
+            "claude-code",
+            ("--model", "x"),
+            "-p --output-format stream-json --verbose --permission-mode acceptEdits --model x",
+        ),
+        ("claude-code", ("--permission-mode=plan",), "-p --output-format stream-json --verbose --permission-mode=plan"),
+        (
+            "claude-code",
+            ("--dangerously-skip-permissions",),
+            "-p --output-format stream-json --verbose --dangerously-skip-permissions",
+        ),
+        ("codex", (), "exec --json --sandbox workspace-write --skip-git-repo-check -"),
+        ("codex", ("-s", "read-only"), "exec --json --skip-git-repo-check -s read-only -"),
+        (
+            "codex",
+            ("--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check"),
+            "exec --json --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check -",
+        ),
+        ("gemini", (), "--output-format stream-json --approval-mode auto_edit"),
+        ("gemini", ("-y", "-m", "x"), "--output-format stream-json -y -m x"),
+    ],
+)
+def test_a_client_is_given_its_prompt_on_its_input_and_its_usual_rights_unless_the_settings_give_others(
+    tmp_path, adapter, args, argv
+):
+    settings = AgentSettings(adapter=adapter, command=program(tmp_path, TELLER), args=args, env={"MINE": "yes"})
+
+    work(make_agent(settings), turn(tmp_path, prompt="do\nthis"))
+
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert told == {"argv": argv.split(), "given": "do\nthis", "cwd": str(tmp_path), "mine": "yes"}
+
+
+@pytest.mark.parametrize("adapter", ["claude-code", "codex", "gemini"])
+def test_a_client_that_is_not_installed_is_a_failure(tmp_path, adapter):
+    missing = AgentSettings(adapter=adapter, command=str(tmp_path / "missing"))
+
+    assert work(make_agent(missing), turn(tmp_path)) == [
+        Failed(failure=Failure.ERROR, reason=f"could not start {tmp_path}/missing: No such file or directory")
+    ]
+
+
+@pytest.mark.parametrize("adapter", ["claude-code", "codex", "gemini"])
+def test_a_recorded_stream_comes_through_a_process(tmp_path, adapter):
+    replay = program(tmp_path, f"#!/bin/sh\ncat {STREAMS}/{adapter}.works.jsonl\n")
+
+    events = work(make_agent(AgentSettings(adapter=adapter, command=replay)), turn(tmp_path))
+
+    assert isinstance(events[-1], Finished)
+    assert events[-1].report.summary == "wrote out.txt"
+    assert any(isinstance(event, Said) for event in events)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "call", "tool"),
+    [
+        ("claude-code", b'"name": "Bash"', "Bash"),
+        ("codex", b'"type": "command_execution"', "Bash"),
+        ("gemini", b'"tool_name": "run_shell_command"', "run_shell_command"),
+    ],
+)
+def test_a_client_that_hangs_tells_at_which_tool(tmp_path, adapter, call, tool):
+    recorded = (STREAMS / f"{adapter}.works.jsonl").read_bytes()
+    (tmp_path / "begun").write_bytes(recorded[: recorded.index(b"\n", recorded.index(call)) + 1])
+    hanging = program(tmp_path, "#!/bin/sh\ncat begun; sleep 600\n")
+
+    events = work(make_agent(AgentSettings(adapter=adapter, command=hanging)), turn(tmp_path, timeout_s=1))
+
+    assert (events[-2].tool, events[-2].succeeded) == (tool, False)
+    assert events[-1].failure is Failure.TIMEOUT
+
+
+@pytest.mark.parametrize("adapter", ["claude-code", "codex", "gemini"])
+def test_a_program_that_puts_out_something_else_has_failed(tmp_path, adapter):
+    other = program(tmp_path, "#!/bin/sh\necho hello; echo '{\"a\": 1}'; echo 'unknown option' >&2; exit 2\n")
+
+    [last] = work(make_agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
+
+    assert last.failure is Failure.ERROR
+    assert last.reason.endswith("ended with exit code 2: unknown option")
+
+
+@pytest.mark.parametrize("adapter", ["claude-code", "codex", "gemini"])
+def test_a_program_that_cannot_reach_its_model_is_worth_another_try(tmp_path, adapter):
+    other = program(tmp_path, "#!/bin/sh\necho 'connect ECONNREFUSED 1.2.3.4:443' >&2; exit 1\n")
+
+    [last] = work(make_agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
+
+    assert last.failure is Failure.TRANSIENT

@@ -1,0 +1,8 @@
+import multiprocessing
+
+import pytest
+
+
+@pytest.fixture
+def context():
+    return multiprocessing.get_context("spawn")

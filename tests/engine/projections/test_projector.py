@@ -1,0 +1,23 @@
+"""Folded sessions that are kept at hand."""
+
+from detent.engine.projections import projector
+from tests.support.values import row
+
+
+def test_a_session_that_somebody_has_is_folded_once_however_many_come_and_go(project):
+    handle = project.start(row("a", "b"), "the first")
+    own = project.journal(handle.id)
+
+    for number in range(2 * projector.MOST_KEPT):
+        project.session(project.start(row("a"), f"another {number}").id)
+
+    assert project.journal(handle.id) is own
+
+
+def test_the_ones_asked_for_last_are_kept(project):
+    names = [project.start(row("a"), f"session {number}").id for number in range(2 * projector.MOST_KEPT)]
+    kept = id(project.journal(names[0]))
+
+    for name in names[1:]:
+        project.journal(name)
+        assert id(project.journal(names[0])) == kept

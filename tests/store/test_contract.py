@@ -1,0 +1,727 @@
+"""What every store must do, whatever it is made of. A further store joins by a line in `STORES`."""
+
+import os
+import threading
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from detent.core.session.events import TailDropped
+from detent.core.session.evolve import evolve
+from detent.engine.journal import SessionJournal
+from detent.errors import Conflict, Corrupt, LockTimeout, NotFound, StoreFailed
+from detent.store.files import JOURNAL, FileStore
+from detent.store.memory import MemoryStore
+from detent.store.port import PROJECT, START, Cursor, SessionFile
+from tests.support.values import NOON, actor, journal
+
+SESSION = "WFS-trial"
+STORES: dict[str, Any] = {
+    "memory": lambda path: MemoryStore(),
+    "files": lambda path: FileStore(str(path / ".workflow")),
+}
+
+
+@pytest.fixture(params=STORES)
+def store(request, tmp_path):
+    opened = STORES[request.param](tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def files(tmp_path):
+    opened = FileStore(str(tmp_path))
+    yield opened
+    opened.close()
+
+
+def fill(store, count: int) -> list[Cursor]:
+    """`count` commits; the position behind each, and before it the start."""
+    first, *rest = journal(count)
+    cursors = [START, store.create(SESSION, first)]
+    for commit in rest:
+        cursors.append(store.append(SESSION, cursors[-1], commit))
+    return cursors
+
+
+def journal_file(store: FileStore) -> Path:
+    return Path(store.root) / SESSION / JOURNAL
+
+
+# Sessions
+
+
+def test_a_store_without_sessions_has_none(store):
+    assert store.sessions() == []
+
+
+def test_a_session_exists_from_its_first_commit(store):
+    store.create(SESSION, journal(1)[0])
+
+    assert store.sessions() == [SESSION]
+    assert store.read(SESSION, START).commits == journal(1)
+
+
+def test_sessions_are_told_in_order(store):
+    for name in ("WFS-b", "WFS-c", "WFS-a"):
+        store.create(name, journal(1)[0])
+
+    assert store.sessions() == ["WFS-a", "WFS-b", "WFS-c"]
+
+
+def test_creating_a_session_that_exists_is_a_conflict_and_leaves_it_alone(store):
+    fill(store, 3)
+
+    with pytest.raises(Conflict, match=SESSION):
+        store.create(SESSION, journal(1)[0])
+
+    assert store.read(SESSION, START).commits == journal(3)
+
+
+def test_an_imported_session_comes_with_all_of_its_commits_and_files(store, tmp_path):
+    files = [(SessionFile("run.sh", executable=True), b"#!/bin/sh\n"), (SessionFile("notes/a.md"), b"kept")]
+    first, *rest = journal(4)
+
+    end = store.create(SESSION, first, rest, files)
+
+    assert store.read(SESSION, START).commits == journal(4)
+    assert store.read(SESSION, START).end == end
+    assert store.session_files(SESSION) == sorted(file for file, _ in files)
+    assert store.get(f"{SESSION}/notes/a.md") == b"kept"
+    store.append(SESSION, end, journal(5)[4])
+    assert store.read(SESSION, START).commits == journal(5)
+
+
+def test_a_session_whose_import_fails_does_not_exist(store):
+    def broken():
+        yield SessionFile("whole"), b"1"
+        raise Corrupt("the bundle changed")
+
+    with pytest.raises(Corrupt):
+        store.create(SESSION, journal(1)[0], (), broken())
+
+    assert store.sessions() == []
+    assert store.session_files(SESSION) == []
+    store.create(SESSION, journal(1)[0])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.read("WFS-nowhere", START),
+        lambda store: store.append("WFS-nowhere", START, journal(1)[0]),
+        lambda store: store.lock("WFS-nowhere").__enter__(),
+    ],
+    ids=["read", "append", "lock"],
+)
+def test_a_session_that_does_not_exist_is_not_found(store, use):
+    with pytest.raises(NotFound, match="WFS-nowhere"):
+        use(store)
+
+    assert store.sessions() == []
+
+
+# Reading and appending
+
+
+def test_reading_from_any_position_gives_what_stands_behind_it(store):
+    commits, cursors = journal(7), fill(store, 7)
+
+    for cursor in cursors:
+        tail = store.read(SESSION, cursor)
+
+        assert tail.commits == commits[cursor.version :]
+        assert (tail.end, tail.torn, tail.more) == (cursors[-1], 0, False)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_reading_in_pieces_gives_every_commit_once(store, limit):
+    fill(store, 7)
+    cursor, more, found = START, True, []
+
+    while more:
+        commits, cursor, _, more = store.read(SESSION, cursor, limit=limit)
+        assert len(commits) <= limit
+        found += commits
+
+    assert found == journal(7)
+
+
+def test_a_limit_of_nothing_only_checks_the_position(store):
+    cursors = fill(store, 2)
+
+    assert store.read(SESSION, cursors[1], limit=0).commits == []
+    assert store.read(SESSION, cursors[1], limit=0).end == cursors[1]
+
+
+def test_a_journal_larger_than_one_read_is_read_whole(store):
+    long = msgspec.structs.replace(journal(1)[0], actor=actor("x" * 700_000))
+    cursor = store.create(SESSION, long)
+    for version in (2, 3, 4):
+        cursor = store.append(SESSION, cursor, msgspec.structs.replace(long, version=version))
+
+    assert [commit.version for commit in store.read(SESSION, START).commits] == [1, 2, 3, 4]
+    assert store.read(SESSION, START, limit=3).end.version == 3
+
+
+def test_append_at_a_stale_position_is_a_conflict_and_writes_nothing(store):
+    cursors = fill(store, 4)
+
+    for stale in cursors[:-1]:
+        with pytest.raises(Conflict, match=SESSION):
+            store.append(SESSION, stale, journal(5)[stale.version])
+
+    tail = store.read(SESSION, START)
+    assert tail.commits == journal(4)
+    assert (tail.end, tail.torn) == (cursors[-1], 0)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda cursor: cursor._replace(sum="f" * 32),
+        lambda cursor: cursor._replace(version=cursor.version + 5, hint=cursor.hint + 100_000, sum="f" * 32),
+    ],
+    ids=["another sum", "behind the end"],
+)
+def test_a_position_that_is_not_of_this_journal_is_corruption(store, move):
+    cursors = fill(store, 3)
+
+    with pytest.raises(Corrupt, match=SESSION):
+        store.read(SESSION, move(cursors[2]))
+
+
+def test_a_commit_comes_back_as_it_was_given(store):
+    odd = msgspec.structs.replace(
+        journal(1)[0], actor=actor('line\nbreak "quote" \\ \u2028 ünï 🙂 ,"sum":"' + "0" * 32)
+    )
+
+    store.create(SESSION, odd)
+
+    assert store.read(SESSION, START).commits == [odd]
+
+
+def test_the_chain_is_the_same_in_every_store(store, tmp_path):
+    other = FileStore(str(tmp_path / "other"))
+
+    assert [cursor[:2] for cursor in fill(store, 5)] == [cursor[:2] for cursor in fill(other, 5)]
+
+    other.close()
+
+
+# Locks
+
+
+@pytest.mark.parametrize("name", [PROJECT, SESSION])
+def test_a_lock_is_held_by_one_thread_at_a_time(store, name):
+    fill(store, 1)
+    store.put("ready", b"")
+    inside, most, rounds = [0], [0], [0]
+
+    def work():
+        for _ in range(30):
+            with store.lock(name):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                seen = rounds[0]
+                time.sleep(0.0002)
+                rounds[0] = seen + 1
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (most, rounds) == ([1], [120])
+
+
+@pytest.mark.parametrize("name", [PROJECT, SESSION])
+def test_waiting_for_a_lock_ends_and_says_what_is_locked(store, name):
+    fill(store, 1)
+    store.put("ready", b"")
+    failures: list[tuple[str, float]] = []
+
+    def wait():
+        started = time.monotonic()
+        try:
+            with store.lock(name, wait_s=0.05):
+                failures.append(("entered", 0.0))
+        except LockTimeout as timeout:
+            failures.append((timeout.message, time.monotonic() - started))
+
+    with store.lock(name):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        waiting.join(5)
+
+    ((message, waited),) = failures
+    assert (name or "the project") in message
+    assert 0.04 <= waited < 2
+    with store.lock(name, wait_s=0):
+        pass
+
+
+def test_a_lock_is_free_again_after_an_error(store):
+    fill(store, 1)
+
+    with pytest.raises(ValueError, match="inside"), store.lock(SESSION):
+        raise ValueError("inside")
+
+    with store.lock(SESSION, wait_s=0):
+        pass
+
+
+def test_locks_of_sessions_do_not_hinder_each_other(store):
+    fill(store, 1)
+    store.create("WFS-other", journal(1)[0])
+
+    with store.lock(PROJECT), store.lock(SESSION, wait_s=0), store.lock("WFS-other", wait_s=0):
+        pass
+
+
+# Documents
+
+
+def test_a_document_is_there_as_it_was_put_until_it_is_deleted(store):
+    assert store.get("state.json") is None
+
+    store.put("state.json", b"one")
+    store.put("state.json", b"")
+    assert store.get("state.json") == b""
+
+    store.put("state.json", b"\0\xff\n")
+    assert store.get("state.json") == b"\0\xff\n"
+
+    store.delete("state.json")
+    store.delete("state.json")
+    assert store.get("state.json") is None
+
+
+def test_a_document_in_a_directory_needs_no_preparation(store):
+    store.put("one/two/three.json", b"deep")
+
+    assert store.get("one/two/three.json") == b"deep"
+    assert store.get("one/two/three.json/four") is None
+
+
+def test_names_are_those_with_the_prefix_in_order(store):
+    for name in (".active-b", ".active-a", ".active", "state.json", "dir/x-2", "dir/x-1", "dir/y"):
+        store.put(name, b"")
+
+    assert store.names(".active-") == [".active-a", ".active-b"]
+    assert store.names("dir/x-") == ["dir/x-1", "dir/x-2"]
+    assert store.names("nowhere/x") == []
+
+
+def test_names_are_of_one_level(store):
+    for name in ("a/x", "a/deep/y", "b"):
+        store.put(name, b"")
+
+    assert "a/deep/y" not in store.names("a/")
+    assert "a/x" in store.names("a/")
+    assert "a/x" not in store.names("")
+
+
+def test_a_durable_document_is_one_like_any_other(store):
+    store.put("new/intent.json", b"one", durable=True)
+    store.put("new/intent.json", b"two", durable=True)
+
+    assert store.get("new/intent.json") == b"two"
+    assert store.names("new/") == ["new/intent.json"]
+
+
+def test_all_documents_have_changed_since_the_beginning_and_those_written_later_since_a_mark(store):
+    store.put("d/a", b"1")
+    store.put("d/b", b"1")
+    store.put("e", b"1")
+    names, mark = store.changed("d/")
+    assert names == ["d/a", "d/b"]
+    time.sleep(0.05)
+    mark = store.changed("d/", mark).mark
+    time.sleep(0.05)
+
+    assert store.changed("d/", mark).names == []
+    store.put("d/b", b"2")
+    store.put("d/c", b"2")
+    store.delete("d/a")
+
+    assert store.changed("d/", mark).names == ["d/b", "d/c"]
+    assert store.changed("nowhere/").names == []
+
+
+def test_a_document_written_right_after_a_mark_has_changed_since(store):
+    for number in range(200):
+        mark = store.changed("d/").mark
+        store.put("d/a", b"%d" % number)
+        assert store.changed("d/", mark).names == ["d/a"]
+
+
+def test_a_document_written_later_has_a_higher_number(store):
+    assert store.written("a") == 0
+    store.put("b", b"")
+    time.sleep(0.02)
+    store.put("a", b"")
+
+    assert store.written("a") > store.written("b") > 0
+    store.delete("a")
+    assert store.written("a") == 0
+
+
+def test_the_files_of_a_session_are_all_its_documents_at_any_depth(store):
+    fill(store, 2)
+    for name in ("state.json", f"{SESSION}/a.json", f"{SESSION}/.task/deep/b", f"{SESSION}-2/c"):
+        store.put(name, b"")
+
+    assert store.session_files(SESSION) == [SessionFile(".task/deep/b"), SessionFile("a.json")]
+    assert store.session_files("WFS-nowhere") == []
+
+
+def test_a_directory_is_on_this_machine_and_outlasts_closing(store):
+    path = Path(store.directory("checkpoints/artifacts"))
+    path.mkdir(parents=True)
+    (path / "pack").write_bytes(b"bulk")
+    store.close()
+
+    assert (Path(store.directory("checkpoints")) / "artifacts" / "pack").read_bytes() == b"bulk"
+    assert store.directory("checkpoints") != store.directory("other")
+
+
+def test_no_two_stores_have_the_same_location(store):
+    others = [MemoryStore(), FileStore("/nowhere/.workflow")]
+
+    assert len({each.location("") for each in (store, *others)}) == 3
+    assert store.location("state.json").startswith(store.location(""))
+    assert store.location("state.json").endswith("/state.json")
+
+
+def test_a_store_that_was_opened_again_has_the_same_content_and_is_closed_alone(store):
+    end = fill(store, 2)[-1]
+    store.put("state.json", b"one")
+    other = store.reopen()
+    assert (other.sessions(), other.get("state.json")) == ([SESSION], b"one")
+
+    with store.lock(SESSION):
+        with pytest.raises(LockTimeout):
+            other.lock(SESSION, wait_s=0.01).__enter__()
+        other.close()
+        store.append(SESSION, end, journal(3)[2])
+
+    assert other.read(SESSION, START).commits == journal(3)
+    other.close()
+
+
+def test_a_store_can_be_used_after_it_was_closed(store):
+    cursor = fill(store, 2)[-1]
+
+    store.close()
+
+    store.append(SESSION, cursor, journal(3)[2])
+    assert store.read(SESSION, START).commits == journal(3)
+
+
+def test_the_directories_of_a_memory_store_go_with_it():
+    store = MemoryStore()
+    path = Path(store.directory("checkpoints"))
+    path.mkdir(parents=True)
+
+    del store
+
+    assert not path.parent.exists()
+
+
+def test_documents_of_a_memory_store_are_written_by_many_threads_while_they_are_listed():
+    store, failures = MemoryStore(), []
+
+    def work(own):
+        try:
+            for number in range(500):
+                store.put(f"d/{own}-{number}", b"")
+                store.names("d/")
+        except RuntimeError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(own,)) for own in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    assert len(store.names("d/")) == 1500
+
+
+# What only files can suffer
+
+
+def test_links_in_the_directory_of_a_session_are_no_documents(files):
+    fill(files, 1)
+    (Path(files.root) / SESSION / "elsewhere").symlink_to("/etc")
+    (Path(files.root) / SESSION / "passwd").symlink_to("/etc/passwd")
+    (Path(files.root) / SESSION / "half.tmp").write_bytes(b"")
+
+    assert [(file.name, file.is_document) for file in files.session_files(SESSION)] == [
+        ("elsewhere", False),
+        ("passwd", False),
+    ]
+
+
+def test_a_file_that_was_copied_with_its_old_time_has_changed(files):
+    files.put("d/a", b"1")
+    time.sleep(0.05)
+    mark = files.changed("d/").mark
+    path = Path(files.root) / "d" / "a"
+
+    os.utime(path, (1_000_000, 1_000_000))
+
+    assert files.changed("d/", mark).names == ["d/a"]
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"version":4,"at":"2026', b"\0" * 700, b"garbage " * 10_000])
+def test_an_unfinished_write_is_told_and_not_read(files, torn):
+    end = fill(files, 3)[-1]
+    with journal_file(files).open("ab") as file:
+        file.write(torn)
+
+    tail = files.read(SESSION, START)
+
+    assert tail.commits == journal(3)
+    assert (tail.end, tail.torn) == (end, len(torn))
+
+
+def test_every_part_of_the_last_line_is_an_unfinished_write(files):
+    cursors = fill(files, 3)
+    whole = journal_file(files).read_bytes()
+
+    for size in range(cursors[2].hint, len(whole)):
+        journal_file(files).write_bytes(whole[:size])
+        tail = files.read(SESSION, START)
+
+        assert (tail.end, tail.torn) == (cursors[2], size - cursors[2].hint)
+
+
+def test_an_unfinished_write_is_cut_off_by_the_next_append(files):
+    end = fill(files, 3)[-1]
+    with journal_file(files).open("ab") as file:
+        file.write(b'{"version":4,"at"' * 100)
+
+    files.append(SESSION, end, journal(4)[3])
+
+    assert files.read(SESSION, START).commits == journal(4)
+    assert files.read(SESSION, START).torn == 0
+
+
+def test_an_unfinished_write_that_was_cut_off_is_recorded(files):
+    fill(files, 3)
+    with journal_file(files).open("ab") as file:
+        file.write(b"torn!")
+
+    commit = SessionJournal(files, SESSION).commit(lambda session: (), actor=actor(), now=NOON).commit
+
+    assert commit.events == (TailDropped(bytes=5),)
+    assert files.read(SESSION, START).commits[-1] == commit
+
+
+def test_a_damaged_line_is_told_by_its_number_and_never_skipped(files):
+    cursors = fill(files, 5)
+    whole = journal_file(files).read_bytes()
+
+    for number in range(1, 6):
+        place = cursors[number - 1].hint + 20
+        journal_file(files).write_bytes(whole[:place] + b"~" + whole[place + 1 :])
+
+        with pytest.raises(Corrupt, match=rf"line {number} of the journal"):
+            files.read(SESSION, START)
+        assert len(files.read(SESSION, START, limit=number - 1).commits) == number - 1
+
+
+def test_a_line_that_is_removed_doubled_or_moved_is_noticed(files):
+    fill(files, 5)
+    lines = journal_file(files).read_bytes().splitlines(keepends=True)
+
+    for changed in (
+        [*lines[:1], *lines[2:]],
+        [*lines[:2], lines[1], *lines[2:]],
+        [lines[0], lines[2], lines[1], *lines[3:]],
+        lines[1:],
+        [*lines[:2], b"\n", *lines[2:]],
+    ):
+        journal_file(files).write_bytes(b"".join(changed))
+        with pytest.raises(Corrupt, match="line"):
+            files.read(SESSION, START)
+
+
+def test_a_line_of_another_journal_in_the_same_place_is_noticed(files, tmp_path):
+    fill(files, 4)
+    other = FileStore(str(tmp_path / "other"))
+    cursor = other.create(SESSION, journal(1)[0])
+    for commit in journal(4)[1:]:
+        cursor = other.append(SESSION, cursor, msgspec.structs.replace(commit, actor=actor("somebody else")))
+    ours, theirs = (journal_file(store).read_bytes().splitlines(keepends=True) for store in (files, other))
+    other.close()
+
+    journal_file(files).write_bytes(b"".join([*ours[:1], theirs[1], *ours[2:]]))
+
+    with pytest.raises(Corrupt, match=r"line 3 of the journal of \S+ is damaged"):
+        files.read(SESSION, START)
+
+
+def test_a_flipped_bit_is_noticed_wherever_it_is(files):
+    cursors = fill(files, 3)
+    whole = journal_file(files).read_bytes()
+    unnoticed = []
+
+    with journal_file(files).open("r+b", buffering=0) as file:
+        for place, bit in product(range(len(whole) - 1), range(8)):
+            os.pwrite(file.fileno(), bytes([whole[place] ^ 1 << bit]), place)
+            try:
+                files.read(SESSION, START)
+                unnoticed.append((place, bit))
+            except Corrupt:
+                pass
+            os.pwrite(file.fileno(), whole[place : place + 1], place)
+
+        assert unnoticed == []
+
+        # Without its newline the last line looks like a write that never finished.
+        os.pwrite(file.fileno(), b"\x0b", len(whole) - 1)
+        tail = files.read(SESSION, START)
+        assert (tail.end, tail.torn) == (cursors[2], len(whole) - cursors[2].hint)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), rubbish=st.binary(min_size=1, max_size=40))
+def test_rubbish_written_over_any_place_is_noticed(files, place, rubbish):
+    if not files.sessions():
+        fill(files, 3)
+    whole = journal_file(files).read_bytes()
+    start = int(place * (len(whole) - len(rubbish)))
+    changed = whole[:start] + rubbish + whole[start + len(rubbish) :]
+    assume(changed != whole and changed[-1:] == b"\n")
+    journal_file(files).write_bytes(changed)
+
+    try:
+        with pytest.raises(Corrupt):
+            files.read(SESSION, START)
+    finally:
+        journal_file(files).write_bytes(whole)
+
+
+def test_a_line_that_only_a_later_version_understands_is_not_called_damaged(files):
+    from detent.store import line
+
+    end = fill(files, 2)[-1]
+    body = b'{"version":3,"at":"2026-02-09T12:00:00Z","by":"x","events":[{"type":"phase_teleported"}],"state":""'
+    total = line._sum(end.sum, body)
+    with journal_file(files).open("ab") as file:
+        file.write(body + b',"sum":"' + total.encode() + b'"}\n')
+
+    with pytest.raises(Corrupt, match=r"line 3 of the journal of \S+ is undamaged but cannot be decoded") as refusal:
+        files.read(SESSION, START)
+
+    assert "upgrade" in refusal.value.way_out
+
+
+def test_a_journal_that_was_cut_while_it_was_open_is_noticed_by_reading_and_by_appending(files):
+    cursors = fill(files, 5)
+    with journal_file(files).open("r+b") as file:
+        file.truncate(cursors[3].hint)
+
+    with pytest.raises(Corrupt, match="cut or replaced"):
+        files.read(SESSION, cursors[5])
+    with pytest.raises(Corrupt, match="cut or replaced"):
+        files.append(SESSION, cursors[5], journal(6)[5])
+    assert files.read(SESSION, START).commits == journal(3)
+
+
+def test_a_session_directory_that_was_replaced_is_locked_anew(files):
+    fill(files, 2)
+    with files.lock(SESSION):
+        pass
+    journal_file(files).unlink()
+    journal_file(files).parent.rmdir()
+    files.create(SESSION, journal(1)[0])
+
+    with files.lock(SESSION):
+        assert len(files.read(SESSION, START).commits) == 1
+
+
+def test_an_unfinished_creation_is_no_session_and_does_not_hinder_the_next(files):
+    litter = Path(files.root) / f".new-{SESSION}"
+    litter.mkdir()
+    (litter / JOURNAL).write_bytes(b'{"half')
+
+    assert files.sessions() == []
+    files.create(SESSION, journal(1)[0])
+
+    assert files.sessions() == [SESSION]
+    assert not litter.exists()
+
+
+def test_a_directory_without_a_journal_is_no_session_and_is_not_taken_over(files):
+    mine = Path(files.root) / SESSION
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+
+    with pytest.raises(Conflict):
+        files.create(SESSION, journal(1)[0])
+
+    assert files.sessions() == []
+    assert (mine / "notes.txt").read_text() == "mine"
+
+
+def test_another_process_that_holds_the_lock_is_named(files):
+    fill(files, 1)
+    other = FileStore(files.root)
+
+    with other.lock(SESSION), pytest.raises(LockTimeout, match=r"locked by (process \d+|another process)"):
+        files.lock(SESSION, wait_s=0.01).__enter__()
+
+    other.close()
+
+
+def test_a_document_that_cannot_be_read_is_told_in_words(files):
+    (Path(files.root) / "state.json").mkdir()
+
+    with pytest.raises(StoreFailed, match=r"state\.json"):
+        files.get("state.json")
+    with pytest.raises(StoreFailed, match=r"state\.json"):
+        files.put("state.json", b"{}")
+
+
+def test_what_is_left_of_an_unfinished_write_is_no_document(files):
+    (Path(files.root) / "state.json.rejected-1.tmp").write_text("half")
+
+    assert files.names("state.json") == []
+
+
+def test_a_failed_write_of_a_document_leaves_the_old_one(files, monkeypatch):
+    files.put("state.json", b"old")
+
+    def full(fd, data):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.write", full)
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            files.put("state.json", b"new")
+
+    assert files.get("state.json") == b"old"
+
+
+def test_every_commit_that_a_store_returns_can_be_folded(store):
+    fill(store, 6)
+    session = None
+
+    for commit in store.read(SESSION, START).commits:
+        session = evolve(session, commit)
+
+    assert session.version == 6

@@ -1,0 +1,163 @@
+"""The `detent` command as people run it: a process of its own, in a directory of its own."""
+
+import hashlib
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
+
+RUN_S_MAX = 60
+
+
+def normalised(text: str) -> str:
+    """Without the times, which are all that differs between two runs."""
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-01 00:00:00", text)
+    text = re.sub(r"since \d\d:\d\d", "since 00:00", text)
+    return re.sub(r"\b\d+s\b", "0s", text)
+
+
+class Ran:
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.code = done.returncode
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
+
+    def ok(self) -> "Ran":
+        assert self.code == 0, self.err or self.out
+        return self
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.out)
+
+    def error(self) -> tuple[int, str, str]:
+        """Exit code, message and way out of a refusal, which says nothing on standard output."""
+        assert self.out == ""
+        message, _, way_out = self.err.partition("\n  try: ")
+        assert message.startswith("detent: "), self.err
+        return self.code, message.removeprefix("detent: "), way_out.strip()
+
+
+class Tool:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "COLUMNS": "80",
+            "TZ": "UTC",
+            "USER": "ada",
+            "LC_ALL": "C.UTF-8",
+            # Compiled once for all runs, as an installed Detent is.
+            "PYTHONPYCACHEPREFIX": os.path.join(tempfile.gettempdir(), "detent-tests-bytecode"),
+        }
+
+    def __call__(self, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> Ran:
+        return Ran(self.run(*arguments, stdin=stdin, **environment))
+
+    def run(
+        self, *arguments: str | bytes, stdin: bytes = b"", **environment: Any
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """`preexec_fn` runs in the process before the command."""
+        preexec_fn: Callable[[], None] | None = environment.pop("preexec_fn", None)
+        return subprocess.run(
+            [DETENT, *arguments],
+            cwd=self.directory,
+            env=self.environment | environment,
+            input=stdin,
+            capture_output=True,
+            timeout=RUN_S_MAX,
+            check=False,
+            preexec_fn=preexec_fn,
+        )
+
+    @property
+    def state(self) -> Path:
+        return self.directory / ".workflow"
+
+    def digest(self) -> dict[str, str]:
+        """Every journal and document by content; locks and unfinished files hold nothing."""
+        return {
+            str(path.relative_to(self.state)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(self.state.rglob("*"))
+            if path.is_file() and path.name != ".lock" and path.suffix != ".tmp" and ".new-" not in str(path)
+        }
+
+
+def make_project(tool: Tool) -> None:
+    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+    tool("init").ok()
+
+
+def make_session(tool: Tool) -> None:
+    make_project(tool)
+    tool("start", "feature", "Add login with passkeys").ok()
+    tool("finish", "-m", "Wrote down 12 requirements").ok()
+    tool("begin").ok()
+
+
+def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, **environment: str) -> str:
+    """What the command writes when its output is a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {key: value for key, value in tool.environment.items() if key != "COLUMNS"} | environment
+    subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
+    process = subprocess.Popen([DETENT, *arguments], cwd=tool.directory, env=environment, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    parts = []
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            part = b""
+        if not part:
+            break
+        parts.append(part)
+    assert process.wait(RUN_S_MAX) == 0
+    os.close(ours)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def loaded(tool: Tool, *arguments: str) -> set[str]:
+    script = (
+        "import sys\nfrom detent.cli.main import run\n"
+        f"code = run({list(arguments)!r})\n"
+        "print(*sys.modules, file=sys.stderr)\nsys.exit(code)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=tool.directory, env=tool.environment, capture_output=True, check=True
+    )
+    return set(ran.stderr.decode().split())
+
+
+def next_command(text: str) -> list[str]:
+    """The last command that the answer tells to type, without `detent`."""
+    (*_, last) = re.findall(r"(?:^| {2})detent (.*)$", text.replace("\\\n", ""), re.MULTILINE)
+    return shlex.split(last)
+
+
+def refused(tool: Tool, *arguments: str | bytes, stdin: bytes = b"", **environment: str) -> tuple[int, str, str]:
+    """Exit code, message and way out; nothing may have changed."""
+    before = tool.digest()
+    ran = tool(*arguments, stdin=stdin, **environment)
+    assert ran.code, ran.out
+    assert tool.digest() == before
+    return ran.error()
+
+
+def document(id_: str, title: str = "Something", **context: object) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "title": title,
+        "status": "pending",
+        "meta": {"type": "feature", "agent": "code-developer"},
+        "context": {"requirements": [], "focus_paths": [], "acceptance": [], "depends_on": [], **context},
+        "flow_control": {"pre_analysis": [], "implementation_approach": {}, "target_files": []},
+    }

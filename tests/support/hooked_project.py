@@ -1,0 +1,150 @@
+"""A project with an agent in it, as the agent and the person meet Detent: the installed hook command and `detent`."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.disk import Disk
+from tests.support.project import build_project, write
+
+FAST = Path(__file__).parents[2] / "src" / "detent" / "hooks" / "fast.py"
+RUN_S_MAX = 60
+PASSES = "import unittest\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
+FAILS = PASSES.replace("assertTrue(True)", "assertTrue(False)")
+
+
+class Answer:
+    """What the hook printed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.fields: dict[str, Any] = json.loads(text) if text else {}
+        assert isinstance(self.fields, dict)
+
+    @property
+    def _specific(self) -> dict[str, Any]:
+        return self.fields.get("hookSpecificOutput", {})
+
+    @property
+    def denied(self) -> str | None:
+        """The reason, None if the call may go ahead."""
+        if self._specific.get("permissionDecision") == "deny":
+            return self._specific["permissionDecisionReason"]
+        return self.fields["reason"] if self.fields.get("decision") == "deny" else None
+
+    @property
+    def blocked(self) -> str | None:
+        """Why the agent must not stop."""
+        return self.fields["reason"] if self.fields.get("decision") in ("block", "deny") else None
+
+    @property
+    def told(self) -> str:
+        """What the agent hears, or else the person."""
+        return self._specific.get("additionalContext") or self.fields.get("systemMessage") or ""
+
+
+class Place:
+    def __init__(self, root: Path, *, settings: str = "", agent: bool = True, constitution: bool = True) -> None:
+        self.root = root
+        self.disk = Disk(root / ".workflow")
+        build_project(root, settings, agent=agent, constitution=constitution)
+
+    def copied(self, root: Path) -> "Place":
+        """The same in another directory."""
+        shutil.copytree(self.root, root, symlinks=True, dirs_exist_ok=True)
+        place = object.__new__(Place)
+        place.root, place.disk = root, Disk(root / ".workflow")
+        return place
+
+    def write(self, path: str, text: str) -> Path:
+        return write(self.root, path, text)
+
+    # The person
+
+    def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        kept = {"PATH": os.environ["PATH"], "USER": "ada", "LC_ALL": "C.UTF-8", "COLUMNS": "200", "TZ": "UTC"}
+        return subprocess.run(
+            [sys.executable, "-m", "detent", *arguments],
+            cwd=self.root,
+            env=kept | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_S_MAX,
+            check=False,
+        )
+
+    def detent(self, *arguments: str, **environment: str) -> str:
+        done = self.run(*arguments, **environment)
+        assert done.returncode == 0, done.stderr or done.stdout
+        return done.stdout
+
+    def refused(self, *arguments: str, **environment: str) -> str:
+        """What is said against a command that must not work."""
+        done = self.run(*arguments, **environment)
+        assert done.returncode != 0, done.stdout
+        return done.stderr or done.stdout
+
+    # The agent
+
+    def hook(self, event: str, *, client: str = "claude-code", **fields: Any) -> Answer:
+        payload = {"session_id": "s-1", "cwd": str(self.root), "hook_event_name": event, **fields}
+        return Answer(self.raw(json.dumps(payload).encode(), client=client))
+
+    def raw(self, data: bytes, *arguments: str, client: str = "claude-code") -> str:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(FAST), client, *arguments],
+            cwd=self.root,
+            env={"PATH": os.environ["PATH"]},
+            input=data,
+            capture_output=True,
+            timeout=RUN_S_MAX,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stderr == b""
+        return done.stdout.decode()
+
+    def before(self, tool: str, **inputs: Any) -> Answer:
+        return self.hook("PreToolUse", tool_name=tool, tool_input=inputs)
+
+    def after(self, tool: str, response: Any, **inputs: Any) -> Answer:
+        return self.hook("PostToolUse", tool_name=tool, tool_input=inputs, tool_response=response)
+
+    def delegate(self, agent: str, prompt: str = "go on") -> Answer:
+        return self.before("Agent", subagent_type=agent, prompt=prompt)
+
+    def asks(self, prompt: str, agent: str = "sdlc-orchestrator") -> Answer:
+        return self.before("Agent", subagent_type=agent, prompt=prompt)
+
+    def delegated(self, agent: str, text: str, prompt: str = "go on", agent_id: str = "a-1") -> Answer:
+        """An agent that ran in the foreground has ended."""
+        response = {"status": "completed", "agentId": agent_id, "content": [{"type": "text", "text": text}]}
+        return self.after("Agent", response, subagent_type=agent, prompt=prompt)
+
+    def tests(self, code: str = PASSES) -> Answer:
+        """The agent writes a test file and runs it in its shell; the hook sees the outcome."""
+        self.write("test_it.py", code)
+        command = f"{sys.executable} -m unittest"
+        done = subprocess.run(
+            [sys.executable, "-m", "unittest"], cwd=self.root, capture_output=True, text=True, timeout=60, check=False
+        )
+        inputs: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
+        if done.returncode:
+            return self.hook("PostToolUseFailure", error=f"Exit code {done.returncode}\n{done.stderr}", **inputs)
+        return self.hook("PostToolUse", tool_response={"stdout": done.stdout, "stderr": done.stderr}, **inputs)
+
+    # What stands in the files
+
+    def status(self, phase: str) -> str:
+        return self.disk.state()["phases"][phase]["status"]
+
+    def session(self) -> str:
+        return self.disk.workflow()["session_id"]
+
+    def events(self) -> list[dict[str, Any]]:
+        return [event for commit in self.disk.journal(self.session()) for event in commit["events"]]

@@ -1,0 +1,104 @@
+"""Writes the fixture journal of the current format: `python -m tests.support.journal_fixture`.
+
+Run it only together with a new number in `detent.store.line.FORMAT`. Released formats keep their fixture for ever.
+"""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from detent.core.actor import Actor, ActorKind, Channel
+from detent.core.gate.evidence import Receipt, Result
+from detent.core.session.status import Status
+from detent.engine.project import Project, open_project
+from detent.store.line import FORMAT
+from tests.support.project import build_project
+from tests.support.values import TickingClock
+
+NAME = "WFS-every-event"
+FIXTURE = Path(__file__).parents[1] / "store" / f"format-{FORMAT}.jsonl"
+ADA = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL)
+SETTINGS = """
+[supervised]
+phases = ["tell"]
+[budget]
+tokens = 10
+[workflows.mixed]
+phases = ["plan", "build", "check", "tell", "end"]
+[phases.build]
+gates = [{ kind = "tests", command = "true" }, { kind = "approval" }, { kind = "elicitation" }]
+"""
+
+
+def write(directory: Path) -> Path:
+    """Do something of every kind in a session; the path of its journal."""
+    build_project(directory, SETTINGS, files={"thing.py": "thing = 1\n"}, agent=True)
+    with open_project(directory, actor=ADA, clock=TickingClock()) as project:
+        session = project.start("mixed", "Every event", name=NAME)
+        session.tasks.add("First")
+        session.tasks.add("Second", depends_on=["IMPL-1"])
+        session.tasks.add("Third")
+        session.tasks.remove("IMPL-3")
+        session.tasks.start("IMPL-1")
+        session.tasks.done("IMPL-1", "done")
+        session.tasks.set_complexity("medium")
+        session.finish("planned")
+        session.begin("build", agent="builder")
+        session.record_agent_started("build", "builder", "agent-1")
+        question = session.ask("Which one?", phase="build", choices=["left", "right"])
+        session.reply("left", question=question)
+        session.record_agent_ended("agent-1", succeeded=True)
+        session.gates.record("tests", phase="build", receipt=Receipt(result=Result.FAILED, error="broke"))
+        session.escalate("stop_blocked", "build", "it does not get on")
+        session.resolve("retry", "once more")
+        (directory / "thing.py").write_text("thing = 2\n")
+        session.gates.run("tests")
+        session.answer(choice="save")
+        session.approve("looks right", gate="approval", who="ada")
+        session.finish("built", artifacts=["thing.py"])
+        session.checkpoints.take("by hand")
+        session.begin("check")
+        session.fail("no luck")
+        session.redo("check", reason="again")
+        session.skip("check", reason="not worth it")
+        session.begin("tell")
+        session.finish("told")
+        session.review("continue", phase="tell")
+        session.checkpoints.rollback("PRE_build_v1")
+        session.checkpoints.undo()
+        session.redo("build", cascade=True)
+        session.approve("the tests are wrong", gate="tests")
+        append(directory, b"half a line")
+        project.sessions.pause("lunch")
+        project.sessions.resume()
+        session.cancel("enough")
+        project.sessions.reopen(NAME, "after all")
+        edit(project, directory)
+        session.complete(force=True)
+        project.sessions.archive(NAME)
+        project.flush()
+    return directory / ".workflow" / NAME / "journal.jsonl"
+
+
+def append(directory: Path, data: bytes) -> None:
+    """An unfinished write, which the next commit drops."""
+    with (directory / ".workflow" / NAME / "journal.jsonl").open("ab") as file:
+        file.write(data)
+
+
+def edit(project: Project, directory: Path) -> None:
+    """Fail the phase in progress by hand, in the state document."""
+    project.flush()
+    path = directory / ".workflow" / "state.json"
+    document = json.loads(path.read_text())
+    key = project.session().state.with_status(Status.IN_PROGRESS)[0]
+    document["state_version"] += 1
+    document["phases"][key] |= {"status": "failed", "error": "by hand"}
+    path.write_text(json.dumps(document))
+    assert [adoption.adopted for adoption in project.reconcile()] == [True]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copy(write(Path(place)), FIXTURE)
