@@ -14,7 +14,7 @@ from bench.long_journal import grown
 from bench.measure import Setting, interleave, seconds_each
 from bench.table import Goal, Row, Section
 from bench.workload import make_project
-from detent.install import HOOK
+from detent.clients.installing import HOOK
 
 _CALLS = 200
 _HOOK = [sys.executable, "-I", "-S", HOOK, "claude-code"]

@@ -30,7 +30,6 @@ LAYERS = {
     "clients": 4.5,
     "hooks": 5,
     "run": 5,
-    "install": 5,
     "cli": 6,
     "web": 6,
     "mcp": 6,
@@ -97,15 +96,14 @@ def purity_problems(tree: ast.AST) -> list[str]:
 AT_THE_STATE_DIRECTORY = {
     "detent.config.place": "says where it is",
     "detent.engine.stores": "the composition root",
-    "detent.hooks.fast": "the hook process",
+    "detent.hooks.answer": "the hook process",
     "detent.hooks.files": "the hook process",
     "detent.hooks.notes": "the hook process",
-    "detent.hooks.record": "the hook process",
     "detent.core.guard.protected": "tells paths of tool calls apart, and opens none",
-    "detent.install.change": "names the files that an installation made in the checkout",
+    "detent.clients.installing.files": "names the files that an installation made in the checkout",
 }
 #: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.
-AT_THE_WORKTREES = {"detent.run.worktree", "detent.run.worktree_record", "detent.run.merge_recovery"}
+AT_THE_WORKTREES = {"detent.run.worktree", "detent.run.worktree_record", "detent.run.merging"}
 STORES = {"FileStore", "MemoryStore"}
 STATE_DIRECTORY = ".workflow"
 LOCATION = "a location"
@@ -268,7 +266,7 @@ def test_gate_kinds_are_found_where_they_are_known(text, problems):
     assert kind_problems(ast.parse(text)) == problems
 
 
-OUTERMOST = {"detent.cli.main", "detent.hooks.fast"}
+OUTERMOST = {"detent.cli.main", "detent.hooks.answer"}
 
 
 def test_only_the_outermost_boundaries_catch_everything():

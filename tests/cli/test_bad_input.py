@@ -95,7 +95,7 @@ def test_a_read_only_directory(read_only):
         code, message, way_out = refused(read_only, *arguments, preexec_fn=without_privilege)
         assert code == 1
         assert "permission denied" in message
-        assert "try again" in way_out
+        assert "retry" in way_out
 
 
 @pytest.mark.parametrize(

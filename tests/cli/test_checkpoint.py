@@ -572,7 +572,7 @@ def test_a_session_travels_with_its_checkpoints(work, tmp_path_factory):
         ("rollback PRE_01-requirments_v1 --yes", 1, f"did you mean {FIRST}?", "detent checkpoint list"),
         ("checkpoint show nonsense", 1, "has no checkpoint 'nonsense'", "detent checkpoint list"),
         ("diff nonsense", 1, "has no checkpoint 'nonsense'", "detent checkpoint list"),
-        ("undo --yes", 1, "no rollback was made", "detent rollback CHECKPOINT"),
+        ("undo --yes", 1, "no rollback to undo", "detent rollback CHECKPOINT"),
         (f"rollback {FIRST} --yes --paths ../x", 1, "outside the project", "name a path in"),
         (f"rollback {FIRST} --yes --paths /etc/passwd", 1, "outside the project", "name a path in"),
         (f"rollback {FIRST} --yes --paths nowhere.txt", 1, "none of nowhere.txt", "detent checkpoint show"),

@@ -52,7 +52,7 @@ def test_in_json(root, detent):
 
 
 def test_nothing_to_merge_is_no_error(detent):
-    assert detent("merge", "b").ok().out == "detent/WFS-trial.b has nothing that is not merged\n"
+    assert detent("merge", "b").ok().out == "detent/WFS-trial.b has nothing to merge\n"
 
 
 def test_conflicts_are_listed_and_the_project_stays_as_it_was(root, detent):
@@ -98,7 +98,7 @@ def test_what_a_person_has_not_committed_is_never_overwritten(root, detent, name
 
     assert code == 3
     assert message == (f"{name} in {root} has changes that are not committed, and detent/WFS-trial.b changes it too")
-    assert "a person should commit them" in way_out
+    assert "a person should commit or stash them" in way_out
     assert (root / name).read_text() == "by hand\n"
     assert status(root) == before
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from detent import install
+from detent.clients import installing
 from detent.core.guard.rules import PEOPLE_ONLY
 from detent.engine.policy import Decision
 from detent.engine.project import open_project
@@ -69,7 +69,7 @@ def place(detent):
         root = detent.directory
         build_project(root, SETTINGS)
         (root / "notes.md").write_text("none\n")
-        install.apply(install.plan(os.path.realpath(root), ("claude-code",)))
+        installing.apply(installing.plan(os.path.realpath(root), ("claude-code",)))
         with open_project(root, actor="ada") as project:
             handle = project.start("w", "Paint it")
             match decision:

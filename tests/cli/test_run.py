@@ -145,7 +145,7 @@ def test_without_a_task_and_a_session_there_is_nothing_to_run(ready):
 def test_an_agent_that_is_not_known_is_refused_before_a_session_is_started(ready):
     code, message, _ = refused(ready, "Do it", "--agent", "nobody")
 
-    assert (code, "no agent is called nobody; there are" in message) == (1, True)
+    assert (code, "there is no agent nobody; known agents:" in message) == (1, True)
 
 
 def test_a_workflow_that_is_not_known_is_refused(ready):
@@ -160,7 +160,7 @@ def test_a_workflow_that_is_not_known_is_refused(ready):
         ("=other", 2, "'=other' is not an agent; give NAME, or PHASE=NAME"),
         ("a=", 2, "'a=' is not an agent; give NAME, or PHASE=NAME"),
         ("z=other", 1, "w has no phase or role z"),
-        ("a=nobody", 1, "no agent is called nobody"),
+        ("a=nobody", 1, "there is no agent nobody"),
     ],
 )
 def test_an_agent_for_nothing_or_a_phase_for_nobody_is_refused(ready, given, code, said):

@@ -62,7 +62,7 @@ def test_the_status_that_a_client_tells_counts_more_than_its_words():
     ("exited", "reason"),
     [
         (Exited(1, "first\nlast"), "x ended with exit code 1: first\nlast"),
-        (Exited(-15), "x was ended by signal 15 and said nothing about it"),
+        (Exited(-15), "x was ended by signal 15 without output"),
         (Exited(2, "a" * 1_000 + "the end"), "x ended with exit code 2: " + "a" * 393 + "the end"),
     ],
 )

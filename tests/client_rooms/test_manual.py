@@ -25,4 +25,4 @@ def test_it_is_said_what_to_do_and_waited_until_it_is_stopped(tmp_path):
 def test_nobody_is_waited_for_longer_than_the_turn_may_take(tmp_path):
     events = work(MANUAL, turn(tmp_path, timeout_s=0.2))
 
-    assert events[-1] == Failed(failure=Failure.TIMEOUT, reason="nobody ended it within 0.2 s")
+    assert events[-1] == Failed(failure=Failure.TIMEOUT, reason="no person ended it within 0.2 s")

@@ -118,7 +118,7 @@ def test_a_result_does_not_count_if_the_program_failed_afterwards(client):
     last = read(client, lines(client, "works"), exit_code=-9)[-1]
 
     assert isinstance(last, Failed)
-    assert "was ended by signal 9 and said nothing about it" in last.reason
+    assert "was ended by signal 9 without output" in last.reason
 
 
 @pytest.mark.parametrize("client", READERS)
@@ -165,7 +165,7 @@ def test_an_agent_that_says_it_failed_has_failed(client):
 
     last = read(client, failing)[-1]
 
-    assert last == Failed(failure=Failure.ERROR, reason="the agent says that it failed: wrote out.txt")
+    assert last == Failed(failure=Failure.ERROR, reason="the agent reports a failure: wrote out.txt")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.clients.installing import block, texts, whole
+from detent.clients.installing import parts, texts
 from detent.core.workflow.roles import PHASE_AGENTS
 from detent.errors import Invalid
 from tests.support.installed_project import INSTALLATIONS
@@ -15,11 +15,11 @@ BLOCK = b"<!-- detent:begin -->\n" + texts.instructions() + b"<!-- detent:end --
 
 
 def merged(current):
-    return block.merge(current, name="CLAUDE.md", text=texts.instructions()).content
+    return parts.merge_block(current, name="CLAUDE.md", text=texts.instructions()).content
 
 
 def stripped(current, original=None):
-    return block.strip(current, original, name="CLAUDE.md").content
+    return parts.strip_block(current, original, name="CLAUDE.md").content
 
 
 @given(st.binary().filter(lambda text: b"detent:" not in text and text[:2] not in (b"\xff\xfe", b"\xfe\xff")))
@@ -69,7 +69,7 @@ def test_words_of_a_person_behind_the_block_stay():
     ],
 )
 def test_markers_that_do_not_pair_up_are_refused(text):
-    with pytest.raises(Invalid, match="do not pair up"):
+    with pytest.raises(Invalid, match="do not match"):
         merged(text)
 
 
@@ -119,7 +119,7 @@ def test_a_file_of_somebody_else_is_never_overwritten_nor_removed(place):
     place.write(".claude/agents/qa-engineer.md", "my own\n")
 
     made = place.install("claude-code")
-    assert ".claude/agents/qa-engineer.md is somebody's own and was left as it is" in made.notes
+    assert ".claude/agents/qa-engineer.md does not belong to Detent and was not changed" in made.notes
     place.uninstall("claude-code")
 
     assert place.tree() == {".claude": None, ".claude/agents": None, ".claude/agents/qa-engineer.md": b"my own\n"}
@@ -140,7 +140,7 @@ def test_an_agent_that_a_person_edited_is_theirs_from_then_on(place):
 
 def test_an_older_file_of_ours_is_replaced_also_in_a_clone(place):
     path = ".claude/agents/architect.md"
-    place.write(path, whole.sealed("what an older Detent wrote\n"))
+    place.write(path, parts.sealed("what an older Detent wrote\n"))
 
     place.install("claude-code")
     assert place.read(path) == INSTALLATIONS["claude-code"].files()[path]
@@ -153,7 +153,7 @@ def test_a_file_that_a_newer_detent_no_longer_writes_goes(place, monkeypatch):
     path = ".gemini/commands/detent/gone.toml"
     files = INSTALLATIONS["gemini"].files()
     with monkeypatch.context() as older:
-        older.setitem(files, path, whole.sealed("x = 1\n", comment=("# ", "")))
+        older.setitem(files, path, parts.sealed("x = 1\n", comment=("# ", "")))
         place.install("gemini")
         assert path in place.tree()
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from detent.install import findings
+from detent.clients.installing import findings
 from tests.clients import codex, gemini_cli
 from tests.clients.scripts import do, say
 from tests.clients.workplace import play, set_up, settings_path
@@ -32,7 +32,7 @@ def test_codex_skips_hooks_that_nobody_approved_without_a_word_and_detent_says_s
     assert "Detent holds this work" not in stage.server.told("main")
     assert "hook" not in (run.stdout + run.stderr).lower()
     told = findings(str(stage.project), environment={"CODEX_HOME": str(stage.client.home / ".codex")})
-    assert any("nobody has approved them" in one.message for one in told)
+    assert any("no person has approved them" in one.message for one in told)
 
 
 def test_a_hook_that_does_not_answer_in_time_lets_the_call_through(stage):

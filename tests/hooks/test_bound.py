@@ -304,7 +304,7 @@ def test_an_agent_cannot_begin_what_the_runner_begins(driven):
 
     reason = agent.denied("Agent", subagent_type="bea", prompt="go on")
 
-    assert reason == "phase_1 is begun by the run that started you; work on phase_0 alone"
+    assert reason == "the run that started you begins phase_1; work on phase_0 only"
     assert driven.status("phase_1") == "pending"
 
 

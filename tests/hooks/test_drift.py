@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from detent.hooks import files, record
+from detent.hooks import files
 from tests.support.disk import Disk
 from tests.support.guard_corpus import WRITES
 from tests.support.hooked_project import Place
@@ -128,7 +128,7 @@ EFFECTS = [
     (cut, "journal", SESSION),
     (empty, "journal", SESSION),
     (remove_journal, "journal", SESSION),
-    (append_garbage, "14 bytes stand behind the last commit", SESSION),
+    (append_garbage, "14 bytes follow the last commit", SESSION),
     (append_line, SESSION, SESSION),
     (replace_journal, "journal", SESSION),
     (overwrite_state, "kept as state.json.rejected-1", "state.json"),
@@ -266,9 +266,9 @@ def test_looking_for_drift_reads_no_more_than_it_must(place, monkeypatch):
     """However long the journal is, only its end is read."""
     read = []
     original = files.read_file
-    monkeypatch.setattr(record, "read_file", lambda path: read.append(path.rpartition("/")[2]) or original(path))
+    monkeypatch.setattr(files, "read_file", lambda path: read.append(path.rpartition("/")[2]) or original(path))
 
-    document = record.read_document(str(place.root / ".workflow"))
-    assert record.has_drifted(document, str(place.root / ".workflow")) is False
+    document = files.read_document(str(place.root / ".workflow"))
+    assert files.has_drifted(document, str(place.root / ".workflow")) is False
 
     assert sorted(set(read)) == [".documents.json", "history.jsonl", "state.json"]

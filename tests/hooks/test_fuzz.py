@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from detent.clients.registry import dialect
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
-from detent.hooks import fast
+from detent.hooks.answer import main
 from tests.support.hook_answers import check_answer
 from tests.support.hook_calls import NAMES, PAYLOADS, client_of
 from tests.support.hooked_project import FAST, Place
@@ -95,7 +95,7 @@ def test_a_payload_with_anything_in_it_is_answered(busy, sent, in_project):
         payload = {**payload, "cwd": str(busy.root)}
     data = json.dumps(payload).encode().replace(b"/home/dev/app", str(busy.root).encode())
 
-    honoured(client, payload, fast.main([client], data))
+    honoured(client, payload, main([client], data))
 
 
 @FUZZ
@@ -124,7 +124,7 @@ def test_fields_of_any_type_are_answered(busy, client, event, tool, inputs, resp
         **more,
     }
 
-    honoured(client, payload, fast.main([client], json.dumps(payload).encode()))
+    honoured(client, payload, main([client], json.dumps(payload).encode()))
 
 
 @FUZZ
@@ -133,7 +133,7 @@ def test_bytes_of_any_kind_are_answered(busy, data, at):
     cut = at.draw(st.integers(0, len(data)))
     garbled = data[:cut] + at.draw(st.binary(max_size=8)) + data[cut:]
 
-    text = fast.main(["claude-code"], garbled)
+    text = main(["claude-code"], garbled)
 
     assert text == "" or isinstance(json.loads(text), dict)
 
@@ -161,7 +161,7 @@ def test_bytes_of_any_kind_are_answered(busy, data, at):
 def test_what_is_no_payload_is_answered_with_nothing(busy, monkeypatch, data, arguments):
     monkeypatch.chdir(busy.root)
 
-    assert fast.main(arguments, data) == ""
+    assert main(arguments, data) == ""
 
 
 # As processes
@@ -336,7 +336,7 @@ def sent(place, tool, **inputs):
 
 @pytest.mark.parametrize(("tool", "inputs"), GUARDED)
 def test_a_crash_denies_what_is_guarded(crashing, tool, inputs):
-    answer = json.loads(fast.main(["claude-code"], sent(crashing, tool, **inputs)))["hookSpecificOutput"]
+    answer = json.loads(main(["claude-code"], sent(crashing, tool, **inputs)))["hookSpecificOutput"]
 
     assert answer["permissionDecision"] == "deny"
     assert "a bug" in answer["permissionDecisionReason"]
@@ -345,12 +345,12 @@ def test_a_crash_denies_what_is_guarded(crashing, tool, inputs):
 
 @pytest.mark.parametrize(("tool", "inputs"), ORDINARY)
 def test_a_crash_lets_everything_else_through(crashing, tool, inputs):
-    assert fast.main(["claude-code"], sent(crashing, tool, **inputs)) == ""
+    assert main(["claude-code"], sent(crashing, tool, **inputs)) == ""
 
 
 def test_crashes_are_counted_and_the_doctor_says_so(crashing):
     for _ in range(3):
-        fast.main(["claude-code"], sent(crashing, "Bash", command="ls"))
+        main(["claude-code"], sent(crashing, "Bash", command="ls"))
 
     lines = (crashing.root / ".workflow" / "hook-failures.log").read_text().splitlines()
     assert lines == ["PreToolUse RuntimeError: a bug in two lines"] * 3
@@ -364,7 +364,7 @@ def test_crashes_are_counted_and_the_doctor_says_so(crashing):
 def test_a_crash_that_cannot_be_counted_denies_all_the_same(crashing):
     (crashing.root / ".workflow" / "hook-failures.log").mkdir()
 
-    answer = fast.main(["claude-code"], sent(crashing, "Agent", subagent_type="x"))
+    answer = main(["claude-code"], sent(crashing, "Agent", subagent_type="x"))
 
     assert json.loads(answer)["hookSpecificOutput"]["permissionDecision"] == "deny"
 
@@ -372,7 +372,7 @@ def test_a_crash_that_cannot_be_counted_denies_all_the_same(crashing):
 def test_what_is_no_json_is_counted_where_it_came_in(crashing, monkeypatch):
     monkeypatch.chdir(crashing.root)
 
-    fast.main(["claude-code"], b'{"hook_event_name": tru')
+    main(["claude-code"], b'{"hook_event_name": tru')
 
     log = (Path(crashing.root) / ".workflow" / "hook-failures.log").read_text()
-    assert log.startswith("an event that cannot be read ")
+    assert log.startswith("unreadable event ")

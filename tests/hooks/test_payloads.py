@@ -5,7 +5,7 @@ import json
 import pytest
 
 from detent.clients.registry import dialect
-from detent.hooks import fast
+from detent.hooks.answer import main
 from tests.support.hook_answers import CONTEXT, DENIES, MAX_CHARS, check_answer
 from tests.support.hook_calls import NAMES, PAYLOADS, client_of
 from tests.support.hooked_project import Place
@@ -124,4 +124,4 @@ def test_explaining_shows_what_each_rule_found(busy):
     assert "guarded files: ok" in text
     assert "order of phases: qa-engineer works on phase 08-code-review" in text
     assert text.endswith("=> deny")
-    assert fast.main(["claude-code", "--explain"], json.dumps(event).encode()) == text
+    assert main(["claude-code", "--explain"], json.dumps(event).encode()) == text

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from detent.clients.installing import json_text
-from detent.install import findings
+from detent.clients.installing import findings, json_text
 from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 from tests.support.installed_project import FORMS
 
@@ -40,7 +39,7 @@ def test_an_interpreter_that_is_gone(installed):
     os.unlink(installed.python)
 
     assert told(installed) == [
-        f"{form.client} {form.path}: the interpreter {installed.python} is not there; the hooks do nothing"
+        f"{form.client} {form.path}: the interpreter {installed.python} does not exist; the hooks do nothing"
         for form in FORMS.values()
     ]
 
@@ -141,15 +140,15 @@ CODEX_EVENTS = [
 def test_codex_hooks_that_nobody_approved(installed, tmp_path):
     home = tmp_path / "home"
 
-    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "no person has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS)
     assert told(installed, environment={"CODEX_HOME": str(home)}) == []
     approve(installed, home, events=CODEX_EVENTS[1:])
-    assert "the hooks for SessionStart without a word" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "silently skips the hooks for SessionStart" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS, enabled=False)
-    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "no person has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
     approve(installed, home, events=CODEX_EVENTS, path="/elsewhere/hooks.json")
-    assert "nobody has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
+    assert "no person has approved" in told(installed, environment={"CODEX_HOME": str(home)})[0]
 
 
 def test_no_home_is_looked_at_unless_it_is_named(installed, monkeypatch, tmp_path):
@@ -182,7 +181,7 @@ def test_a_client_that_is_older_than_what_was_tried(place, version, is_old):
 
     said = told(place, version_of=lambda program: {"claude": version}[program])
     assert said == (
-        ["claude-code Claude Code: Claude Code is of version 2.1.196; Detent was tried with 2.1.197 and later"]
+        ["claude-code Claude Code: Claude Code has version 2.1.196; Detent was tested with 2.1.197 and later"]
         if is_old
         else []
     )

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from detent.clients.installing.invocation import own_invocation
+from detent.clients.installing.hook_settings import own_invocation
+from detent.clients.registry import with_hooks
 from detent.errors import Invalid, NotFound
-from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 from tests.support.installed_project import INSTALLATIONS, Place
 
 CLAUDE_EVENTS = [
@@ -103,10 +103,10 @@ def test_a_status_line_of_somebody_else_stays(place):
     made = place.install("claude-code")
 
     assert place.settings("claude-code")["statusLine"] == theirs
-    assert "the status line is set already and was left as it is" in made.notes
+    assert "the status line is already set and was not changed" in made.notes
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", with_hooks())
 def test_an_older_installation_is_replaced_and_not_doubled(place, client):
     place.install(client)
     old = place.settings(client)
@@ -187,14 +187,14 @@ def test_empty_settings_are_settings(place, content):
 
 def test_a_hook_that_could_not_start_is_not_installed(place):
     """Python ends with code 2 when it does not find the script, and 2 means `deny` to a client."""
-    with pytest.raises(NotFound, match=r"the hook .* is not there"):
+    with pytest.raises(NotFound, match=r"the hook .* does not exist"):
         place.plan("claude-code", hook="/nowhere/detent/hooks/fast.py")
-    with pytest.raises(NotFound, match=r"the interpreter .* is not there"):
+    with pytest.raises(NotFound, match=r"the interpreter .* does not exist"):
         place.plan("claude-code", python="")
 
 
 def test_a_hook_that_would_not_be_recognised_again_is_refused(place):
-    with pytest.raises(Invalid, match="would not be recognised again"):
+    with pytest.raises(Invalid, match="could not recognise it later"):
         place.plan("claude-code", hook=Place.made(place.root.parent / "other.py"))
 
 

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
+from detent.clients.installing import apply, plan_removal
+from detent.clients.registry import with_hooks
 from detent.errors import Corrupt, Invalid, NotFound
-from detent.install import apply, plan_removal
-from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 
 RECORDS = ".workflow"
 
@@ -29,15 +29,15 @@ def furnished(place):
 def test_planning_writes_nothing(furnished):
     before = furnished.tree()
 
-    furnished.plan(*CLIENTS)
-    plan_removal(str(furnished.root), CLIENTS)
+    furnished.plan(*with_hooks())
+    plan_removal(str(furnished.root), with_hooks())
 
     assert furnished.tree() == before
 
 
 @pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "-p1", "-s", "--binary"]])
 def test_the_diff_applies(furnished, tool):
-    installing = furnished.plan(*CLIENTS)
+    installing = furnished.plan(*with_hooks())
     before = shown(furnished.tree())
 
     _run(tool, furnished.root, installing.diff())
@@ -47,7 +47,7 @@ def test_the_diff_applies(furnished, tool):
 
     apply(installing)
     assert shown(furnished.tree()) == by_diff
-    _run(tool, furnished.root, plan_removal(str(furnished.root), CLIENTS).diff())
+    _run(tool, furnished.root, plan_removal(str(furnished.root), with_hooks()).diff())
     assert shown(furnished.tree()) == before
 
 
@@ -66,8 +66,8 @@ def test_records_come_before_the_files_and_go_after_them(furnished):
     def is_record(change):
         return change.path.startswith(RECORDS)
 
-    installing = [is_record(change) for change in furnished.install(*CLIENTS)]
-    removing = [is_record(change) for change in plan_removal(str(furnished.root), CLIENTS)]
+    installing = [is_record(change) for change in furnished.install(*with_hooks())]
+    removing = [is_record(change) for change in plan_removal(str(furnished.root), with_hooks())]
 
     assert installing == sorted(installing, reverse=True)
     assert removing == sorted(removing)
@@ -108,7 +108,7 @@ def test_a_link_out_of_the_project_is_refused(place, link):
     (outside / "file").write_text("theirs")
     (place.root / link).symlink_to(outside / "file" if link == "CLAUDE.md" else outside)
 
-    with pytest.raises(Invalid, match="outside of"):
+    with pytest.raises(Invalid, match="outside"):
         place.install("claude-code")
 
     assert (outside / "file").read_text() == "theirs"
@@ -118,13 +118,13 @@ def test_a_link_out_of_the_project_is_refused(place, link):
 def test_a_directory_in_the_place_of_a_file_is_refused(place):
     (place.root / "AGENTS.md").mkdir()
 
-    with pytest.raises(Invalid, match="not where a file can be"):
+    with pytest.raises(Invalid, match="cannot be a file"):
         place.plan("codex")
 
 
 def test_a_root_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(NotFound, match="there is no directory"):
-        plan_removal(str(tmp_path / "nowhere"), CLIENTS)
+    with pytest.raises(NotFound, match="does not exist"):
+        plan_removal(str(tmp_path / "nowhere"), with_hooks())
 
 
 @pytest.mark.parametrize("content", ["{", '{"version": 2}', '{"files": []}'])
@@ -137,7 +137,7 @@ def test_a_damaged_manifest_is_an_error_and_not_an_empty_one(place, content):
 
 
 def test_removing_what_was_never_installed_changes_nothing(furnished):
-    assert plan_removal(str(furnished.root), CLIENTS).is_empty
+    assert plan_removal(str(furnished.root), with_hooks()).is_empty
 
 
 def _run(command, root, text):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detent.clients.installing import hook_settings, json_text
-from detent.clients.installing.invocation import Invocation
+from detent.clients.installing.hook_settings import Invocation
 from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 from tests.support.installed_project import FORMS, INSTALLATIONS, Place, settings_texts
 
@@ -73,7 +73,7 @@ def test_the_removal_says_which_files_were_edited_since(place):
     assert json.loads(place.read(".codex/hooks.json")) == {"theirs": 1}
     assert place.read("AGENTS.md") == b"theirs\n"
     assert made.notes == tuple(
-        f"{path} was edited since; only Detent's part was taken out" for path in (".codex/hooks.json", "AGENTS.md")
+        f"{path} was edited since; only Detent's part was removed" for path in (".codex/hooks.json", "AGENTS.md")
     )
 
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from detent.clients.installing import apply
+from detent.clients.registry import with_hooks
 from detent.errors import Conflict, StoreFailed
-from detent.install import apply
-from tests.support.installed_project import CLIENTS_WITH_HOOKS as CLIENTS
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_file_that_changed_after_the_plan_is_not_overwritten(furnished):
     furnished.write("CLAUDE.md", "# changed\n")
     before = furnished.tree()
 
-    with pytest.raises(Conflict, match=r"CLAUDE\.md was changed"):
+    with pytest.raises(Conflict, match=r"another program changed CLAUDE"):
         apply(made)
 
     assert furnished.tree() == before
@@ -55,7 +55,7 @@ def test_a_file_that_changed_after_the_plan_is_not_overwritten(furnished):
 def test_a_failure_at_any_point_leaves_everything_as_it_was(furnished, monkeypatch, operation, direction):
     """The nth call fails, for every n until the work comes through without meeting a failure."""
     if direction == "uninstall":
-        furnished.install(*CLIENTS)
+        furnished.install(*with_hooks())
     before, real = furnished.tree(), getattr(os, operation)
     refused = True
     nth = 0
@@ -63,7 +63,7 @@ def test_a_failure_at_any_point_leaves_everything_as_it_was(furnished, monkeypat
         nth += 1
         with monkeypatch.context() as broken:
             broken.setattr(os, operation, _failing(real, nth))
-            refused = _is_refused(lambda: getattr(furnished, direction)(*CLIENTS))
+            refused = _is_refused(lambda: getattr(furnished, direction)(*with_hooks()))
         assert not refused or furnished.tree() == before, f"{operation} failed at call {nth}"
 
     assert nth > 1 or (direction, operation) in {("install", "unlink"), ("uninstall", "mkdir")}
@@ -82,7 +82,7 @@ def test_mode_of_what_is_there_stays_and_originals_are_private(furnished):
 
 
 def test_no_temporary_file_is_left(furnished):
-    furnished.install(*CLIENTS)
+    furnished.install(*with_hooks())
 
     assert not [path for path in furnished.tree() if ".detent-" in path]
 

@@ -8,7 +8,7 @@ from detent.clients.registry import guarded_files
 from detent.config.catalogue import shipped_settings
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.rules import GuardInput, guard
-from detent.hooks.fast import main
+from detent.hooks.answer import main
 from tests.support.oracle.cases import Case, cases
 from tests.support.oracle.differences_guard import DIFFERENCES
 from tests.support.oracle.guard_call import ROOT, call, completed, decision

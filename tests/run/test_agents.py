@@ -81,7 +81,7 @@ def test_a_phase_that_has_no_agent_is_found_before_the_run():
     ],
 )
 def test_a_name_that_nobody_has_is_refused_at_once_with_the_names_there_are(of, overrides):
-    with pytest.raises(NotFound, match="no agent is called nobody; there are claude-code, codex, gemini, manual"):
+    with pytest.raises(NotFound, match="there is no agent nobody; known agents: claude-code, codex, gemini, manual"):
         ConfiguredAgents(of, overrides)
 
 
@@ -101,5 +101,5 @@ def test_an_agent_that_cannot_work_is_refused_at_once_if_it_is_used():
 
 
 def test_an_adapter_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(Invalid, match="no adapter is called 'telnet'; there are claude-code, codex, gemini, command"):
+    with pytest.raises(Invalid, match="there is no adapter 'telnet'; known adapters: claude-code, codex, gemini"):
         ConfiguredAgents(settings("mine", mine=AgentSettings(adapter="telnet")))

@@ -31,7 +31,7 @@ SCRIPT = """
 import sys
 from detent.engine.project import open_project
 from detent.run.worktree import merge
-print(merge(open_project(sys.argv[1]), "WFS-trial", "a").said)
+print(merge(open_project(sys.argv[1]), "WFS-trial", "a").message)
 """
 
 
@@ -266,6 +266,6 @@ def test_a_lock_in_the_project_is_somebodys_and_is_named(root, monkeypatch):
     (root / ".git/index.lock").touch()
     os.utime(root / ".git/index.lock", (time.time() - 60, time.time() - 60))
 
-    with pytest.raises(Conflict, match=r"index\.lock is there"):
+    with pytest.raises(Conflict, match=r"index\.lock exists"):
         merge_again(root)
     assert (root / ".git/index.lock").exists()

@@ -360,7 +360,7 @@ OWN_RUN = "an agent of a run cannot start another run"
         ("detent run", 1, OWN_RUN),
         ("detent run 'something else'", 1, OWN_RUN),
         ("env -u DETENT_PHASE detent run", 4, f"{SESSION} is being run by tester"),
-        ("env -u DETENT_PHASE detent run 'something else'", 1, f"{SESSION} is not finished"),
+        ("env -u DETENT_PHASE detent run 'something else'", 1, f"{SESSION} is active with another task"),
     ],
 )
 def test_an_agent_cannot_start_a_run(command, exit_code, said, play, tmp_path):

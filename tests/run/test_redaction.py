@@ -4,14 +4,19 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import FrameType
+from typing import get_args
 
+import msgspec
 import pytest
 
 import detent
 from detent.core import redact
 from detent.core.limits import MAX_SAID, MAX_TOOL_INPUT
-from detent.core.run.agent_event import Failure, Said, ToolUsed
-from detent.core.run.run_event import AgentDid, End, PhaseEnded
+from detent.core.run.agent_event import AgentEvent, Failure, Said, ToolUsed
+from detent.core.run.run_event import AgentDid, End, PhaseEnded, RunEvent
+from detent.core.session.commands import Command
+from detent.engine import redact_command
+from detent.run import feed
 from tests.support.scripted_run import Cast, broken, done, scenes
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -84,6 +89,35 @@ def test_a_secret_is_redacted_before_its_text_is_cut(scene):
     assert SECRET[:9] not in repr(here.told)
     for path in here.root.rglob("*"):
         assert not path.is_file() or SECRET[:9].encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("records", "prose", "names"),
+    [
+        (
+            RunEvent | AgentEvent,
+            feed._PROSE,
+            "about agent conversation gate model phase role run session status step task",
+        ),
+        (
+            Command,
+            redact_command._PROSE,
+            """action agent agent_id archive artifacts choice decision gate id kind launch level merged_commit paths
+            phase phases protected size task undoes who""",
+        ),
+    ],
+    ids=["events", "commands"],
+)
+def test_every_text_of_a_record_is_redacted_or_a_name(records, prose, names):
+    fields = {
+        field.name for record in get_args(records) for field in msgspec.structs.fields(record) if _has_text(field)
+    }
+
+    assert fields - set(prose) == set(names.split())
+
+
+def _has_text(field):
+    return field.type in (str, str | None, tuple[str, ...])
 
 
 def test_only_the_two_boundaries_redact():

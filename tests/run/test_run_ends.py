@@ -271,7 +271,7 @@ def test_a_gate_that_changes_its_own_files_is_said_to_after_two_runs(scene):
     assert bounded(here, Cast()) is End.WAITING
 
     [escalation] = here.session.escalations
-    assert (escalation.kind, "running it does that itself" in escalation.detail) == ("gates_stale", True)
+    assert (escalation.kind, "the gate's own command changes it" in escalation.detail) == ("gates_stale", True)
     assert (here.root / "ran").read_text() == "x\n" * 2
 
 

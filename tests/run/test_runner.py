@@ -202,7 +202,7 @@ def test_an_agent_that_says_nothing_at_the_end_has_failed(scene):
     here = scene()
 
     assert here.run(Cast(lambda turn, stopping: (ToolUsed(tool="Read"),)), attempts=1) is End.WAITING
-    assert "without saying how" in str(here.session.phases["a"].error)
+    assert "without a result" in str(here.session.phases["a"].error)
 
 
 # People

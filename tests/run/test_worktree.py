@@ -71,7 +71,7 @@ def test_what_is_not_committed_is_not_in_it_and_that_is_said(root, project):
 
     assert (tree_of(root) / "code.py").read_text() == "one\ntwo\nthree\n"
     assert not (tree_of(root) / "new.txt").exists()
-    assert notices == [f"2 files of the project have changes that are not committed; {path} does not have them"]
+    assert notices == [f"2 files of the project have uncommitted changes; {path} does not have them"]
 
 
 def test_hooks_that_are_not_committed_are_missed(root, project):
@@ -116,7 +116,7 @@ def test_a_directory_that_is_no_worktree_is_set_aside(root, project):
     path, notices = ensure(project, "WFS-trial", "a")
 
     assert git(path, "branch", "--show-current") == "detent/WFS-trial.a"
-    assert notices == [f"{path} was no whole worktree; what it had is in {path}.aside-1"]
+    assert notices == [f"{path} was not a complete worktree; its files are in {path}.aside-1"]
     assert (tree_of(root, "WFS-trial.a.aside-1") / "precious.txt").read_text() == "by hand\n"
 
 
@@ -138,14 +138,14 @@ def test_a_branch_with_work_that_is_not_merged_is_gone_on_with(root, project):
     path, notices = ensure(project, "WFS-trial", "a")
 
     assert (tree_of(root) / "work.txt").read_text() == "done\n"
-    assert notices == [f"{path} goes on with branch detent/WFS-trial.a, which has work that is not merged"]
+    assert notices == [f"{path} continues branch detent/WFS-trial.a, which has unmerged work"]
 
 
 def test_a_branch_that_stands_in_the_way_of_all_branches_of_detent_is_named(root, project):
     session(project)
     git(root, "branch", "detent")
 
-    with pytest.raises(Refused, match=r"could not make the worktree .* on branch detent/WFS-trial\.a") as refused:
+    with pytest.raises(Refused, match=r"could not create the worktree .* on branch detent/WFS-trial\.a") as refused:
         ensure(project, "WFS-trial", "a")
     assert "git branch -m detent" in refused.value.way_out
 
@@ -156,7 +156,7 @@ def test_a_branch_that_the_project_has_checked_out_is_not_taken_away(root, proje
 
     with pytest.raises(Refused, match=r"already (checked out|used)") as refused:
         ensure(project, "WFS-trial", "a")
-    assert refused.value.way_out == "check another branch out in the project"
+    assert refused.value.way_out == "check out another branch in the project"
 
 
 def test_without_a_repository_there_is_no_isolation(tmp_path):
@@ -196,7 +196,7 @@ def test_a_kill_while_a_worktree_is_made_leaves_nothing_that_is_worked_in(root, 
 
     path, notices = ensure(project, "WFS-trial", "a")
 
-    assert "was no whole worktree" in notices[0]
+    assert "was not a complete worktree" in notices[0]
     assert status(path) == ""
 
 
@@ -424,7 +424,7 @@ def test_what_a_cancelled_session_did_not_merge_stays_in_its_worktree(tmp_path):
         project.session().cancel("not wanted")
         trees.close()
 
-        assert "stays" in project.notices[0]
+        assert "was not removed" in project.notices[0]
         assert (tree_of(tmp_path, "WFS-trial") / "a.txt").exists()
         assert not (tmp_path / "a.txt").exists()
 

@@ -49,7 +49,7 @@ class AcmeInstallation:
     def parts(self, invocation):
         import shlex
 
-        from detent.clients.installing.part import Outcome, Part
+        from detent.clients.installing.parts import Outcome, Part
 
         line = f"hook = {shlex.join(invocation.argv('acme'))}\n".encode()
 

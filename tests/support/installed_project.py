@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from detent.clients.installing import apply, plan, plan_removal
+from detent.clients.installing.files import Plan
 from detent.clients.registry import CLIENTS, with_hooks
-from detent.install import apply, plan, plan_removal
-from detent.install.change import Plan
 from tests.support.project import write
 
 CLIENTS_WITH_HOOKS = with_hooks()

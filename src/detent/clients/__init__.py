@@ -1,4 +1,4 @@
-"""The clients: programs that agents run in. One room a client, with its hook dialect, its installation and its adapter.
+"""The clients: programs that agents run in. One package a client, with its hook dialect, installation and adapter.
 
-Nothing outside this package names a client. `registry` has the facts that others need; the rooms are loaded by name.
+Nothing outside this package names a client. `registry` has the facts that others need, and imports packages by name.
 """

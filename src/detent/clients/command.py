@@ -1,8 +1,8 @@
-"""Any program as an agent: a shell command that takes a prompt, does the work and says what came of it.
+"""Runs any shell command as an agent: it receives a prompt, does the work and reports a result.
 
-The prompt comes on its input, or as a file that `DETENT_PROMPT` names. The result is what it says, or the last line of
-its output that is a JSON object, or a JSON file that `DETENT_RESULT` names. Exit code 75, which is "try again later"
-everywhere, is a passing failure.
+The command receives the prompt on standard input, or as a file that `DETENT_PROMPT` names. The result is its whole
+output, or the last line of its output that is a JSON object, or a JSON file that `DETENT_RESULT` names. Exit code 75
+(`EX_TEMPFAIL`) is a passing failure.
 """
 
 import os
@@ -44,10 +44,10 @@ def adapter(settings: AgentSettings) -> Driven:
                 file.write(as_input(turn.prompt))
         if settings.result == "file":
             env["DETENT_RESULT"] = os.path.join(turn.scratch, _RESULT)
-            with suppress(FileNotFoundError):  # of an earlier try
+            with suppress(FileNotFoundError):  # left by an earlier try
                 os.unlink(env["DETENT_RESULT"])
-        given = as_input(turn.prompt) if settings.prompt == "stdin" else b""
-        return Launch(argv=("bash", "-c", script, "bash", *settings.args), given=given, env=env)
+        stdin = as_input(turn.prompt) if settings.prompt == "stdin" else b""
+        return Launch(argv=("bash", "-c", script, "bash", *settings.args), stdin=stdin, env=env)
 
     def reader(turn: Turn) -> Reader:
         if settings.result == "file":
@@ -70,7 +70,7 @@ class _Tokens(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command may hand back. Fields that are not known here are passed over."""
+    """The result document of a command. Unknown fields are ignored."""
 
     summary: str = ""
     artifacts: tuple[str, ...] = ()
@@ -82,8 +82,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[_Tool, ...] = ()
 
 
-class TextReader:
-    """All that it said counts, with the lines of a result block if there are any."""
+class TextReader(Reader):
+    """Takes the whole output as the result, with a result block if there is one."""
 
     def __init__(self) -> None:
         self._text = Tail()
@@ -92,16 +92,13 @@ class TextReader:
         self._text.add(line + b"\n")
         return (_said(line),)
 
-    def unfinished(self) -> Iterable[ToolUsed]:
-        return ()
-
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
-        said = self._text.text()
-        return (finished(said) if exited.exit_code == 0 else _exit_failure(exited, said),)
+        text = self._text.text()
+        return (finished(text) if exited.exit_code == 0 else _exit_failure(exited, text),)
 
 
-class JsonReader:
-    """Of all lines the last that is a JSON object counts; the others are only shown."""
+class JsonReader(Reader):
+    """Takes the last line that is a JSON object as the result; the other lines are only shown."""
 
     def __init__(self) -> None:
         self._last: bytes | None = None
@@ -112,16 +109,13 @@ class JsonReader:
         self._last = line
         return ()
 
-    def unfinished(self) -> Iterable[ToolUsed]:
-        return ()
-
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         cut = f" (a line longer than {MAX_LINE_BYTES} bytes was cut)" if exited.dropped else ""
         return _ended(self._last, f"no line of its output is a JSON object{cut}", exited)
 
 
-class FileReader:
-    """A JSON file that it leaves behind counts; what it says is only shown."""
+class FileReader(Reader):
+    """Takes a JSON file as the result; the output is only shown."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -129,15 +123,12 @@ class FileReader:
     def line(self, line: bytes) -> Iterable[AgentEvent]:
         return (_said(line),)
 
-    def unfinished(self) -> Iterable[ToolUsed]:
-        return ()
-
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         try:
             content = _content(self._path)
         except OSError as error:
-            return _ended(None, f"it left no result in the file that DETENT_RESULT names: {error.strerror}", exited)
-        return _ended(content, "the file that DETENT_RESULT names is no plain file", exited)
+            return _ended(None, f"it wrote no result to the file that DETENT_RESULT names: {error.strerror}", exited)
+        return _ended(content, "the file that DETENT_RESULT names is not a regular file", exited)
 
 
 def _said(line: bytes) -> Said:
@@ -145,7 +136,7 @@ def _said(line: bytes) -> Said:
 
 
 def _content(path: str) -> bytes | None:
-    """None if reading it could take for ever."""
+    """The content of a regular file; None for a pipe or device, which could block."""
     os.stat(path)
     if not os.path.isfile(path):
         return None
@@ -167,18 +158,18 @@ def _ended(content: bytes | None, missing: str, exited: Exited) -> Iterator[Agen
 
 
 def _result(content: bytes | None, missing: str) -> Result | str:
-    """The result, or what is wrong with it."""
+    """The result, or a sentence about its problem."""
     if content is None:
         return missing
     try:
         return msgspec.json.decode(content.decode("utf-8", "replace"), type=Result)
     except (msgspec.DecodeError, RecursionError) as error:
-        return f"its result is not of the right shape: {error}"
+        return f"its result has the wrong shape: {error}"
 
 
 def _judged(result: Result, exited: Exited) -> Finished | Failed:
     if result.status != "done":
-        reason = result.error or result.summary or f"it says: {result.status}"
+        reason = result.error or result.summary or f"its status is {result.status}"
         return Failed(failure=_FAILURES[result.status], reason=reason)
     if exited.exit_code != 0:
         return _exit_failure(exited)
@@ -194,7 +185,7 @@ def _judged(result: Result, exited: Exited) -> Finished | Failed:
     )
 
 
-def _exit_failure(exited: Exited, said: str = "") -> Failed:
-    """Its words are not looked at for a reason to try again: they may be about anything."""
+def _exit_failure(exited: Exited, text: str = "") -> Failed:
+    """Only the exit code tells a passing failure: the output of a command may be about anything."""
     failure = Failure.TRANSIENT if exited.exit_code == TRY_LATER else Failure.ERROR
-    return Failed(failure=failure, reason=last_words("the command", exited, said))
+    return Failed(failure=failure, reason=last_words("the command", exited, text))

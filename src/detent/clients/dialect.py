@@ -1,7 +1,7 @@
 """The hook dialect of a client: reads its events and writes its replies.
 
-The class holds the form that most clients share; a room changes the tables and methods in which its client differs.
-The hook process loads a dialect for every tool call, so this module and every `dialect.py` use builtins only.
+The class holds the form that most clients share; a subclass changes the tables and methods in which its client differs.
+The hook process imports a dialect for every tool call, so this module and every `dialect.py` import builtins only.
 """
 
 from _json import encode_basestring_ascii as quote
@@ -27,9 +27,9 @@ class AgentReport:
 
 
 class Dialect:
-    """Reads events into one form and writes replies. An empty reply means: go on."""
+    """Reads events into one form and writes replies. An empty reply means "allow"."""
 
-    #: The client's name of each event, and Detent's.
+    #: The client's name of each event, with Detent's name.
     EVENTS: "dict[str, str]" = {
         "SessionStart": "session_start",
         "UserPromptSubmit": "prompt",
@@ -42,14 +42,14 @@ class Dialect:
         "Stop": "stop",
         "SessionEnd": "session_end",
     }
-    #: Kind of each tool that matters: delegate, shell, write, skill or todo.
+    #: Kind of each relevant tool: delegate, shell, write, skill or todo.
     TOOLS: "dict[str, str]" = {}
-    #: Tools whose input has the whole new text of a file as `content`.
+    #: Tools whose input has the whole new file as `content`.
     WHOLE_FILES: "tuple[str, ...]" = ()
-    #: Names of agents that can do anything.
+    #: Names of general-purpose agents.
     GENERAL_AGENTS: "tuple[str, ...]" = ()
-    #: Events at which the client hands `additionalContext` to its model. At all others the text goes to the person: at
-    #: the end of a turn or of an agent the client would take it for a request to continue, or ignore it.
+    #: Events at which the client passes `additionalContext` to its model. At all others the text goes to the person: at
+    #: the end of a turn or of an agent the client would continue because of it, or ignore it.
     HEARD: "tuple[str, ...]" = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart")
 
     def read(self, payload: "Json") -> "Json":
@@ -63,8 +63,7 @@ class Dialect:
 
     def call(self, payload: "Json") -> "Json":
         """The tool call of an event: kind, tool, agent, text, command, cwd, paths, content."""
-        given = payload.get("tool_input")
-        inputs = given if isinstance(given, dict) else {}
+        inputs = fields_of(payload.get("tool_input"))
         tool, cwd = text_of(payload.get("tool_name")), text_of(payload.get("cwd")) or "/"
         kind = self.TOOLS.get(tool, "other")
         call: Json = {
@@ -97,16 +96,16 @@ class Dialect:
             call["agent"], call["text"] = text_of(inputs.get("skill")), text_of(inputs.get("args"))
         return call
 
-    def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - some clients ask for the tool
+    def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - the answer depends on the tool in some clients
         """The files that a write names."""
         return [text_of(inputs.get(key)) for key in ("file_path", "notebook_path", "path", "filePath")]
 
-    def ends_background_agent(self, payload: "Json") -> bool:  # noqa: ARG002 - most clients have none
-        """Whether a prompt says that an agent in the background has ended."""
+    def ends_background_agent(self, payload: "Json") -> bool:  # noqa: ARG002 - most clients have no background agents
+        """Whether a prompt reports the end of a background agent."""
         return False
 
     def deny(self, reason: str) -> str:
-        """Refuse the call and tell the agent why."""
+        """Refuse the call, with the reason for the agent."""
         return (
             '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
             f'"permissionDecisionReason":{quote(reason[:LIMIT])}}}}}'
@@ -117,7 +116,7 @@ class Dialect:
         return f'{{"decision":"block","reason":{quote(reason[:LIMIT])}}}'
 
     def tell(self, event_name: str, text: str) -> str:
-        """Tell the agent something, or the person where the agent cannot hear it."""
+        """Send a text to the agent, or to the person at events where the agent cannot receive it."""
         text = quote(text[:LIMIT])
         if event_name not in self.HEARD:
             return f'{{"systemMessage":{text}}}'
@@ -126,7 +125,7 @@ class Dialect:
     def agent_report(self, payload: "Json") -> AgentReport:
         """The result of a call that launched an agent. A bare response counts as finished."""
         response = payload.get("tool_response")
-        fields = response if isinstance(response, dict) else {}
+        fields = fields_of(response)
         text = joined_text(fields.get("content")) or joined_text(response)
         failed = bool(fields.get("error") or fields.get("is_error") or payload.get("error"))
         is_silent = isinstance(response, dict) and "content" in fields and not text
@@ -138,19 +137,18 @@ class Dialect:
         )
 
     def shell_result(self, payload: "Json") -> "tuple[str, int | None]":
-        """Output and exit code of a shell call; None where the client does not tell the code."""
+        """Output and exit code of a shell call; None if the client does not report the code."""
         response = payload.get("tool_response")
         output = response if isinstance(response, str) else ""
         return output, exit_code_in(output)
 
     def todo_entries(self, payload: "Json") -> "list[tuple[str, str]]":
-        """Title and status of each entry of a todo list that was written."""
-        given = payload.get("tool_input")
-        inputs = given if isinstance(given, dict) else {}
+        """Title and status of each entry of the todo list that the agent wrote."""
+        inputs = fields_of(payload.get("tool_input"))
         listed = inputs.get("todos") or inputs.get("plan")
         entries = []
         for entry in listed if isinstance(listed, list) else ():
-            fields = entry if isinstance(entry, dict) else {}
+            fields = fields_of(entry)
             title = next((fields[key] for key in ("content", "description", "step") if key in fields), None)
             if isinstance(title, str) and isinstance(fields.get("status"), str):
                 entries.append((title, fields["status"]))
@@ -161,13 +159,17 @@ def text_of(value: "Any") -> str:
     return value if isinstance(value, str) else ""
 
 
+def fields_of(value: "Any") -> "Json":
+    return value if isinstance(value, dict) else {}
+
+
 def first_text(fields: "Json", keys: "tuple[str, ...]") -> str:
-    """The first field that is set, if it is a text."""
+    """The first field that is set, if it is a string."""
     return text_of(next((fields[key] for key in keys if fields.get(key)), ""))
 
 
 def joined_text(content: object) -> str:
-    """A text, or the texts in a list of content blocks."""
+    """A string, or the texts in a list of content blocks."""
     if isinstance(content, list):
         blocks = [block.get("text") for block in content if isinstance(block, dict)]
         return "\n".join(text for text in blocks if isinstance(text, str))
@@ -188,14 +190,13 @@ def patched_files(patch: str) -> "list[str]":
 
 
 def json_fields(text: str) -> "Json":
-    """The object that a text is the JSON of; empty if it is none."""
-    import json  # noqa: PLC0415 - only after an agent has ended
+    """The JSON object in a text; empty if it holds none."""
+    import json  # noqa: PLC0415 - slow to import, and needed only after an agent has ended
 
     try:
-        fields = json.loads(text)
+        return fields_of(json.loads(text))
     except ValueError:
         return {}
-    return fields if isinstance(fields, dict) else {}
 
 
 def quoted(word: str) -> str:
@@ -205,7 +206,7 @@ def quoted(word: str) -> str:
 
 
 def absolute(path: str, cwd: str) -> str:
-    """`path` from the root, without `.` and `..`; links are not followed."""
+    """`path` as an absolute path without `.` and `..`; links are not followed."""
     parts: list[str] = []
     for part in (path if path.startswith("/") else cwd + "/" + path).split("/"):
         if part == "..":

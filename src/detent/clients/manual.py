@@ -1,4 +1,4 @@
-"""Work that a person does by hand: it is said what to do, and then waited for."""
+"""The adapter for work by hand: shows the prompt and waits for a person to end the attempt."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ _TICK_S = 0.1
 
 
 class Manual:
-    """Never finishes by itself: whoever did the work ends the attempt, and then the runner stops the turn."""
+    """Never finishes by itself: a person ends the attempt, and the runner then stops the turn."""
 
     def work(self, turn: Turn, stopping: Callable[[], bool]) -> Iterator[AgentEvent]:
         yield Said(text=turn.prompt)
@@ -19,8 +19,7 @@ class Manual:
         while not stopping():
             left_s = until - time.monotonic()
             if left_s <= 0:
-                reason = f"nobody ended it within {turn.timeout_s:g} s"
-                yield Failed(failure=Failure.TIMEOUT, reason=reason)
+                yield Failed(failure=Failure.TIMEOUT, reason=f"no person ended it within {turn.timeout_s:g} s")
                 return
             time.sleep(min(_TICK_S, left_s))
         yield Failed(failure=Failure.STOPPED, reason="stopped")

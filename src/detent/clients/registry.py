@@ -1,7 +1,7 @@
-"""The clients that Detent knows: one entry a client, with plain facts and the names of the modules in its room.
+"""The clients that Detent knows: one entry a client, with plain facts and the names of its modules.
 
-This module is a leaf: it uses builtins only and loads a room by name when it is asked for, so that the hook process and
-every layer can read the facts. The hook process loads it for every tool call; a module more would be felt there.
+This module is a leaf: it imports builtins only, and a client's modules by name on demand, so that the hook process and
+every layer can read the facts. The hook process imports it for every tool call.
 """
 
 import sys
@@ -14,47 +14,35 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """A client is a program that agents run in. Paths are relative to the project."""
+    """A program that agents run in. Paths are relative to the project."""
 
-    __slots__ = (
-        *("name", "title", "adapter", "dialect", "installation", "task_list"),
-        *("program", "marks", "settings", "documents", "generated"),
-    )
+    title = ""
+    #: Module with `adapter(settings)`, which creates an agent.
+    adapter = ""
+    #: Module with `DIALECT`; builtins only, because the hook process imports it for every tool call.
+    dialect = ""
+    #: Module with `INSTALLATION`.
+    installation = ""
+    #: Module with `read_tasks(decoded)`, which reads the client's own task list.
+    task_list = ""
+    #: The program on PATH.
+    program = ""
+    #: Variables that the client sets in the shells of its agents.
+    marks: "tuple[str, ...]" = ()
+    #: Files that hold its hooks and switches; an agent must not write them.
+    settings: "tuple[str, ...]" = ()
+    #: Documents that show the session to the client. Detent writes them if it is installed in this client.
+    documents: "tuple[str, ...]" = ()
+    #: Views beside those documents.
+    generated: "tuple[str, ...]" = ()
 
-    def __init__(  # noqa: PLR0913 - one for each fact
-        self,
-        name: str,
-        *,
-        title: str = "",
-        adapter: str = "",
-        dialect: str = "",
-        installation: str = "",
-        task_list: str = "",
-        program: str = "",
-        marks: "tuple[str, ...]" = (),
-        settings: "tuple[str, ...]" = (),
-        documents: "tuple[str, ...]" = (),
-        generated: "tuple[str, ...]" = (),
-    ) -> None:
-        self.name, self.title = name, title or name
-        #: Module with `adapter(settings)`, which makes an agent.
-        self.adapter = adapter
-        #: Module with `DIALECT`; builtins only, since the hook process loads it for every tool call.
-        self.dialect = dialect
-        #: Module with `INSTALLATION`.
-        self.installation = installation
-        #: Module with `read_tasks(decoded)`, which reads the client's own task list.
-        self.task_list = task_list
-        #: The program on PATH.
-        self.program = program
-        #: Variables that the client sets in the shells of its agents.
-        self.marks = marks
-        #: Files that hold its hooks and switches; an agent must not write them.
-        self.settings = settings
-        #: Documents that show the session to the client. Detent writes them once it is installed in this client.
-        self.documents = documents
-        #: Views beside those documents.
-        self.generated = generated
+    def __init__(self, name: str, **facts: "str | tuple[str, ...]") -> None:
+        """`facts` are the attributes above."""
+        self.name = name
+        for fact, value in {"title": name, **facts}.items():
+            if not hasattr(Client, fact):
+                raise TypeError(f"a client has no {fact}")
+            setattr(self, fact, value)
 
     @property
     def has_hooks(self) -> bool:
@@ -67,7 +55,7 @@ class Client:
         return sys.modules[name]
 
 
-#: In the order in which `detent run` looks for one on PATH.
+#: In the order in which `detent run` searches PATH.
 CLIENTS: "dict[str, Client]" = {}
 
 
@@ -91,12 +79,12 @@ def dialect(name: str) -> "Dialect":
 
 
 def shell_marks() -> "dict[str, str]":
-    """Variables that are set in the shells of agents, each with the client that sets it."""
+    """Variables that clients set in the shells of agents, each with its client."""
     return {mark: client.name for client in CLIENTS.values() for mark in client.marks}
 
 
 def guarded_files() -> "dict[str, tuple[str, ...]]":
-    """The clients' files that agents must not write, by what they are to the guard."""
+    """The clients' files that agents must not write, by their kind for the guard."""
     return {
         "config": tuple(path for client in CLIENTS.values() for path in client.settings),
         "document": tuple(path for client in CLIENTS.values() for path in client.documents),
@@ -113,7 +101,7 @@ def settings_files() -> "tuple[str, ...]":
 
 
 def client_files() -> "tuple[str, ...]":
-    """Files of the project that say how Detent works or show what it holds: a person's, and no part of the work."""
+    """Files of the project that configure Detent or show its state; no part of the work."""
     return ("detent.toml", *settings_files(), *generated_files())
 
 
@@ -124,7 +112,7 @@ def directories() -> "tuple[str, ...]":
 
 
 def shown_to() -> "tuple[str, ...]":
-    """The clients that want the session's document in their own directory."""
+    """The clients with a document of the session in their own directory."""
     return tuple(client.name for client in CLIENTS.values() if client.documents)
 
 

@@ -1,1 +1,1 @@
-"""What agents call: one process per event, an answer in the client's JSON, always exit 0."""
+"""The hook process that clients start for each event: it answers in the client's JSON and always exits with 0."""

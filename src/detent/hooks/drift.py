@@ -1,4 +1,4 @@
-"""What was changed behind Detent's back, as far as a look at its files can tell."""
+"""Detects changes that other programs made to Detent's files."""
 
 from typing import Any, NamedTuple
 
@@ -9,22 +9,22 @@ from detent.engine.projections import history
 from detent.engine.projections.adopt import STATE_DOCUMENT
 from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import LEDGER, UNREADABLE, digest, edited_documents, read_ledger
-from detent.hooks.record import has_prefix
+from detent.hooks.files import has_prefix
 from detent.store.port import PROJECT
 
-#: What was told last, and to whom: the same is not said after every call.
-TOLD = ".drift"
+#: The problems that were reported last, and to which client session: they are not repeated after every call.
+REPORTED = ".drift"
 
 
 class Drift(NamedTuple):
-    #: In words, each with what to do about it.
+    #: Sentences for people.
     problems: list[str]
-    #: Whether the record itself is in doubt; nothing must be written over it then.
+    #: Whether the journal itself was changed. Nothing may be written then.
     is_grave: bool = False
 
 
 def look(project: Project) -> Drift:
-    """Call it before anything is brought up to date."""
+    """Find drift. Call it before any document is published again."""
     document, active = _written(project), project.active()
     flow = document.get("active_workflow") or {}
     name = flow.get("session_id")
@@ -35,38 +35,36 @@ def look(project: Project) -> Drift:
         problems.append(f"the marker {MARKER}{name} was removed, so no session is active any more")
     if active is not None:
         if project.store.get(STATE_DOCUMENT) is None:
-            problems.append(f"{STATE_DOCUMENT} was missing and was written anew")
+            problems.append(f"{STATE_DOCUMENT} was missing and was written again")
         torn = _torn_bytes(project, active)
         if torn:
-            problems.append(
-                f"{torn} bytes stand behind the last commit of the journal of {active}; they count for nothing"
-            )
+            problems.append(f"{torn} bytes follow the last commit of the journal of {active}; they are ignored")
     past, known = project.store.get(history.NAME), read_ledger(project.store, LEDGER).get(history.NAME)
     if known and (past is None or digest(past) not in known):
-        problems.append(f"{history.NAME} was changed; detent doctor tells what is wrong with it")
+        problems.append(f"{history.NAME} was changed; detent doctor says what is wrong")
     return Drift(problems)
 
 
 def only_new(project: Project, client_session: str, problems: list[str]) -> list[str]:
-    """None if this client session was told just that the last time."""
+    """The problems; none if the last report to this client session was the same."""
     text = "\n".join((client_session, *problems)).encode("utf-8", "replace")
-    if not problems or project.store.get(TOLD) == text:
+    if not problems or project.store.get(REPORTED) == text:
         return []
     with project.store.lock(PROJECT):
-        project.store.put(TOLD, text)
+        project.store.put(REPORTED, text)
     return problems
 
 
 def _torn_bytes(project: Project, session: str) -> int:
     journal = project.journal(session)
     journal.session()
-    # A commit that is just being written looks torn to whoever does not wait for it.
+    # Without the lock, a commit that is being written looks torn.
     with project.store.lock(session):
         return project.store.read(session, journal.end).torn
 
 
 def _written(project: Project) -> dict[str, Any]:
-    """The state document, if it is as Detent wrote it: what an edit says about the journal proves nothing."""
+    """The state document if it is as Detent wrote it; an edited one proves nothing about the journal."""
     data = project.store.get(STATE_DOCUMENT)
     if data is None or edited_documents(project.store, [STATE_DOCUMENT]):
         return {}

@@ -1,4 +1,4 @@
-"""Reading files and JSON with builtin modules only: it stands on the path of every tool call."""
+"""Reads files, JSON, the state document and the end of the journal. Builtins only: every tool call imports it."""
 
 import posix
 
@@ -16,17 +16,17 @@ class _Plain:
 
 
 def parse(data: bytes) -> "Any":
-    """JSON by the C scanner behind `json`, without the regular expressions that `json` would load."""
+    """Parse JSON with the C scanner of `json`, without the regular expressions that `json` imports."""
     from _json import make_scanner
 
     text = data.decode("utf-8", "replace").strip(" \t\r\n\ufeff")
     try:
         value, end = make_scanner(_Plain)(text, 0)  # type: ignore[arg-type]
     except (StopIteration, SystemError) as error:
-        # The scanner sets no exception at all for some texts that end too early.
+        # The scanner raises nothing for some texts that end too early.
         raise ValueError("this is not JSON") from error
     if text[end:].strip():
-        raise ValueError("something stands behind the JSON")
+        raise ValueError("text follows the JSON")
     return value
 
 
@@ -57,7 +57,7 @@ def exists(path: str) -> bool:
 
 
 def resolve(path: str) -> str:
-    """`path` with its links followed, as far as it exists."""
+    """`path` with its symbolic links followed, as far as it exists."""
     done, left, links = "", [part for part in path.split("/") if part], 0
     while left:
         candidate = done + "/" + left.pop(0)
@@ -87,7 +87,7 @@ def digest(data: bytes) -> str:
 
 
 def append(path: str, line: str) -> None:
-    """Add a line to a log. One that has grown long becomes the old one, of which there is one."""
+    """Append a line to a log. A long log is renamed to `<path>.1` and replaces the previous one."""
     fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o666)
     try:
         posix.write(fd, line.encode("utf-8", "replace"))
@@ -99,10 +99,81 @@ def append(path: str, line: str) -> None:
 
 
 def project_root(directory: str) -> "str | None":
-    """The nearest directory that has a `.workflow`."""
+    """The nearest directory at or above `directory` that contains `.workflow`."""
     while True:
         if exists(directory + "/.workflow"):
             return directory
         if directory in ("", "/"):
             return None
         directory = directory.rpartition("/")[0]
+
+
+# The state document and the journal
+
+
+def read_document(state: str) -> "Any":
+    """The state document; None without one, False if it is unreadable, or missing while a session is active."""
+    data = read_file(state + "/state.json")
+    if data is None:
+        return False if has_marker(state) else None
+    try:
+        document = parse(data)
+    except (ValueError, RecursionError):
+        return False
+    return document if isinstance(document, dict) else False
+
+
+def has_marker(state: str) -> bool:
+    try:
+        return any(name.startswith(".active-WFS-") for name in posix.listdir(state))
+    except OSError:
+        return False
+
+
+def is_running(document: "Any") -> bool:
+    """Whether a session may be active. An unreadable document counts as active."""
+    return document is False or bool(isinstance(document, dict) and document.get("active_workflow"))
+
+
+def journal_problem(document: "Any", state: str) -> "str | None":
+    """Reason to deny a delegation if the journal is not the one that the document was made from."""
+    from detent.core.guard import state_reader
+    from detent.core.guard.rules import RELEASE
+
+    # Detent did not write a document without that field, so there is nothing to compare.
+    if "journal" not in state_reader.workflow(document) or has_prefix(document, state):
+        return None
+    name = state_reader.workflow(document).get("session_id")
+    return f"the journal of {name} is not what Detent wrote; a person should run: detent doctor. {RELEASE}"
+
+
+def has_drifted(document: "Any", state: str) -> bool:
+    """Whether another program changed Detent's files: compares digests, and the last sum of the journal."""
+    data = read_file(state + "/state.json")
+    try:
+        ledger = parse(read_file(state + "/.documents.json") or b"{}")
+    except (ValueError, RecursionError):
+        return True
+    if document is False or data is None or not isinstance(ledger, dict):
+        return True
+    if digest(data) not in ledger.get("state.json", ()):
+        return True
+    flow = document.get("active_workflow") or {}
+    if not exists(f"{state}/.active-{flow.get('session_id')}"):
+        return True
+    past = read_file(state + "/history.jsonl")
+    if past is not None and "history.jsonl" in ledger and digest(past) not in ledger["history.jsonl"]:
+        return True
+    return not has_prefix(document, state, whole=True)
+
+
+def has_prefix(document: "Any", state: str, whole: bool = False) -> bool:
+    """Whether the journal still holds the commit that the document was made from; with `whole`, as its last."""
+    flow = document.get("active_workflow") or {} if isinstance(document, dict) else {}
+    head = flow.get("journal")
+    total, hint = (head.get("sum"), head.get("hint")) if isinstance(head, dict) else (None, None)
+    if not isinstance(hint, int) or not isinstance(total, str):
+        return False
+    from detent.store.journal_tail import holds
+
+    return holds(f"{state}/{flow.get('session_id')}/journal.jsonl", total, hint, last=whole)

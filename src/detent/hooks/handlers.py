@@ -1,4 +1,4 @@
-"""What happens at an event that changes something: the engine's part of the hooks."""
+"""Handles the hook events that change the session: agents that start and end, test runs, todo lists, stops."""
 
 import os
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from detent.core.gate.evidence import Verdict
 from detent.core.gate.registry import KINDS
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
-from detent.core.run.result_block import result_block
+from detent.core.run.result_block import MAX_DELIVERABLES, result_block
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.testrun.detect import runner
@@ -23,7 +23,6 @@ from detent.engine.session import SessionHandle
 from detent.engine.workspace import Workspace
 from detent.errors import DetentError
 from detent.hooks import drift
-from detent.hooks.outcome import named_files
 from detent.render.prompt.briefing import assignment, briefing, todos
 from detent.store.port import PROJECT
 
@@ -32,73 +31,74 @@ STOPS = "stops.json"
 
 
 class Event(NamedTuple):
-    """Something that happened in a client, and the session it happened to."""
+    """An event of a client, and the session that it concerns."""
 
     dialect: Dialect
     payload: dict[str, Any]
     project: Project
     handle: SessionHandle
-    #: The one phase that a runner started the client for; it begins and ends phases itself.
+    #: The phase that a runner started the client for. The runner begins and ends phases itself.
     bound: str | None = None
 
     @property
     def live(self) -> tuple[str, ...]:
-        """The phases in progress that the event can be about."""
+        """The phases in progress that the event can concern."""
         return self.handle.state.with_status(Status.IN_PROGRESS) if self.bound is None else (self.bound,)
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a client session tried to stop while the journal stood at a version."""
+    """How often a client session tried to stop at one version of the journal."""
 
     version: int
     count: int
 
 
 def handle(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
-    """Carry out what the event means and answer it."""
+    """Apply the event to the session and answer it."""
     name = text_of(payload.get("hook_event_name"))
     try:
-        told, said = _handled(client, dialect, payload)
+        notices, reply = _handled(client, dialect, payload)
     except DetentError as error:
         if dialect.event(payload) == "pre_tool":
             raise
-        told, said = [], f"Detent: {error.message}. A person should run: detent doctor"
-    if said.startswith("{"):
-        return said
-    text = "\n".join(part for part in (*told, said) if part)
+        notices, reply = [], f"Detent: {error.message}. A person should run: detent doctor"
+    if reply.startswith("{"):
+        return reply
+    text = "\n".join(part for part in (*notices, reply) if part)
     return dialect.tell(name, text) if text else ""
 
 
 class _Doubtful(Exception):
-    """The record itself was changed behind Detent's back, so nothing is written over it."""
+    """Another program changed the journal, so nothing is written."""
 
 
 def _handled(client: str, dialect: Dialect, payload: dict[str, Any]) -> tuple[list[str], str]:
-    """Notices for the agent, and the answer to the event itself."""
+    """Notices for the agent, and the reply to the event itself."""
     workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd())
     actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
-    told: list[str] = []
+    notices: list[str] = []
 
     def inspect(project: Project) -> None:
         drifted = drift.look(project)
         if drifted.is_grave:
             raise _Doubtful(f"{'; '.join(drifted.problems)}. A person should run: detent doctor")
         problems = drift.only_new(project, text_of(payload.get("session_id")), drifted.problems)
-        told.extend(f"Detent: {problem}. A person should run: detent doctor" for problem in problems)
+        notices.extend(f"Detent: {problem}. A person should run: detent doctor" for problem in problems)
 
     try:
         with workspace.change(actor, inspect=inspect) as project:
-            told += [f"Detent: {notice}" for notice in workspace.notices]
+            notices += [f"Detent: {notice}" for notice in workspace.notices]
             if project.active() is None:
-                return told, ""
+                return notices, ""
             event = Event(dialect, payload, project, *_bound(project))
-            return told, _EVENTS.get(dialect.event(payload), _nothing)(event)
+            handler = _EVENTS.get(dialect.event(payload))
+            return notices, handler(event) if handler else ""
     except _Doubtful as doubt:
         return [], dialect.deny(str(doubt)) if dialect.event(payload) == "pre_tool" else f"Detent: {doubt}"
 
 
 def _bound(project: Project) -> tuple[SessionHandle, str | None]:
-    """The session of the agent's attempt and its phase; the active session for any other client."""
+    """The session and phase that the client is bound to; for an unbound client the active session and no phase."""
     binding = project.binding
     if binding is None or binding.phase is None:
         return project.session(project.active()), None
@@ -106,44 +106,45 @@ def _bound(project: Project) -> tuple[SessionHandle, str | None]:
 
 
 def judge_write(content: str, state: str) -> tuple[str | None, str]:
-    """Why the state document must not be replaced by `content`, if there is a reason, and what is odd about it."""
+    """Reason to refuse `content` as the new state document, if any, and a warning about it."""
     try:
         with open(os.path.join(state, "state.json"), "rb") as file:
             disk = msgspec.json.decode(file.read(), type=dict[str, Any])
     except (OSError, *UNREADABLE):
         return (
-            "the state document cannot be read, so it is not written over; a person should run: detent doctor --fix",
+            "the state document cannot be read, so it is not replaced; a person should run: detent doctor --fix",
             "",
         )
     try:
         incoming = msgspec.json.decode(content)
     except UNREADABLE as error:
         return f"the state document would not be readable: {error}", ""
-    found = state_document.check_write(incoming, disk)
-    blocking = "; ".join(one.message for one in found if one.blocks)
-    return blocking or None, "; ".join(f"{one.rule}: {one.message}" for one in found if not one.blocks)
+    problems = state_document.check_write(incoming, disk)
+    blocking = "; ".join(problem.message for problem in problems if problem.blocks)
+    warnings = (f"{problem.rule}: {problem.message}" for problem in problems if not problem.blocks)
+    return blocking or None, "; ".join(warnings)
 
 
 def _session_start(event: Event) -> str:
     session = event.handle.state
     if event.bound is not None:
         return _assignment(event.handle, event.bound)
-    said = briefing(session, event.handle.gates.judgements(), [event.handle.handover(key) for key in event.live])
-    return f"{said}\n\n{todos(session)}" if session.workflow.activation == "delegation" else said
+    text = briefing(session, event.handle.gates.judgements(), [event.handle.handover(key) for key in event.live])
+    return f"{text}\n\n{todos(session)}" if session.workflow.activation == "delegation" else text
 
 
 def _prompt(event: Event) -> str:
-    """An agent in the background has ended, and what came of it was told to nobody yet."""
+    """A background agent has ended: send the todo list with the result."""
     session = event.handle.state
     return todos(session) if session.workflow.activation == "delegation" and event.bound is None else ""
 
 
 def _before_tool(event: Event) -> str:
-    """A delegation to a phase that is ready or has failed begins it, in workflows that are driven by delegation."""
+    """Begin the phase that the call delegates, in workflows that are driven by delegation."""
     call = event.dialect.call(event.payload)
     target = target_phase(state_document.write(event.handle.state), call)
     if event.bound is not None:
-        return event.dialect.deny(f"{target} is begun by the run that started you; work on {event.bound} alone")
+        return event.dialect.deny(f"the run that started you begins {target}; work on {event.bound} only")
     agent = agent_name(call["agent"]) or None
     try:
         if event.handle.state.phases[target].status is Status.FAILED:
@@ -167,7 +168,7 @@ def _after_tool(event: Event) -> str:
 
 
 def _disagrees(event: Event) -> bool:
-    """Whether the list that the agent wrote says something else about a phase than the session does."""
+    """Whether the agent's todo list contradicts the session about a phase."""
     session = event.handle.state
     known = {
         entry["content"]: entry["status"] for entry in workflow_document.todos(workflow_document.from_session(session))
@@ -183,10 +184,10 @@ def _delegated(event: Event, call: dict[str, Any]) -> str:
     if phase not in (handle.state.phases if event.bound is None else event.live):
         return ""
     state, report = handle.state.phases[phase], event.dialect.agent_report(payload)
-    known = report.agent_id in {one.agent_id for one in state.delegations}
+    known = report.agent_id in {delegation.agent_id for delegation in state.delegations}
     if state.status is not Status.IN_PROGRESS:
         return todos(handle.state) if known and state.status is Status.COMPLETED else ""
-    # Some clients give their agents no id, and tell of one only when it has ended.
+    # Some clients give their agents no id and report an agent only when it has ended.
     agent_id = (
         report.agent_id or f"{payload.get('session_id')}@{payload.get('tool_use_id') or payload.get('timestamp')}"
     )
@@ -194,15 +195,15 @@ def _delegated(event: Event, call: dict[str, Any]) -> str:
         handle.record_agent_started(phase, agent or state.agent, agent_id)
     if report.is_running:
         return ""
-    return _landed(event, phase, agent_id, succeeded=report.succeeded, text=report.text)
+    return _agent_ended(event, phase, agent_id, succeeded=report.succeeded, text=report.text)
 
 
 def _subagent_start(event: Event) -> str:
-    """Where launching tells no id, the start of the agent does. It hears what the phase was given."""
+    """Record the agent where the launch gave no id, and send it the assignment of its phase."""
     agent_id, agent = text_of(event.payload.get("agent_id")), agent_name(event.payload.get("agent_type"))
     session = event.handle.state
     phase = _phase_for(event, agent)
-    known = {one.agent_id for state in session.phases.values() for one in state.delegations}
+    known = {delegation.agent_id for state in session.phases.values() for delegation in state.delegations}
     if agent_id and phase and agent_id not in known:
         event.handle.record_agent_started(phase, agent or session.phases[phase].agent, agent_id)
     return _assignment(event.handle, phase) if phase else ""
@@ -213,9 +214,9 @@ def _assignment(handle: SessionHandle, phase: str) -> str:
 
 
 def _phase_for(event: Event, agent: str) -> str:
-    """The phase in progress that an agent works for, which was sent to none by name; empty if it works for none.
+    """The phase in progress that an agent works for if its prompt names none; empty if it works for none.
 
-    One that is known for something else, or that starts beside an agent of the phase, helps whoever called it.
+    An agent of another role, or one that starts beside an agent of the phase, assists its caller.
     """
     session, live = event.handle.state, event.live
     own = [phase for phase in live if agent and session.phases[phase].agent == agent]
@@ -225,34 +226,35 @@ def _phase_for(event: Event, agent: str) -> str:
 
 
 def _running(session: Session, phase: str) -> list[str]:
-    """The agents of the phase that have not ended, as far as anybody was told."""
+    """The agents of the phase whose end is not recorded."""
     delegations = session.phases[phase].delegations
-    ended = {one.agent_id for one in delegations if one.ended_at is not None}
-    return [one.agent for one in delegations if one.agent_id not in ended]
+    ended = {delegation.agent_id for delegation in delegations if delegation.ended_at is not None}
+    return [delegation.agent for delegation in delegations if delegation.agent_id not in ended]
 
 
 def _subagent_stop(event: Event) -> str:
-    """A background agent ends here. An empty id matches nothing."""
+    """Record the end of a background agent. An empty id matches nothing."""
     agent_id = text_of(event.payload.get("agent_id"))
     for phase, state in event.handle.state.phases.items():
-        for one in state.delegations:
-            if agent_id and one.agent_id == agent_id and one.ended_at is None:
+        for delegation in state.delegations:
+            if agent_id and delegation.agent_id == agent_id and delegation.ended_at is None:
                 text = text_of(event.payload.get("last_assistant_message"))
-                return _landed(event, phase, agent_id, succeeded=bool(text.strip()), text=text)
+                return _agent_ended(event, phase, agent_id, succeeded=bool(text.strip()), text=text)
     return ""
 
 
-def _landed(event: Event, phase: str, agent_id: str, *, succeeded: bool, text: str) -> str:
-    """An agent ended; in a workflow that is driven by delegation its phase ends with the last of its agents."""
+def _agent_ended(event: Event, phase: str, agent_id: str, *, succeeded: bool, text: str) -> str:
+    """Record the end of an agent. In a workflow driven by delegation the last agent of a phase ends the phase."""
     handle = event.handle
-    if any(one.agent_id == agent_id and one.ended_at is None for one in handle.state.phases[phase].delegations):
+    delegations = handle.state.phases[phase].delegations
+    if any(delegation.agent_id == agent_id and delegation.ended_at is None for delegation in delegations):
         handle.record_agent_ended(agent_id, succeeded=succeeded)
     state = handle.state
     by_delegation = state.workflow.activation == "delegation" and event.bound is None
     if not by_delegation or state.phases[phase].status is not Status.IN_PROGRESS:
         return ""
     if running := _running(state, phase):
-        return f"Detent: {', '.join(running)} still at {phase}; if that is wrong, detent finish {phase} -m SUMMARY"
+        return f"Detent: {', '.join(running)} still works on {phase}; if not, run detent finish {phase} -m SUMMARY"
     block = result_block(text)
     try:
         if block.failed or not succeeded:
@@ -270,7 +272,7 @@ def _landed(event: Event, phase: str, agent_id: str, *, succeeded: bool, text: s
 
 
 def _next_up(session: Session, phase: str) -> str:
-    """The list as it stands now, and what comes next with what the phase leaves for it."""
+    """The todo list, the next phase, and the context that `phase` leaves for it."""
     state = session.phases[phase]
     if state.status is Status.FAILED:
         return f"{todos(session)}\n{phase} failed: {state.error}. Delegate it again to retry."
@@ -286,37 +288,38 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
         return ""
     handle = event.handle
     output, exit_code = event.dialect.shell_result(event.payload)
-    told = []
+    lines: list[str] = []
     for phase in event.live:
         outcome = handle.gates.observe(phase, call["command"], output, exit_code)
         if outcome is not None:
-            told += [
-                f"Detent: {one.gate} of {phase} is {one.verdict}: {one.reason}"
-                for one in handle.gates.judgements(phase)[phase]
+            lines += [
+                f"Detent: {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+                for judgement in handle.gates.judgements(phase)[phase]
             ]
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def _stop(event: Event) -> str:
-    """Stopping is held while the agent could still open a gate, at most three times; then a person is asked."""
-    if event.payload.get("background_tasks") or _is_up_to_a_person(event):
+    """Keep the agent from stopping while it can open a gate, at most three times; then escalate to a person."""
+    if event.payload.get("background_tasks") or _needs_person(event):
         return ""
+    closed = _FAILING if event.bound is not None else (*_FAILING, Verdict.PENDING)
     actionable = [
-        (phase, one)
-        for phase, judged in event.handle.gates.judgements(event.bound).items()
-        for one in judged
-        if one.verdict in (_MENDED if event.bound is None else _FAILING) and KINDS[one.kind].opened_by.is_agent
+        (phase, judgement)
+        for phase, judgements in event.handle.gates.judgements(event.bound).items()
+        for judgement in judgements
+        if judgement.verdict in closed and KINDS[judgement.kind].opened_by.is_agent
     ]
     if not actionable:
         return ""
-    held = _count_stop(event)
     reasons = "; ".join(
-        f"{one.gate} of {phase} is {one.verdict}: {one.reason} ({one.way_out})" for phase, one in actionable
+        f"{judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason} ({judgement.way_out})"
+        for phase, judgement in actionable
     )
-    if held <= MAX_STOPS:
+    if _count_stop(event) <= MAX_STOPS:
         return event.dialect.keep_going(f"The work is not done: {reasons}")
     if event.bound is not None:
-        # The runner judges the gates itself, and has its own limit after which a person is asked.
+        # The runner judges the gates itself and escalates after a limit of its own.
         return ""
     phase, _ = actionable[0]
     detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
@@ -324,23 +327,22 @@ def _stop(event: Event) -> str:
     return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
 
 
+#: Verdicts that an agent must act on. Without a runner, which judges pending gates after the agent stops, PENDING too.
 _FAILING = (Verdict.FAIL, Verdict.STALE)
-#: What nobody has looked at yet is for the agent too; but under a runner, which looks at it when the agent has stopped.
-_MENDED = (*_FAILING, Verdict.PENDING)
 
 
-def _is_up_to_a_person(event: Event) -> bool:
+def _needs_person(event: Event) -> bool:
     session = event.handle.state
     if event.bound is None:
         return bool(session.escalations or session.awaiting_review)
-    waiting = [one.phase for one in session.escalations] + [one.phase for one in session.questions]
-    return event.bound in waiting
+    waiting = {escalation.phase for escalation in session.escalations}
+    return event.bound in waiting | {question.phase for question in session.questions}
 
 
 def _count_stop(event: Event) -> int:
-    """How often this client session tried to stop since the journal last moved.
+    """How often this client session tried to stop since the last commit.
 
-    What others do to the journal says nothing about one that is bound to a phase: there the whole attempt counts.
+    For a client that is bound to a phase it counts the whole attempt: commits of others say nothing about it.
     """
     project, session = event.project, event.handle.state
     client_session = text_of(event.payload.get("session_id"))
@@ -354,15 +356,22 @@ def _count_stop(event: Event) -> int:
             known = {}
         before = known.get(client_session, Stops(version=0, count=0))
         count = before.count + 1 if before.version == version else 1
-        # Sessions that saw an older journal start from one again anyway.
+        # Client sessions at an older version restart at one anyway.
         current = {key: stops for key, stops in known.items() if stops.version == version}
         current[client_session] = Stops(version=version, count=count)
         project.store.put(name, msgspec.json.encode(current))
     return count
 
 
-def _nothing(_event: Event) -> str:
-    return ""
+def named_files(text: str, base: str) -> tuple[str, ...]:
+    """The files below `base` that a text names, in its order; for an answer that lists no deliverables."""
+    names: dict[str, None] = {}
+    for word in text.split():
+        name = word.strip("`'\"*()[]{}<>,;:!?").rstrip(".").removeprefix(base + "/")
+        is_path = "." in name and not name.startswith(("/", "-")) and ".." not in name.split("/")
+        if is_path and len(names) < MAX_DELIVERABLES and os.path.isfile(os.path.join(base, name)):
+            names[name] = None
+    return tuple(names)
 
 
 _EVENTS = {

@@ -1,9 +1,8 @@
-"""What hooks leave behind for people: decisions about delegations, and failures of their own."""
+"""Logs that hooks write for people: decisions about delegations, and crashes of the hook."""
 
 import posix
 
-from detent.hooks.files import append, project_root
-from detent.hooks.record import is_running
+from detent.hooks.files import append, is_running, project_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) -> None:
-    """One line for each decision about a delegation, so that it can be seen later what went through and why."""
+    """Log one line for each decision about a delegation: denied, delegated, or to another agent of the phase."""
     from _json import encode_basestring_ascii as quote
     from time import time
 
@@ -30,7 +29,7 @@ def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) 
     try:
         append(state + "/hook-activity.log", line)
     except OSError:
-        # It is for looking back; the decision stands without it.
+        # The decision does not depend on the log.
         return
 
 
@@ -40,6 +39,6 @@ def note_failure(payload: "Any", error: "BaseException") -> None:
     fields = payload if isinstance(payload, dict) else {}
     root = project_root(text_of(fields.get("cwd")) or posix.getcwd())
     if root is not None:
-        event = text_of(fields.get("hook_event_name"))[:80] or "an event that cannot be read"
+        event = text_of(fields.get("hook_event_name"))[:80] or "unreadable event"
         line = " ".join(f"{event} {type(error).__name__}: {error}"[:500].split())
         append(root + "/.workflow/hook-failures.log", line + "\n")

@@ -1,4 +1,4 @@
-"""One line for the client's status bar: session, phase, progress, what holds it."""
+"""The line for a client's status bar: progress, phases in progress, pending decisions."""
 
 import os
 from typing import Any

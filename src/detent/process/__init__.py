@@ -145,10 +145,13 @@ def capture(
 
 def _close_input(child: subprocess.Popen[bytes], line: bytes = b"") -> None:
     assert child.stdin is not None
+    if child.stdin.closed:
+        return
     # The pipe is broken if the process has ended meanwhile; its exit code is what counts.
     with suppress(BrokenPipeError):
-        child.stdin.write(line)
-        child.stdin.flush()
+        if line:
+            child.stdin.write(line)
+            child.stdin.flush()
     with suppress(BrokenPipeError):
         child.stdin.close()
 

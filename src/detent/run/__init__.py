@@ -1,1 +1,1 @@
-"""The runner: a session from where it stands to its end, by agents."""
+"""The runner: drives a session with agents until it ends or needs a person."""

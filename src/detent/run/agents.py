@@ -9,7 +9,7 @@ from detent.config.settings import AgentSettings, Settings
 from detent.errors import Invalid, NotFound
 
 _WAY_OUT = "set agent under [run] in detent.toml, or use --agent"
-#: The adapter that is nothing without settings.
+#: The adapter that needs settings.
 _COMMAND = "command"
 
 
@@ -20,7 +20,7 @@ def adapters() -> list[str]:
 def make_agent(settings: AgentSettings) -> Agent:
     if settings.adapter not in adapters():
         raise Invalid(
-            f"no adapter is called {settings.adapter!r}; there are {', '.join(adapters())}",
+            f"there is no adapter {settings.adapter!r}; known adapters: {', '.join(adapters())}",
             way_out="correct the adapter under [agents] in detent.toml",
         )
     agent: Agent = CLIENTS[settings.adapter].load("adapter").adapter(settings)
@@ -28,7 +28,7 @@ def make_agent(settings: AgentSettings) -> Agent:
 
 
 def default_agents() -> dict[str, AgentSettings]:
-    """The agents that can be named without any settings."""
+    """The agents that need no settings."""
     return {name: AgentSettings(adapter=name) for name in adapters() if name != _COMMAND}
 
 
@@ -38,10 +38,10 @@ def on_path() -> list[str]:
 
 
 class ConfiguredAgents:
-    """Every name is looked up when this is made, so that no run comes to a name that is unknown.
+    """The agents of the settings. The constructor resolves every name, so that a run cannot fail at an unknown one.
 
-    `overrides` has phases or roles, and the empty name for all that nobody else is named for. `needed` are phases
-    with their roles that must have an agent.
+    `overrides` maps phases or roles to agents; the empty name stands for all others. `needed` lists the phases, with
+    their roles, that must have an agent.
     """
 
     def __init__(
@@ -73,7 +73,9 @@ class ConfiguredAgents:
 
     def settings_of(self, name: str) -> AgentSettings:
         if name not in self._known:
-            raise NotFound(f"no agent is called {name}; there are {', '.join(sorted(self._known))}", way_out=_WAY_OUT)
+            raise NotFound(
+                f"there is no agent {name}; known agents: {', '.join(sorted(self._known))}", way_out=_WAY_OUT
+            )
         return self._known[name]
 
     def _names(self) -> Iterator[str]:
@@ -84,13 +86,13 @@ class ConfiguredAgents:
 
 
 class OneAgent:
-    """The same agent for everything, for those who call the runner themselves."""
+    """One agent for all phases, for callers of the `Runner` class."""
 
     def __init__(self, name: str, agent: Agent, settings: AgentSettings | None = None) -> None:
         self._name, self._agent = name, agent
         self._settings = settings or AgentSettings(adapter=_COMMAND)
 
-    def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:  # noqa: ARG002 - whatever it is
+    def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:  # noqa: ARG002 - the interface of `Agents`
         return self._name, self._agent
 
     def settings_of(self, name: str) -> AgentSettings:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""What all who work in one run share: its settings, its agents, whoever looks on."""
+"""The context that all jobs of one run share: options, agents, environment, receiver of events."""
 
 import os
 import shutil
@@ -23,22 +23,23 @@ _TURNS, _PROGRAMS = ".process/turns", ".process/bin"
 
 class Agents(Protocol):
     def for_phase(self, phase: str, role: str) -> tuple[str, Agent]:
-        """The agent that does the phase, and its name in the settings."""
+        """The agent's name in the settings, and the agent of the phase."""
         ...
 
     def settings_of(self, name: str) -> AgentSettings: ...
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    #: Maximum number of phases or tasks to run in parallel.
     parallel: int = 1
-    #: Attempts of a phase or task, and turns of an attempt, before a person has to decide.
+    #: Maximum number of attempts of a phase or task, and of turns of an attempt, before it escalates to a person.
     attempts: int = 3
     turns: int = 10
-    #: What runs the tests, for gates that name no command.
+    #: The command that runs the tests, for gates that name none.
     tests: str | None = None
-    #: Whether test runs of agents are seen, and count where no command is named.
+    #: Whether hooks observe test runs of agents; they count for gates that name no command.
     observes: bool = False
-    #: Wait for a person where nothing else can go on, instead of ending.
+    #: Wait for a person instead of ending when only a person can act.
     wait: bool = False
 
 
@@ -56,23 +57,23 @@ class RunContext:
         self.session, self.run, self.agents, self.options, self.tell = session, run, agents, options, tell
         self.clock: Clock = project.clock
         self._turns = project.store.directory(f"{session}/{_TURNS}")
-        #: The environment of everything that is started for the session.
+        #: Variables in the environment of every process of the run.
         self.marks = {
             variables.SESSION: session,
             variables.RUN: run,
             variables.STATE: project.store.location(""),
             **_path(project.store.directory(f"{session}/{_PROGRAMS}")),
         }
-        #: Task to what the last try ended with, for the next one to know.
+        #: The reason of the last failure of each task, for the next attempt.
         self.failures: dict[str, str] = {}
-        #: How many work now.
+        #: Number of running jobs.
         self.busy = 0
         self._count = 0
         self._counting = threading.Lock()
 
     @property
     def sees_tests(self) -> bool:
-        """Whether anything but a person can open a gate that asks for tests and names no command."""
+        """Whether a gate that asks for tests and names no command can be opened without a person."""
         return self.options.tests is not None or self.options.observes
 
     def next_agent_id(self, agent: str) -> str:
@@ -82,7 +83,7 @@ class RunContext:
 
     @contextmanager
     def scratch(self, agent_id: str) -> Iterator[str]:
-        """A place for the files of a turn. It is made by whoever needs it, and gone afterwards."""
+        """A directory for the files of a turn. The adapter creates it if needed; it is removed afterwards."""
         path = os.path.join(self._turns, agent_id.replace("/", "-"))
         try:
             yield path
@@ -92,7 +93,7 @@ class RunContext:
 
 
 def _path(directory: str) -> dict[str, str]:
-    """A PATH on which `detent` is this one, and every other program is the one that it was."""
+    """A PATH on which `detent` is this installation, and every other program is unchanged."""
     installed, here = shutil.which("detent"), os.path.dirname(sys.executable)
     if installed is not None and os.path.realpath(os.path.dirname(installed)) == os.path.realpath(here):
         return {}

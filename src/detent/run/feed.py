@@ -1,7 +1,7 @@
-"""What a run tells, as a file: one writes it, and any number look on from other terminals.
+"""The feed of a run: a file with one event a line, written by the runner and followed from other terminals.
 
-A line is an event. The file has one run, which starts a new one: whoever still reads the old file reads it to its end.
-It also starts anew when it has grown too long, with what somebody who comes later must know of it.
+Each run starts a new file; a reader of the old file reads it to its end. A file that has grown too long is replaced by
+a new one, which begins with the events that a later reader needs.
 """
 
 import os
@@ -31,7 +31,7 @@ _POLL_S = 0.1
 _CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
-    ("choices", "command", "did", "input", "reason", "said", "taken_over", "text", "tool", "warnings", "way_out")
+    ("choices", "command", "did", "input", "reason", "taken_over", "text", "tool", "warnings", "way_out")
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunEvent).decode
@@ -43,14 +43,14 @@ def feed_path(store: Store, session: str) -> str:
 
 
 class Feed:
-    """Tells events to whoever follows the file. A run goes on whether or not it can be written."""
+    """Writes the events. A file that cannot be written does not stop the run."""
 
     def __init__(self, path: str, *, max_bytes: int = MAX_BYTES) -> None:
         self._path, self._max_bytes = path, max_bytes
         self._gist = _Gist()
         self._fd: int | None = None
         self._size = 0
-        #: The last line was not written to its end.
+        #: Whether the last line is incomplete.
         self._is_torn = False
 
     def tell(self, event: RunEvent) -> None:
@@ -58,8 +58,7 @@ class Feed:
         is_first = isinstance(event, RunStarted) or self._fd is None
         with suppress(OSError):
             if is_first or self._size + len(line) > self._max_bytes:
-                # What came before, but for a run that begins: then there is nothing before.
-                self._start_anew(b"" if isinstance(event, RunStarted) else b"".join(map(event_line, self._gist.events)))
+                self._start_file(b"" if isinstance(event, RunStarted) else b"".join(map(event_line, self._gist.events)))
             self._write(line)
         self._gist.add(event)
 
@@ -68,8 +67,8 @@ class Feed:
             os.close(self._fd)
         self._fd = None
 
-    def _start_anew(self, head: bytes) -> None:
-        """A file of its own from the start, so that nobody finds it without its head."""
+    def _start_file(self, head: bytes) -> None:
+        """Replace the file by one that begins with `head`, in one step."""
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         temporary = f"{self._path}.{os.getpid()}.tmp"
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
@@ -92,10 +91,10 @@ class Feed:
 
 
 def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: str = "") -> Iterator[RunEvent | None]:
-    """The events until the run ends, and None for every moment of silence.
+    """The events until the run ends, and None after each poll.
 
-    From what the file holds already, or only what comes from now on. `run` names the one that is meant: what the file
-    holds of another is passed over. Once `stopping` is true, what is there is still read, and then it ends.
+    `from_start` includes the events that the file already holds. `run` skips the events of other runs. Once `stopping`
+    is true the rest of the file is read, and the iteration ends.
     """
     reader = _Reader(path, skips=not from_start)
     try:
@@ -110,7 +109,7 @@ def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iter
         is_last = stopping()
         for event in reader.read():
             if event in gist:
-                # Told again because the file started anew.
+                # Repeated at the beginning of a new file.
                 continue
             gist.add(event)
             current = event.run if isinstance(event, RunStarted) else current
@@ -126,7 +125,7 @@ def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iter
 
 
 class _Gist:
-    """Of what was told, that which later events cannot be understood without."""
+    """The events that a reader needs to understand later ones."""
 
     def __init__(self) -> None:
         self._events: dict[tuple[str, ...], RunEvent] = {}
@@ -160,7 +159,7 @@ class _Gist:
 
 
 class _Reader:
-    """Reads on in a file that may not be there yet, and that another may take the place of."""
+    """Reads a file that may not exist yet, and that another file may replace."""
 
     def __init__(self, path: str, *, skips: bool) -> None:
         self._path, self._skips = path, skips
@@ -173,7 +172,7 @@ class _Reader:
         self._fd = None
 
     def read(self) -> Iterator[RunEvent]:
-        """What has come since: the rest of the file that was being read, then the one in its place."""
+        """New events: the rest of the open file, then the file that replaced it."""
         yield from self._lines()
         while self._opened_next():
             yield from self._lines()
@@ -199,7 +198,7 @@ class _Reader:
         while self._fd is not None and (data := os.read(self._fd, _CHUNK)):
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
-                # Half a line, or one of another version: what cannot be read was only meant to be shown.
+                # An incomplete line, or one of another version; the feed is for display only.
                 with suppress(msgspec.DecodeError, UnicodeDecodeError):
                     yield _decode(line)
 

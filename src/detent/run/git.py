@@ -1,4 +1,4 @@
-"""git in one directory: asked in its plain form, without a terminal, with the person's own settings and hooks."""
+"""Runs git in a directory: without a terminal, with the person's own settings and hooks."""
 
 import os
 import shlex
@@ -9,13 +9,13 @@ from contextlib import suppress
 from detent import process
 from detent.errors import Conflict, Refused
 
-#: A hook of the person may run a whole test suite.
+#: A git hook of the person may run a whole test suite.
 TIMEOUT_S = 1_500.0
-#: How long somebody else's git may be at work before that is an error.
+#: Maximum wait for another git process that holds the index.
 BUSY_S = 10.0
 _PAUSE_S = 0.1
 _MAX_BYTES = 64 * 1024 * 1024
-#: These say which repository a command that git itself started is about; Detent may have been started by a hook.
+#: Variables that select another repository. They are set if a git hook started Detent.
 _OF_ANOTHER = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
@@ -35,7 +35,10 @@ class Git:
         self.directory = directory
 
     def run(self, *arguments: str, started: Callable[[int], object] = id) -> process.Captured:
-        """How it went, whatever that is. Waits for another git that holds the index; `started` is told the process."""
+        """Run git and return the result, also of a failure. Waits for another git process that holds the index.
+
+        `started` is called with the process id.
+        """
         until = time.monotonic() + BUSY_S
         while True:
             ran = process.capture(
@@ -48,78 +51,84 @@ class Git:
                 watch=id,
             )
             if ran.exit_code in (None, 127):
-                problem = ran.problem or said(ran) or "git was not found"
+                problem = ran.problem or last_lines(ran) or "git was not found"
                 raise Refused(f"could not run git {arguments[0]} in {self.directory}: {problem}")
             if ran.exit_code == 0 or b"index.lock': File exists" not in ran.errors:
                 return ran
             if time.monotonic() > until:
                 raise Conflict(
-                    f"another git is at work in {self.directory}, or was killed: {self.index_lock()} is there",
-                    way_out=f"try again; if no git runs there, rm {shlex.quote(self.index_lock())}",
+                    f"another git works in {self.directory}, or was killed: {self.index_lock()} exists",
+                    way_out=f"retry; if no git runs there, rm {shlex.quote(self.index_lock())}",
                 )
             time.sleep(_PAUSE_S)
 
     def ask(self, *arguments: str) -> str:
-        """What it puts out; an error is a refusal in git's own words."""
+        """The output of the command. Raises `Refused` with git's own message if it fails."""
         ran = self.run(*arguments)
         if ran.exit_code != 0:
-            raise Refused(f"git {' '.join(arguments[:2])} failed in {self.directory}: {said(ran)}")
+            raise Refused(f"git {' '.join(arguments[:2])} failed in {self.directory}: {last_lines(ran)}")
         return os.fsdecode(ran.output).rstrip("\n")
 
     def paths(self, *arguments: str) -> list[str]:
-        """The same for a command with `-z`."""
+        """The paths in the output of a command with `-z`."""
         return [path for path in self.ask(*arguments).split("\0") if path]
 
     def holds(self, *arguments: str) -> bool:
-        """For a command that says yes or no with its exit code."""
+        """Whether the command exits with 0."""
         return self.run(*arguments).exit_code == 0
 
     def commit_of(self, name: str) -> str | None:
         ran = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return os.fsdecode(ran.output).strip() if ran.exit_code == 0 else None
 
-    def contains(self, commit: str, *, at: str = "HEAD") -> bool:
-        """Whether `at` has everything that `commit` has."""
-        return self.holds("merge-base", "--is-ancestor", commit, at)
+    def contains(self, commit: str) -> bool:
+        """Whether `commit` is an ancestor of HEAD."""
+        return self.holds("merge-base", "--is-ancestor", commit, "HEAD")
 
     def own_directory(self) -> str:
-        """Where git keeps what is about this checkout, such as `MERGE_HEAD`."""
+        """The git directory of this checkout, which holds files such as `MERGE_HEAD`."""
         return self.ask("rev-parse", "--absolute-git-dir")
 
     def index_lock(self) -> str:
         return os.path.join(self.own_directory(), "index.lock")
 
     def unfinished(self) -> str | None:
-        """What is under way and has to be ended before anything else."""
+        """The operation that must be finished first, such as a merge or a rebase."""
         here = self.own_directory()
         return next((what for mark, what in _UNFINISHED.items() if os.path.exists(os.path.join(here, mark))), None)
 
     def changes(self, *paths: str) -> list[str]:
-        """Files that are not as they were committed, new ones too; not what is ignored."""
-        found = self.paths("status", "--porcelain", "--no-renames", "-z", "--untracked-files=all", "--", ".", *paths)
-        return [line[3:] for line in found]
+        """Changed and untracked files; not ignored ones."""
+        lines = self.paths("status", "--porcelain", "--no-renames", "-z", "--untracked-files=all", "--", ".", *paths)
+        return [line[3:] for line in lines]
 
     def identity(self) -> tuple[str, ...]:
-        """What makes a commit possible where nobody told git who they are."""
+        """Options that make a commit possible where git has no configured identity."""
         known = self.holds("var", "GIT_AUTHOR_IDENT") and self.holds("var", "GIT_COMMITTER_IDENT")
         return () if known else _IDENTITY
 
     def drop_stale_lock(self, since: float = 0.0) -> None:
-        """Remove the lock that a killed git left `since` then, once nothing has been done about it for a while."""
-        lock = self.index_lock()
-        with suppress(FileNotFoundError):
-            while (made := os.stat(lock).st_mtime) > time.time() - BUSY_S:
-                time.sleep(_PAUSE_S)
-            if made >= since:
-                os.unlink(lock)
+        """Remove the locks of a killed git, made after `since`, once they have not changed for a while."""
+        for lock in (self.index_lock(), os.path.join(self.own_directory(), "HEAD.lock")):
+            with suppress(FileNotFoundError):
+                while (made := os.stat(lock).st_mtime) > time.time() - BUSY_S:
+                    time.sleep(_PAUSE_S)
+                if made >= since:
+                    os.unlink(lock)
 
 
-def said(ran: process.Captured) -> str:
-    """Its last words, errors first."""
+def last_lines(ran: process.Captured) -> str:
+    """The last lines of its errors, or of its output without errors."""
     text = (ran.errors.strip() or ran.output.strip()).decode("utf-8", "replace")
     return "\n".join(text.splitlines()[-20:])
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_MERGE_AUTOEDIT": "no", "LC_ALL": "C.UTF-8"}
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+    return {
+        **inherited,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_EDITOR": "true",
+        "GIT_MERGE_AUTOEDIT": "no",
+        "LC_ALL": "C.UTF-8",
+    }

@@ -1,14 +1,40 @@
-"""Somebody at work on an attempt of a phase, or on a task of it."""
+"""A job: one worker thread on an attempt of a phase, or on a task of it; its claim, and its result."""
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from detent.core.run.agent_event import Failure
+from detent.core.run.run_event import RunEvent
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 
 if TYPE_CHECKING:
     from detent.run.context import RunContext
+
+
+class JobOutcome(StrEnum):
+    FINISHED = "finished"
+    FAILED = "failed"
+    #: Only a person can open the closed gates.
+    HELD = "held"
+    #: The job escalated to a person.
+    ESCALATED = "escalated"
+    #: The phase has begun; further jobs do its tasks.
+    BEGUN = "begun"
+    STOPPED = "stopped"
+    #: Another process ended the attempt or took the task.
+    ELSEWHERE = "elsewhere"
+
+
+class JobResult(NamedTuple):
+    outcome: JobOutcome
+    failure: Failure | None = None
+    reason: str = ""
+    #: Version of the session that was judged, for an attempt that is held.
+    version: int = 0
 
 
 class JobClaim(NamedTuple):
@@ -19,7 +45,7 @@ class JobClaim(NamedTuple):
     fence: int = 0
 
     def is_live(self, session: Session) -> bool:
-        """Whether it still goes on, as far as anybody knows."""
+        """Whether the attempt or task is still in progress under this claim."""
         if session.status is not SessionStatus.ACTIVE:
             return False
         phase = self.token.phase
@@ -28,23 +54,23 @@ class JobClaim(NamedTuple):
         return self.is_held(session) if self.task is not None else session.token(phase) == self.token
 
     def is_held(self, session: Session) -> bool:
-        """Whether the task is still in the hands that took it."""
+        """Whether this claim still holds the task."""
         held = session.claims.get(self.task or "")
         return held is not None and held.fence == self.fence
 
 
 class Job:
-    """May be told to stop, from any thread, with a reason."""
+    """A unit of work on a worker thread. Any thread may stop it, with a reason."""
 
-    def __init__(self, run_context: "RunContext", phase: str, *, version: int) -> None:
-        self.run_context, self.phase = run_context, phase
-        #: Of the session in which it was found that there is something to do.
+    def __init__(self, context: "RunContext", phase: str, *, version: int) -> None:
+        self.context, self.phase = context, phase
+        #: Version of the session in which the phase was runnable.
         self.version = version
-        #: What is worked on, once that is known.
+        #: Set once the job has begun an attempt or taken a task.
         self.claim: JobClaim | None = None
         #: Whether an agent was given a turn.
         self.had_turn = False
-        #: Whether a check runs for one of its gates.
+        #: Whether a check of one of its gates is running.
         self.is_at_gate = False
         self.why_stopped = ""
         self._stop = threading.Event()
@@ -53,6 +79,11 @@ class Job:
     def task(self) -> str | None:
         return self.claim.task if self.claim is not None else None
 
+    @property
+    def token(self) -> Token:
+        assert self.claim is not None
+        return self.claim.token
+
     def stop(self, why: str) -> None:
         self.why_stopped = self.why_stopped or why
         self._stop.set()
@@ -60,5 +91,10 @@ class Job:
     def is_stopping(self) -> bool:
         return self._stop.is_set()
 
+    def tell(self, event: Callable[..., RunEvent], **fields: Any) -> None:
+        """Report an event of the job's phase."""
+        self.context.tell(event(at=self.context.clock(), phase=self.phase, **fields))
+
     def wait(self, pause_s: float) -> None:
+        """Wait, or return at once when the job is stopped."""
         self._stop.wait(pause_s)

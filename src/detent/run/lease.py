@@ -1,4 +1,4 @@
-"""Who runs a session: one at a time, and whoever died is succeeded."""
+"""The lease of a run: one runner a session; another may take it after the runner died."""
 
 import os
 import secrets
@@ -8,29 +8,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent import process
-from detent.core.actor import as_runner
 from detent.engine.run_lease import NAME, RunLease, live_lease, read_lease
 from detent.errors import Conflict, LockTimeout
 from detent.store.port import PROJECT
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
-    from detent.engine.session import SessionHandle
 
 BEAT_S = 15.0
-#: A beat is not worth waiting longer for.
+#: Maximum wait for the lock at a heartbeat.
 BEAT_WAIT_S = 1.0
 
 
-def left_behind(project: "Project") -> "list[SessionHandle]":
-    """The sessions whose runner died without giving them back."""
-    found = [name for name in project.store.sessions() if read_lease(project.store, name) is not None]
-    dead = [name for name in found if live_lease(project.store, name, now=project.clock()) is None]
-    return [project.session(name, actor=as_runner(project.actor)) for name in dead]
-
-
 class Lease:
-    """Held while a session is run. `Conflict`, naming who has it, if somebody else does."""
+    """Held while a session is run. Raises `Conflict`, naming the holder, if another runner holds it."""
 
     def __init__(self, project: "Project", session: str) -> None:
         self._project, self._session = project, session
@@ -55,7 +46,7 @@ class Lease:
         return self._own.run
 
     def keep(self) -> bool:
-        """Say that the holder is alive, now and then; False if somebody took the session over meanwhile."""
+        """Renew the lease at intervals; False if another runner took the session."""
         now = self._project.clock()
         if now - self._own.beat < timedelta(seconds=BEAT_S):
             return True
@@ -66,7 +57,7 @@ class Lease:
                 self._own = msgspec.structs.replace(self._own, beat=now)
                 self._write()
         except LockTimeout:
-            # Somebody writes long documents; the next beat is early enough.
+            # Another process holds the lock for long; the next beat renews the lease.
             return True
         return True
 
@@ -76,8 +67,8 @@ class Lease:
                 self._project.store.delete(f"{self._session}/{NAME}")
 
     def _is_own(self) -> bool:
-        found = read_lease(self._project.store, self._session)
-        return found is not None and found.run == self._own.run
+        lease = read_lease(self._project.store, self._session)
+        return lease is not None and lease.run == self._own.run
 
     def _write(self) -> None:
         self._project.store.put(f"{self._session}/{NAME}", msgspec.json.encode(self._own))

@@ -1,36 +1,46 @@
-"""Bringing the work of a worktree back: committed there, then merged into what the project has checked out.
+"""Merges the work of a worktree: commits it there, then merges it into the branch that the project has checked out.
 
-A merge happens or it does not: what cannot be merged is taken back at once, and what a kill interrupted is ended first
-by whoever comes next (`merge_recovery`).
+A merge happens as a whole or not at all. A merge that fails is aborted at once. Before git starts, a note records what
+is merged into what. If the note is still there the next time, either git still runs and is waited for, or it was
+killed: before it began, while it wrote files, or before the commit. The interrupted merge is then undone. A file whose
+content is neither the old one nor a beginning of git's belongs to a person, and stays.
 """
 
 import os
 import shlex
+import time
+from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
+from detent.config import place as places
 from detent.core.limits import cut
 from detent.engine.project import Project
 from detent.engine.redact_command import redact_text
-from detent.errors import DetentError, GateClosed, NotFound
-from detent.process import Captured
-from detent.run.git import Git, said
-from detent.run.merge_recovery import Merging, forget, note, recover
+from detent.errors import DetentError, GateClosed, LockTimeout, NotFound
+from detent.process import Captured, born
+from detent.run.git import Git, last_lines
 from detent.run.worktree_record import Worktree, is_complete, known, left_out, one_at_a_time
+from detent.store import disk
 
 _MAX_TITLE = 60
 _MAX_LISTED = 20
-#: The person's settings may ask for another kind of merge, or for putting uncommitted changes aside.
+#: Options against the person's settings, which may ask for another kind of merge or for a stash.
 _MERGE = ("merge", "--no-ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-progress")
+_NOTE = ".merging.json"
+_WAIT_S = 600.0
+_PAUSE_S = 0.05
 
 
 class Merged(NamedTuple):
-    said: str
-    #: The merge; none if there was nothing to merge.
+    message: str
+    #: The merge commit; None if there was nothing to merge.
     commit: str | None
 
 
 def merge(project: Project, session: str, phase: str | None = None) -> Merged:
-    """Merge the worktree of the session, or of one of its phases; `GateClosed` with the reason if that cannot be."""
+    """Merge the worktree of the session, or of one of its phases. Raises `GateClosed` with the reason if it cannot."""
     tree = Worktree(session=session, phase=phase, project=project.place.project)
     root = project.place.root
     title = _title(tree, project.session(session).state.task)
@@ -39,15 +49,15 @@ def merge(project: Project, session: str, phase: str | None = None) -> Merged:
         recover(top, root)
         tip = _committed(Git(tree.path(root)), title, root) if is_complete(tree, root) else _branch(top, tree, root)
         if top.contains(tip):
-            return Merged(f"{tree.branch} has nothing that is not merged", None)
+            return Merged(f"{tree.branch} has nothing to merge", None)
         under_way = top.unfinished()
         if under_way is not None:
-            raise GateClosed(f"{root} is in the middle of a {under_way}", way_out=f"end it in {root}, then try again")
+            raise GateClosed(f"{root} is in the middle of a {under_way}", way_out=f"finish it in {root}, then retry")
         return _merged(top, tree, tip, title, root)
 
 
 def current(root: str, directory: str) -> Worktree | None:
-    """The worktree that the directory is in."""
+    """The worktree that contains the directory."""
     inside = os.path.join(os.path.realpath(directory), "")
     return next((tree for tree in known(root) if inside.startswith(os.path.join(tree.path(root), ""))), None)
 
@@ -58,13 +68,13 @@ def _title(tree: Worktree, task: str) -> str:
 
 
 def _branch(top: Git, tree: Worktree, root: str) -> str:
-    """The commit of the branch, of a worktree that is gone."""
+    """The commit of the branch of a worktree that no longer exists."""
     if os.path.lexists(tree.path(root)):
-        raise GateClosed(f"{tree.path(root)} is no whole worktree, so its files would be left behind")
+        raise GateClosed(f"{tree.path(root)} is not a complete worktree, so its files would not be merged")
     tip = top.commit_of(f"refs/heads/{tree.branch}")
     if tip is not None:
         return tip
-    others = [f"{one.phase or ''} --session {one.session}".strip() for one in known(root)]
+    others = [f"{other.phase or ''} --session {other.session}".strip() for other in known(root)]
     raise NotFound(
         f"{tree.session} has no worktree{f' for {tree.phase}' if tree.phase else ''}, and no branch {tree.branch}",
         way_out=f"detent merge {others[0]}" if others else 'isolation = "phase" below [run] in detent.toml makes them',
@@ -72,40 +82,41 @@ def _branch(top: Git, tree: Worktree, root: str) -> str:
 
 
 def _committed(here: Git, title: str, root: str) -> str:
-    """The commit that has everything that is in the worktree."""
+    """Commit everything in the worktree. Returns the commit."""
     here.drop_stale_lock()
-    open_files = here.paths("diff", "--name-only", "--diff-filter=U", "-z")
-    if open_files:
+    conflicts = here.paths("diff", "--name-only", "--diff-filter=U", "-z")
+    if conflicts:
         raise GateClosed(
-            f"{_listed(open_files)} in {here.directory} still has conflicts",
+            f"{_listed(conflicts)} in {here.directory} still has conflicts",
             way_out="resolve them there, git add, git commit",
         )
     under_way = here.unfinished()
     if under_way not in (None, "merge"):
         raise GateClosed(
-            f"{here.directory} is in the middle of a {under_way}", way_out=f"end it there: git {under_way} --continue"
+            f"{here.directory} is in the middle of a {under_way}",
+            way_out=f"finish it there: git {under_way} --continue",
         )
     if under_way or here.changes(*left_out(root)):
         here.ask("add", "--all", "--", ".", *left_out(root))
         if under_way or not here.holds("diff", "--cached", "--quiet"):
             done = here.run(*here.identity(), "commit", "--quiet", "-m", title)
             if done.exit_code != 0:
-                raise GateClosed(f"git did not commit what is in {here.directory}:\n{said(done)}")
+                raise GateClosed(f"git could not commit the changes in {here.directory}:\n{last_lines(done)}")
     return here.ask("rev-parse", "HEAD")
 
 
 def _merged(top: Git, tree: Worktree, tip: str, title: str, root: str) -> Merged:
     merging = Merging(head=top.ask("rev-parse", "HEAD"), tip=tip)
-    note(root, merging)
+    _write_note(root, merging)
     arguments = (*top.identity(), *_MERGE, "-m", f"Merge {title}", tip)
-    ran = top.run(*arguments, started=lambda leader: note(root, merging.by(leader)))
+    ran = top.run(*arguments, started=lambda leader: _write_note(root, merging.by(leader)))
     if ran.exit_code != 0:
         refusal = _refusal(top, tree, ran, root)
         if os.path.exists(os.path.join(top.own_directory(), "MERGE_HEAD")):
             top.ask("merge", "--abort")
-        forget(root)
+        _remove_note(root)
         raise refusal
-    forget(root)
+    _remove_note(root)
     commit = top.ask("rev-parse", "HEAD")
     return Merged(f"merged {tree.branch} into {_checked_out(top)} as {commit[:12]}", commit)
 
@@ -123,13 +134,13 @@ def _refusal(top: Git, tree: Worktree, ran: Captured, root: str) -> DetentError:
     if in_the_way and "would be overwritten by merge" in errors:
         return GateClosed(
             f"{_listed(in_the_way)} in {root} has changes that are not committed, and {tree.branch} changes it too",
-            way_out=f"a person should commit them in {root} or put them aside, then try again",
+            way_out=f"a person should commit or stash them in {root}, then retry",
         )
-    return GateClosed(f"git did not merge {tree.branch} into {target}; nothing was changed:\n{said(ran)}")
+    return GateClosed(f"git could not merge {tree.branch} into {target}; nothing was changed:\n{last_lines(ran)}")
 
 
 def _checked_out(top: Git) -> str:
-    """The name of what is merged into: a branch, or a commit where none is checked out."""
+    """The branch that the project has checked out, or its commit if HEAD is detached."""
     ran = top.run("symbolic-ref", "--quiet", "--short", "HEAD")
     return os.fsdecode(ran.output).strip() if ran.exit_code == 0 else top.ask("rev-parse", "HEAD")
 
@@ -137,3 +148,98 @@ def _checked_out(top: Git) -> str:
 def _listed(paths: list[str]) -> str:
     more = len(paths) - _MAX_LISTED
     return ", ".join([*paths[:_MAX_LISTED], *([f"and {more} more"] if more > 0 else [])])
+
+
+# An interrupted merge
+
+
+class Merging(msgspec.Struct, frozen=True, kw_only=True):
+    """The note about a merge."""
+
+    head: str
+    tip: str
+    #: The process of git, and its start time, which tells it from a later process with the same id.
+    leader: int = 0
+    born: str | None = None
+
+    def by(self, leader: int) -> "Merging":
+        return msgspec.structs.replace(self, leader=leader, born=born(leader))
+
+
+def _write_note(root: str, merging: Merging) -> None:
+    path = _path(root)
+    with disk.failing_as("write", path):
+        disk.replace(path, msgspec.json.encode(merging), durable=True)
+
+
+def _remove_note(root: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(_path(root))
+
+
+def recover(top: Git, root: str) -> None:
+    """Wait for or undo an interrupted merge. The caller holds the lock of the worktrees."""
+    try:
+        with open(_path(root), "rb") as file:
+            merging = msgspec.json.decode(file.read(), type=Merging)
+        noted_at = os.stat(_path(root)).st_mtime
+    except (FileNotFoundError, msgspec.DecodeError):
+        return
+    _wait_for(merging)
+    if not top.contains(merging.tip) and top.ask("rev-parse", "HEAD") == merging.head:
+        # One second earlier: file systems store times in steps.
+        top.drop_stale_lock(since=noted_at - 1)
+        if top.commit_of("MERGE_HEAD") == merging.tip:
+            top.ask("merge", "--abort")
+        elif top.unfinished() is None:
+            _restore(top, merging)
+    _remove_note(root)
+
+
+def _wait_for(merging: Merging) -> None:
+    until = time.monotonic() + _WAIT_S
+    while merging.born is not None and born(merging.leader) == merging.born:
+        if time.monotonic() > until:
+            raise LockTimeout(
+                f"git has been merging {merging.tip[:12]} too long, in process {merging.leader}",
+                way_out="retry, or end that process if it hangs",
+            )
+        time.sleep(_PAUSE_S)
+
+
+def _restore(top: Git, merging: Merging) -> None:
+    """Restore the files that git had written before it was killed."""
+    repository = Git(top.ask("rev-parse", "--show-toplevel"))
+    made = repository.run("merge-tree", "--write-tree", merging.head, merging.tip)
+    result = made.output.decode().strip() if made.exit_code == 0 else merging.tip
+    touched = repository.paths("diff", "--name-only", "--no-renames", "-z", merging.head, result)
+    for path in [path for path in touched if _is_from_git(repository, path, merging.head, result)]:
+        if repository.holds("cat-file", "-e", f"{merging.head}:{path}"):
+            repository.ask("checkout", "--quiet", merging.head, "--", f":(literal){path}")
+        else:
+            repository.ask("rm", "--cached", "--quiet", "--ignore-unmatch", "--", f":(literal){path}")
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(repository.directory, path))
+
+
+def _is_from_git(repository: Git, path: str, head: str, result: str) -> bool:
+    """Whether the content of the file is that of the merge, or a beginning of it."""
+    full = os.path.join(repository.directory, path)
+    after = repository.run("cat-file", "blob", f"{result}:{path}")
+    if not os.path.lexists(full):
+        # git removed it, to delete or replace it. A committed file can be restored without loss.
+        return repository.holds("cat-file", "-e", f"{head}:{path}")
+    if after.exit_code != 0:
+        return False
+    if os.path.islink(full):
+        return os.fsencode(os.readlink(full)) == after.output
+    if not os.path.isfile(full):
+        return False
+    with open(full, "rb") as file:
+        content = file.read()
+    before = repository.run("cat-file", "blob", f"{head}:{path}")
+    return after.output.startswith(content) and not (before.exit_code == 0 and before.output == content)
+
+
+def _path(root: str) -> str:
+    return os.path.join(places.worktrees(root), _NOTE)

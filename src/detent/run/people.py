@@ -1,96 +1,100 @@
-"""What a person is needed for in a run, and what follows from what the person says."""
+"""The requests of a run to a person, and the application of the answers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from detent.core.gate import Opener, gate_name
-from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.gate.evidence import Judgement
 from detent.core.run.run_event import Need, PersonNeeded
 from detent.core.session.session import Session
 from detent.core.task.row import TaskStatus
 from detent.errors import Invalid
-from detent.run.policy import is_personal, is_rejected, task_phase
+from detent.run.policy import closed_gates, is_personal, is_rejected, task_phase
 
 if TYPE_CHECKING:
     from detent.engine.session import SessionHandle
+
+    _Request = Callable[..., PersonNeeded]
 
 _YES, _NO = ("y", "yes"), ("n", "no")
 
 
 class Person(Protocol):
-    """Somebody at a terminal."""
+    """A person at the terminal of a run."""
 
     def needed(self, needs: Sequence[PersonNeeded]) -> None:
-        """All that is open now; the first is what is asked."""
+        """Set the open requests; the first one is asked."""
         ...
 
     def poll(self) -> tuple[PersonNeeded, str] | None:
-        """What the person said about one of them since the last call; never waits."""
+        """An answer since the last call, with its request; None without one. Never waits."""
         ...
 
     def show(self, text: str) -> None:
-        """Something that the person should know, because what was said did not work."""
+        """Show why an answer could not be applied."""
         ...
 
 
 def is_held(session: Session, phase: str, judged: Sequence[Judgement], *, sees_tests: bool = True) -> bool:
-    """Whether nothing but gates that a person opens is closed, and nobody has said no."""
-    closed = [one for one in judged if one.verdict is not Verdict.PASS]
-    gates = session.workflow.by_key[phase].gates
-    personal = all(is_personal(gates, one, sees_tests=sees_tests) for one in closed)
+    """Whether only gates that a person opens are closed, and no approver has rejected the phase."""
+    closed, gates = closed_gates(judged), session.workflow.by_key[phase].gates
+    personal = all(is_personal(gates, judgement, sees_tests=sees_tests) for judgement in closed)
     return bool(closed) and personal and not is_rejected(judged)
 
 
 def needs(handle: "SessionHandle", session: Session, held: Collection[str]) -> list[PersonNeeded]:
-    """Everything that a person could do for the session now, the most urgent first: agents that wait for an answer."""
-    now = handle.now()
-    found = [
-        PersonNeeded(
-            at=now,
-            need=Need.ANSWER,
-            phase=one.phase,
-            text=one.text,
-            way_out=f"detent reply {one.id} ANSWER",
-            about=one.id,
-            choices=one.choices,
-        )
-        for one in session.questions
+    """All requests to a person, the most urgent first: agents that wait for an answer."""
+    request = partial(PersonNeeded, at=handle.now())
+    return [
+        *(
+            request(
+                need=Need.ANSWER,
+                phase=question.phase,
+                text=question.text,
+                way_out=f"detent reply {question.id} ANSWER",
+                about=question.id,
+                choices=question.choices,
+            )
+            for question in session.questions
+        ),
+        *(
+            request(
+                need=Need.DECISION,
+                phase=escalation.phase,
+                text=escalation.detail,
+                way_out="detent resolve retry|skip|cancel",
+                choices=("retry", "skip", "cancel"),
+            )
+            for escalation in session.escalations
+        ),
+        *(
+            request(
+                need=Need.REVIEW,
+                phase=key,
+                text=f"{key} is finished: {session.phases[key].summary}",
+                way_out="detent review continue|redo|review",
+                choices=("continue", "redo", "review"),
+            )
+            for key in session.awaiting_review
+        ),
+        *(
+            _gate_need(session, key, judgement, request)
+            for key in held
+            for judgement in closed_gates(handle.gates.judgements(key)[key])
+        ),
+        *_task_needs(session, request),
     ]
-    found += [
-        PersonNeeded(
-            at=now,
-            need=Need.DECISION,
-            phase=one.phase,
-            text=one.detail,
-            way_out="detent resolve retry|skip|cancel",
-            choices=("retry", "skip", "cancel"),
-        )
-        for one in session.escalations
-    ]
-    found += [
-        PersonNeeded(
-            at=now,
-            need=Need.REVIEW,
-            phase=key,
-            text=f"{key} is finished: {session.phases[key].summary}",
-            way_out="detent review continue|redo|review",
-            choices=("continue", "redo", "review"),
-        )
-        for key in session.awaiting_review
-    ]
-    found += [_gate_need(session, key, one, handle) for key in held for one in _closed(handle, key)]
-    return found + _task_needs(session, handle)
 
 
-def apply_answer(handle: "SessionHandle", need: PersonNeeded, said: str) -> None:
-    """Do what the person said; a `DetentError` if that cannot be done."""
-    word, _, rest = said.strip().partition(" ")
+def apply_answer(handle: "SessionHandle", need: PersonNeeded, answer: str) -> None:
+    """Carry out the answer of a person; raises a `DetentError` if that is impossible."""
+    word, _, rest = answer.strip().partition(" ")
     match need.need:
-        case Need.ANSWER if need.about in {one.id for one in handle.state.questions}:
-            handle.reply(said, question=need.about)
+        case Need.ANSWER if need.about in {question.id for question in handle.state.questions}:
+            handle.reply(answer, question=need.about)
         case Need.ANSWER:
-            choice = said.strip() or None
-            handle.answer(choice=choice, gate=need.about, phase=need.phase)
+            handle.answer(choice=answer.strip() or None, gate=need.about, phase=need.phase)
         case Need.DECISION:
             handle.resolve(word.lower(), rest, phase=need.phase)
         case Need.REVIEW:
@@ -102,70 +106,39 @@ def apply_answer(handle: "SessionHandle", need: PersonNeeded, said: str) -> None
             reason = rest.strip() or ("approved" if approves else "rejected")
             handle.approve(f"{reason}, at the terminal of the run", gate=need.about, phase=need.phase, approve=approves)
         case Need.WORK:
-            raise Invalid("this is ended with a command", way_out=need.way_out)
+            raise Invalid("this needs a command", way_out=need.way_out)
 
 
-def _closed(handle: "SessionHandle", phase: str) -> list[Judgement]:
-    return [one for one in handle.gates.judgements(phase)[phase] if one.verdict is not Verdict.PASS]
-
-
-def _gate_need(session: Session, phase: str, one: Judgement, handle: "SessionHandle") -> PersonNeeded:
-    gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == one.gate)
-    need, text, way_out = Need.APPROVAL, f"{one.gate} of {phase} is {one.verdict}: {one.reason}", one.way_out
+def _gate_need(session: Session, phase: str, judgement: Judgement, request: "_Request") -> PersonNeeded:
+    name = judgement.gate
+    gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == name)
+    need, text = Need.APPROVAL, f"{name} of {phase} is {judgement.verdict}: {judgement.reason}"
     if gate.opened_by is Opener.ANSWER:
         need = Need.ANSWER
     elif (task := gate.person_task(phase)) is not None:
         need, text = Need.WORK, task
-    return PersonNeeded(
-        at=handle.now(),
-        need=need,
-        phase=phase,
-        text=text,
-        way_out=way_out,
-        about=one.gate,
-        choices=gate.choices,
-    )
+    return request(need=need, phase=phase, text=text, way_out=judgement.way_out, about=name, choices=gate.choices)
 
 
-def _has_open_tasks(session: Session) -> bool:
-    if not len(session.tasks) or session.tasks.is_completed:
-        return False
-    return not session.unfinished
+def _task_needs(session: Session, request: "_Request") -> Iterator[PersonNeeded]:
+    phase = task_phase(session)
+    if len(session.tasks) and not session.tasks.is_completed and not session.unfinished:
+        yield _left_over(session, phase, request)
+    elif phase is not None:
+        ways_out = {TaskStatus.BLOCKED: "detent task show", TaskStatus.FAILED: "detent task retry"}
+        for status, way_out in ways_out.items():
+            for task in session.tasks.with_status(status)[:20]:
+                text = f"{task} is {status}: {session.tasks[task].reason or 'no reason was given'}"
+                yield request(need=Need.WORK, phase=phase, text=text, way_out=f"{way_out} {task}", about=task)
 
 
-def _left_over(session: Session, handle: "SessionHandle", phase: str | None) -> PersonNeeded:
-    """Every phase is done, and not every task."""
+def _left_over(session: Session, phase: str | None, request: "_Request") -> PersonNeeded:
+    """The request if all phases are done and some tasks are not."""
     if phase is None:
         text = f"no phase of {session.workflow.name} does tasks: set tasks = true for one in detent.toml"
         way_out = "detent task list, or detent complete --force"
     else:
         text = f"{phase} is {session.phases[phase].status}"
         way_out = f"detent redo {phase} --cascade, or detent complete --force"
-    return PersonNeeded(
-        at=handle.now(),
-        need=Need.WORK,
-        phase=phase or session.workflow.order[-1],
-        text=f"tasks are left, and {text}",
-        way_out=way_out,
-    )
-
-
-def _task_needs(session: Session, handle: "SessionHandle") -> list[PersonNeeded]:
-    phase = task_phase(session)
-    if _has_open_tasks(session):
-        return [_left_over(session, handle, phase)]
-    if phase is None:
-        return []
-    ways_out = {TaskStatus.BLOCKED: "detent task show", TaskStatus.FAILED: "detent task retry"}
-    return [
-        PersonNeeded(
-            at=handle.now(),
-            need=Need.WORK,
-            phase=phase,
-            text=f"{task} is {status}: {session.tasks[task].reason or 'no reason was given'}",
-            way_out=f"{way_out} {task}",
-            about=task,
-        )
-        for status, way_out in ways_out.items()
-        for task in session.tasks.with_status(status)[:20]
-    ]
+    phase = phase or session.workflow.order[-1]
+    return request(need=Need.WORK, phase=phase, text=f"tasks are left, and {text}", way_out=way_out)

@@ -1,56 +1,64 @@
-"""One attempt of a phase, from wherever it stands: begin, turns of an agent, gates, finish."""
+"""One attempt of a phase: begins it or resumes it, gives turns to an agent, runs the gates, records the end."""
 
+import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from detent.core.gate import gate_name
 from detent.core.gate.evidence import Judgement, Result, Verdict
-from detent.core.run.agent_event import Failed
-from detent.core.run.run_event import Need, PersonNeeded, TurnStarted
+from detent.core.gate.kind import required_paths
+from detent.core.limits import MAX_ERROR, cut
+from detent.core.run.agent_event import Failed, Failure
+from detent.core.run.run_event import GateJudged, GateStarted, Need, PersonNeeded, PhaseEnded, TurnStarted
+from detent.core.session.commands import Fail, Finish
 from detent.core.session.events import PhaseRedone
-from detent.core.session.phase_state import PhaseState
+from detent.core.session.phase_state import PhaseState, Report
 from detent.core.session.session import Session
 from detent.core.session.status import Status
-from detent.errors import Refused
+from detent.engine.agents import environment as variables
+from detent.errors import GateClosed, Refused
 from detent.render.prompt.prompt import phase_prompt
-from detent.run.attempt_end import AttemptEnd
-from detent.run.job import Job, JobClaim
-from detent.run.phase_gates import PhaseGates
-from detent.run.policy import Next, after_gates, is_only_stale, task_phase
-from detent.run.result import JobOutcome, JobResult
-from detent.run.turn import delegate
+from detent.run.job import Job, JobClaim, JobOutcome, JobResult
+from detent.run.policy import Next, after_gates, closed_gates, is_only_stale, task_phase
+from detent.run.turn import Delegated, delegate, is_turn
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
+    from detent.engine.results import Outcome
     from detent.engine.session import SessionHandle
 
-#: So often are gates run again because files changed meanwhile that they are about.
+#: Maximum number of gate runs that are repeated because files changed during the run.
 STALE_RUNS = 8
+_NOTHING = Report()
 
 
 class PhaseRun:
     def __init__(self, project: "Project", job: Job) -> None:
-        self._job, self._run_context, self._phase = job, job.run_context, job.phase
-        self._handle: SessionHandle = project.session(job.run_context.session)
+        self._job, self._context, self._phase = job, job.context, job.phase
+        self._handle: SessionHandle = project.session(job.context.session)
         self._base = project.place.base
         session = self._handle.state
         declared = session.workflow.by_key[self._phase]
         self._title, self._role, self._minutes = declared.title or self._phase, declared.agent, declared.timeout_minutes
         self._gates = declared.gates if session.gates_apply else ()
-        self._name, self._agent = self._run_context.agents.for_phase(self._phase, self._role)
-        self._at_gates = PhaseGates(self._handle, job, self._gates)
-        self._end = AttemptEnd(self._handle, job, self._base, self._gates)
-        #: What was closed after the last turn, and after how many in a row.
+        self._name, self._agent = self._context.agents.for_phase(self._phase, self._role)
+        #: The gates that were closed after the last turn, and after how many turns in a row.
         self._closed: tuple[Judgement, ...] | None = None
         self._repeats = 0
+        #: Reported artifacts that are not in the project.
+        self._outside: tuple[str, ...] = ()
 
     def run(self) -> JobResult:
-        """Go on until the attempt has ended, or nothing but a person can end it."""
+        """Work until the attempt ends, or only a person can end it."""
         try:
             return self._run()
         except Refused:
-            # Of what was looked at a moment ago: somebody may have begun or ended the attempt in between.
-            session, target = self._handle.state, self._job.claim
-            is_as_before = session.version == self._job.version if target is None else target.is_live(session)
-            if is_as_before:
+            # Another process may have begun or ended the attempt since the session was read.
+            session, claim = self._handle.state, self._job.claim
+            is_unchanged = session.version == self._job.version if claim is None else claim.is_live(session)
+            if is_unchanged:
                 raise
             return JobResult(JobOutcome.ELSEWHERE)
 
@@ -68,25 +76,25 @@ class PhaseRun:
         else:
             self._job.claim = JobClaim(session.token(self._phase))
             if state.report is None and not self._tasks_are_done() and not self._is_only_voted_on():
-                return self._turns(None, self._why_again(state))
-        # An agent has done its part, in a run that did not get to the end; or there is no part to be done.
-        return self._judged() or self._turns(None, "")
+                return self._turns(None, self._redo_reason(state))
+        # The agent finished its turn in an earlier run, or the phase needs no agent.
+        return self._run_gates() or self._turns(None, "")
 
     def _begin(self, state: PhaseState) -> str | None:
-        """The id of the agent that the attempt begins with; none where there are tasks, or but a vote."""
-        works = not (self._has_tasks() or self._is_only_voted_on())
-        agent_id = self._run_context.next_agent_id(self._name) if works else None
+        """Begin the attempt. Returns the id of its agent; None for a phase with tasks, or with a vote only."""
+        has_agent = not (self._has_tasks() or self._is_only_voted_on())
+        agent_id = self._context.next_agent_id(self._name) if has_agent else None
         role = self._role or self._name
         if state.status is Status.FAILED:
             begun = self._handle.redo(self._phase, agent=role, reason=state.error or "", launch=agent_id)
         else:
-            is_alone = self._run_context.busy == 1
+            is_alone = self._context.busy == 1
             begun = self._handle.begin(self._phase, agent=role, launch=agent_id, is_next=is_alone)
         self._job.claim = JobClaim(begun.token)
         return agent_id
 
     def _is_only_voted_on(self) -> bool:
-        """Whether the phase is nothing but a vote: nobody's work, and gates at which approvers agree."""
+        """Whether the phase is only a vote: it has no role, and all its gates need a quorum."""
         return not self._role and bool(self._gates) and all(gate.needs_quorum for gate in self._gates)
 
     def _has_tasks(self) -> bool:
@@ -97,32 +105,32 @@ class PhaseRun:
         with self._handle.reading() as session:
             return self._phase == task_phase(session) and session.tasks.is_completed
 
-    def _why_again(self, state: PhaseState) -> str:
-        """Why a person began the attempt again, which is what its agent has to know."""
+    def _redo_reason(self, state: PhaseState) -> str:
+        """The reason that a person gave for this attempt, for the agent's prompt."""
         if state.attempt < 2:
             return ""
-        again = (event for commit in self._handle.log() for event in commit.events if isinstance(event, PhaseRedone))
-        reasons = [event.reason for event in again if event.phase == self._phase and event.attempt == state.attempt]
+        redone = (event for commit in self._handle.log() for event in commit.events if isinstance(event, PhaseRedone))
+        reasons = [event.reason for event in redone if event.phase == self._phase and event.attempt == state.attempt]
         return reasons[-1] if reasons else ""
 
     # Turns
 
     def _turns(self, agent_id: str | None, failed: str) -> JobResult:
         while True:
-            ended = self._turn(agent_id, failed) or self._judged()
-            if ended is not None:
-                return ended
+            result = self._turn(agent_id, failed) or self._run_gates()
+            if result is not None:
+                return result
             agent_id, failed = None, ""
 
     def _turn(self, agent_id: str | None, failed: str) -> JobResult | None:
-        """One turn; None if the agent says that it is done and the attempt goes on."""
+        """Give the agent one turn; None if it finished and the gates decide."""
         if agent_id is None:
-            agent_id = self._run_context.next_agent_id(self._name)
+            agent_id = self._context.next_agent_id(self._name)
             self._handle.record_agent_started(self._phase, self._role or self._name, agent_id)
         session = self._handle.state
-        number = self._turns_so_far(session)
+        number = self._turn_count(session)
         self._tell_turn(session, number)
-        came = delegate(
+        delegated = delegate(
             self._handle,
             self._job,
             name=self._name,
@@ -130,115 +138,205 @@ class PhaseRun:
             agent_id=agent_id,
             prompt=self._prompt(session, number, failed),
             cwd=self._base,
-            minutes=self._minutes or self._run_context.agents.settings_of(self._name).timeout_minutes,
+            minutes=self._minutes or self._context.agents.settings_of(self._name).timeout_minutes,
         )
         if not self._is_live():
             return JobResult(JobOutcome.ELSEWHERE)
-        if isinstance(came.end, Failed):
-            return self._end.fail(came, came.end, agent_id)
-        report = self._end.inside(came.report)
+        if isinstance(delegated.end, Failed):
+            return self._fail(delegated, delegated.end, agent_id)
+        report = self._inside(delegated.report)
         if not self._gates:
-            return self._end.finish(self._summary(), report, agent_id)
+            return self._finish(report, agent_id)
         self._handle.record_agent_ended(agent_id, succeeded=True, report=report, phase=self._phase)
         return None
 
     def _prompt(self, session: Session, number: int, failed: str) -> str:
-        handover, judged = self._handle.handover(self._phase), self._at_gates.judge()
-        return phase_prompt(
-            session, handover, judged, turn=number, failed=failed, tests=self._run_context.options.tests
-        )
+        handover, judged = self._handle.handover(self._phase), self._judge()
+        return phase_prompt(session, handover, judged, turn=number, failed=failed, tests=self._context.options.tests)
 
     def _tell_turn(self, session: Session, number: int) -> None:
-        now, attempt = self._run_context.clock(), session.phases[self._phase].attempt
-        self._run_context.tell(
-            TurnStarted(at=now, phase=self._phase, attempt=attempt, turn=number, agent=self._name, role=self._role)
-        )
-        if self._run_context.agents.settings_of(self._name).adapter == "manual":
+        attempt = session.phases[self._phase].attempt
+        self._job.tell(TurnStarted, attempt=attempt, turn=number, agent=self._name, role=self._role)
+        if self._context.agents.settings_of(self._name).adapter == "manual":
             way_out = f"detent finish {self._phase} -m SUMMARY"
-            text = f"{self._title} is done by hand"
-            self._run_context.tell(PersonNeeded(at=now, need=Need.WORK, phase=self._phase, text=text, way_out=way_out))
+            self._job.tell(PersonNeeded, need=Need.WORK, text=f"{self._title} is done by hand", way_out=way_out)
 
-    def _turns_so_far(self, session: Session) -> int:
-        """Turns that runners have given in this attempt, of whichever run."""
-        return sum(is_turn(one.agent_id) for one in session.phases[self._phase].delegations)
+    def _turn_count(self, session: Session) -> int:
+        """Number of turns in this attempt, in all runs."""
+        return sum(is_turn(delegation.agent_id) for delegation in session.phases[self._phase].delegations)
 
     # Gates
 
-    def _judged(self) -> JobResult | None:
-        """How the attempt ends after its gates; None if another turn follows."""
+    def _run_gates(self) -> JobResult | None:
+        """Run the gates and end the attempt; None if another turn follows."""
         alone = 0
-        for again in range(STALE_RUNS):
-            version, is_alone = self._handle.state.version, self._run_context.busy <= 1
-            judged, stopped = self._at_gates.run()
+        for run in range(STALE_RUNS):
+            version, is_alone = self._handle.state.version, self._context.busy <= 1
+            judged, stopped = self._run_each_gate()
             if stopped is not None:
                 return stopped
             if not is_only_stale(judged):
-                if not self._is_open(judged):
-                    return self._closed_by(judged, version)
-                if (ended := self._end.finish(self._summary())) is not None:
-                    return ended
-            # Those who work beside it change files too: the same evidence is gathered again, and no agent is to blame.
-            alone = alone + 1 if is_alone and self._run_context.busy <= 1 else 0
+                if closed_gates(judged):
+                    return self._after_closed(judged, version)
+                if (finished := self._finish()) is not None:
+                    return finished
+            # Parallel jobs change files too, so the gates run again without another turn.
+            alone = alone + 1 if is_alone and self._context.busy <= 1 else 0
             if alone > 1:
                 break
-            self._job.wait(min(0.05 * 2**again, 2.0))
+            self._job.wait(min(0.05 * 2**run, 2.0))
         return self._never_fresh(judged, by_itself=alone > 1)
 
-    def _is_open(self, judged: tuple[Judgement, ...]) -> bool:
-        return all(one.verdict is Verdict.PASS for one in judged)
-
-    def _closed_by(self, judged: tuple[Judgement, ...], version: int) -> JobResult | None:
+    def _after_closed(self, judged: tuple[Judgement, ...], version: int) -> JobResult | None:
         session = self._handle.state
         if not self._is_live():
             return JobResult(JobOutcome.ELSEWHERE)
-        if any(one.phase == self._phase for one in session.escalations):
+        if any(escalation.phase == self._phase for escalation in session.escalations):
             return JobResult(JobOutcome.ESCALATED)
-        closed = tuple(one for one in judged if one.verdict is not Verdict.PASS)
+        closed = closed_gates(judged)
         self._repeats, self._closed = (self._repeats + 1 if closed == self._closed else 1), closed
-        left = self._run_context.options.turns - self._turns_so_far(session)
-        came = after_gates(
-            self._gates, judged, turns_left=left, repeats=self._repeats, sees_tests=self._run_context.sees_tests
+        left = self._context.options.turns - self._turn_count(session)
+        step = after_gates(
+            self._gates, judged, turns_left=left, repeats=self._repeats, sees_tests=self._context.sees_tests
         )
-        match came:
+        match step:
             case Next.TURN | Next.FINISH:
                 return None
             case Next.REJECTED if not self._is_only_voted_on():
-                return self._end.reject(judged)
+                return self._reject(judged)
             case Next.HOLD | Next.REJECTED:
-                # A vote that is nothing but a vote can only be changed by those who cast it.
+                # In a phase that is only a vote, only the voters can change the result.
                 return JobResult(JobOutcome.HELD, version=version)
             case Next.GIVE_UP:
-                told = "; ".join(f"{one.gate} is {one.verdict}: {one.reason}" for one in closed)
-                self._handle.escalate("gates_closed", self._phase, f"the agent does not get its gates open: {told}")
+                reasons = "; ".join(f"{each.gate} is {each.verdict}: {each.reason}" for each in closed)
+                self._handle.escalate("gates_closed", self._phase, f"the agent cannot open its gates: {reasons}")
                 return JobResult(JobOutcome.ESCALATED)
 
     def _never_fresh(self, judged: tuple[Judgement, ...], *, by_itself: bool) -> JobResult:
-        """What passed is never about the files as they are: either its own command changes them, or somebody does."""
-        stale = "; ".join(f"{one.gate}: {one.reason}" for one in judged if one.verdict is Verdict.STALE)
-        why = "running it does that itself" if by_itself else "others go on changing it"
+        """Escalate: files change during every run of the gates, by the gate's own command or by parallel work."""
+        stale = "; ".join(f"{each.gate}: {each.reason}" for each in judged if each.verdict is Verdict.STALE)
+        why = "the gate's own command changes it" if by_itself else "parallel work keeps changing it"
         detail = f"{stale or 'a gate closes again each time'}; {why}: name the gate's inputs, or ignore the file in git"
         self._handle.escalate("gates_stale", self._phase, detail)
         return JobResult(JobOutcome.ESCALATED)
 
-    def _is_live(self) -> bool:
-        target = self._job.claim
-        return target is not None and target.is_live(self._handle.state)
+    def _run_each_gate(self) -> tuple[tuple[Judgement, ...], JobResult | None]:
+        """Run the closed gates that have a command; the merge runs last, when no other gate is closed."""
+        tests = self._context.options.tests
+        commands = {gate_name(gate): command for gate in self._gates if (command := gate.runnable(tests)) is not None}
+        for gate in self._gates:
+            name = gate_name(gate)
+            closed = {judgement.gate for judgement in closed_gates(self._judge())}
+            if name not in commands or name not in closed or (gate.runs_last and closed != {name}):
+                continue
+            if self._job.is_stopping():
+                return (), JobResult(JobOutcome.STOPPED)
+            if (stopped := self._run_gate(name, commands[name])) is not None:
+                return (), stopped
+        judged = self._judge()
+        self._tell_verdicts(judgement for judgement in closed_gates(judged) if judgement.gate not in commands)
+        return judged, None
+
+    def _run_gate(self, name: str, command: str) -> JobResult | None:
+        self._job.tell(GateStarted, gate=name, command=command)
+        self._job.is_at_gate = True
+        try:
+            env = {**self._context.marks, variables.GATE: str(self._job.token)}
+            receipt = self._handle.gates.check(name, phase=self._phase, command=command, env=env)
+        finally:
+            self._job.is_at_gate = False
+        if self._job.is_stopping():
+            # A check that was stopped proves nothing. The next run resumes the attempt with its gates.
+            return JobResult(JobOutcome.STOPPED)
+        if not self._is_live():
+            return JobResult(JobOutcome.ELSEWHERE)
+        self._handle.gates.record(name, phase=self._phase, receipt=receipt)
+        self._tell_verdicts(judgement for judgement in self._judge() if judgement.gate == name)
+        return None
+
+    def _judge(self) -> tuple[Judgement, ...]:
+        return self._handle.gates.judgements(self._phase)[self._phase]
+
+    def _tell_verdicts(self, judgements: Iterable[Judgement]) -> None:
+        for judgement in judgements:
+            self._job.tell(GateJudged, gate=judgement.gate, verdict=judgement.verdict, reason=judgement.reason)
+
+    # The end of the attempt
+
+    def _finish(self, report: Report = _NOTHING, agent_id: str | None = None) -> JobResult | None:
+        """Complete the attempt; None if a gate has closed again. `report` is the part that is not recorded yet."""
+        session = self._handle.state
+        known = session.phases[self._phase].report or _NOTHING
+        command = Finish(
+            token=self._job.token,
+            # The journal already has the report of an earlier turn.
+            summary=report.summary or (None if known.summary else self._summary()),
+            artifacts=tuple(dict.fromkeys((*report.artifacts, *self._gate_artifacts(session)))),
+            deliverables=report.deliverables,
+            context=report.context,
+            tokens=report.tokens,
+            tools=report.tools,
+            agent_id=agent_id,
+        )
+        try:
+            outcome = self._handle.execute(command)
+        except GateClosed:
+            return None
+        self._tell_end(outcome, "completed", outcome.session.phases[self._phase].summary or "")
+        return JobResult(JobOutcome.FINISHED)
+
+    def _fail(self, delegated: Delegated, end: Failed, agent_id: str) -> JobResult:
+        """Fail the attempt because the agent's turn failed."""
+        error, used = end.reason.strip() or "no reason was given", delegated.report
+        command = Fail(token=self._job.token, error=error, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
+        outcome = self._handle.execute(command)
+        reason = outcome.session.phases[self._phase].error or ""
+        self._tell_end(outcome, "failed", reason)
+        stopped = end.failure is Failure.STOPPED
+        return JobResult(JobOutcome.STOPPED if stopped else JobOutcome.FAILED, end.failure, reason)
+
+    def _reject(self, judged: Iterable[Judgement]) -> JobResult:
+        """Fail the attempt because an approver rejected it; a new attempt addresses the reason."""
+        reason = "; ".join(f"{each.gate}: {each.reason}" for each in judged if each.verdict is Verdict.FAIL)
+        outcome = self._handle.execute(Fail(token=self._job.token, error=cut(reason, MAX_ERROR)))
+        self._tell_end(outcome, "failed", reason)
+        return JobResult(JobOutcome.FAILED, Failure.ERROR, reason)
+
+    def _inside(self, report: Report) -> Report:
+        """The report with the artifacts that are in the project; the end of the attempt warns of the others."""
+        inside: list[str] = []
+        outside: list[str] = []
+        base = os.path.realpath(self._base)
+        for path in report.artifacts:
+            full = os.path.realpath(os.path.join(base, path))
+            is_inside = full.startswith(base + os.sep) and os.path.exists(full)
+            (inside if is_inside else outside).append(os.path.relpath(full, base) if is_inside else path)
+        self._outside = tuple(outside)
+        return msgspec.structs.replace(report, artifacts=tuple(inside))
+
+    def _gate_artifacts(self, session: Session) -> list[str]:
+        """The files that the gates require; they are artifacts whether the agent reports them or not."""
+        paths = [path for gate in self._gates for path in required_paths(gate, session.folder)]
+        return [path for path in paths if os.path.isfile(os.path.join(self._base, path))]
+
+    def _tell_end(self, outcome: "Outcome", status: str, text: str) -> None:
+        left_out = (f"{path} is outside the project or does not exist, and was left out" for path in self._outside)
+        attempt, warnings = outcome.session.phases[self._phase].attempt, (*outcome.warnings, *left_out)
+        self._job.tell(PhaseEnded, attempt=attempt, status=status, said=text, warnings=warnings)
 
     def _summary(self) -> str:
-        """What is said where no agent said anything."""
+        """The summary if the agent gave none."""
         if not self._tasks_are_done():
             return f"{self._title} done"
         with self._handle.reading() as session:
             return f"all {session.tasks.leaf_count} tasks are done"
 
-
-def is_turn(agent_id: str) -> bool:
-    """Whether the id is of an agent that a run gave a turn of a phase, and not of one that did a task."""
-    return agent_id.startswith("run-") and agent_id.count("/") == 2
+    def _is_live(self) -> bool:
+        return self._job.claim is not None and self._job.claim.is_live(self._handle.state)
 
 
 def what_failed(state: PhaseState) -> str:
-    """What an attempt ended with, and the evidence of the gates that had failed in it."""
+    """The error of an attempt, and the evidence of its failed gates."""
     failed = [
         f"{name}: {at_gate.receipt.error or 'failed'}\n{at_gate.receipt.tail}"
         for name, at_gate in state.gates.items()

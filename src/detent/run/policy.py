@@ -1,18 +1,18 @@
-"""What comes next, told from where things stand. Pure: nothing here does anything.
+"""The policy of a run: pure functions from the state of the session to the next step.
 
 After a turn of an agent:
 
-| the turn | what comes next |
+| the turn | next step |
 |---|---|
-| finished, every gate is open | the phase is finished |
-| finished, a gate is closed that an agent can open | the next turn, with what failed in its prompt |
-| the same gates closed, for the same reasons, again and again; or no turn is left | a person decides |
-| finished, only gates are closed that a person opens | the phase is held until one has |
-| finished, and a person said no | the attempt fails with what was said; a new one follows |
-| failed for a passing reason | the same turn again after a pause, a few times |
-| failed | the attempt fails; a new one, a few times, then a person decides |
-| refused | the attempt fails, and a person decides |
-| stopped from here | the attempt fails as interrupted; the next run begins a new one |
+| finished, every gate is open | finish the phase |
+| finished, a gate is closed that an agent can open | another turn, with the failure in its prompt |
+| the same gates closed several times for the same reasons; or no turn is left | escalate to a person |
+| finished, only gates are closed that a person opens | hold the phase until a person opens them |
+| finished, and a person rejected it | fail the attempt with the reason; begin a new one |
+| failed for a passing reason | retry the turn after a pause, a few times |
+| failed | fail the attempt; begin a new one, a few times, then escalate to a person |
+| refused | fail the attempt and escalate to a person |
+| stopped by the run | fail the attempt as interrupted; the next run begins a new one |
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ from detent.core.run.agent_event import Failure
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 
-#: So often may the same gates be closed for the same reasons after a turn; less often if nothing ran at all.
+#: Maximum number of turns in a row with the same closed gates and reasons; fewer if no gate could run.
 SAME_FAILURE, SAME_SILENCE = 3, 2
 
 
@@ -41,50 +41,54 @@ class Next(StrEnum):
 def after_gates(
     gates: Sequence[Gate], judged: Sequence[Judgement], *, turns_left: int, repeats: int, sees_tests: bool = True
 ) -> Next:
-    """What follows from the verdicts. `repeats`: how many turns in a row ended with these very verdicts."""
-    closed = [one for one in judged if one.verdict is not Verdict.PASS]
+    """The next step after the verdicts. `repeats`: number of turns in a row with these verdicts."""
+    closed = closed_gates(judged)
     if not closed:
         return Next.FINISH
-    for_agents = [one for one in closed if not is_personal(gates, one, sees_tests=sees_tests)]
+    for_agents = [judgement for judgement in closed if not is_personal(gates, judgement, sees_tests=sees_tests)]
     if not for_agents:
         return Next.REJECTED if is_rejected(judged) else Next.HOLD
-    is_silent = all(one.verdict in (Verdict.PENDING, Verdict.ERROR) for one in for_agents)
+    is_silent = all(judgement.verdict in (Verdict.PENDING, Verdict.ERROR) for judgement in for_agents)
     is_stuck = repeats >= (SAME_SILENCE if is_silent else SAME_FAILURE)
     return Next.GIVE_UP if is_stuck or turns_left <= 0 else Next.TURN
 
 
 def is_rejected(judged: Sequence[Judgement]) -> bool:
-    """Whether somebody who had to agree said no, so that nobody is waited for any more."""
-    return any(one.verdict is Verdict.FAIL and KINDS[one.kind].opened_by.is_person for one in judged)
+    """Whether an approver rejected the phase, so that waiting for the others is useless."""
+    return any(judgement.verdict is Verdict.FAIL and KINDS[judgement.kind].opened_by.is_person for judgement in judged)
 
 
 def is_personal(gates: Sequence[Gate], judged: Judgement, *, sees_tests: bool = True) -> bool:
-    """Whether only a person can open the gate: by voting, by answering, or by judging what no command can.
+    """Whether only a person can open the gate: by a vote, by an answer, or because no command can judge it.
 
-    `sees_tests`: a gate that asks for tests and names no command can be opened all the same.
+    `sees_tests`: a gate that asks for tests and names no command can be opened without a person.
     """
     gate = next(gate for gate in gates if gate_name(gate) == judged.gate)
     return gate.needs_person(judged.verdict, sees_tests=sees_tests)
 
 
 def is_only_stale(judged: Sequence[Judgement]) -> bool:
-    """Whether nothing but time stands between the verdicts and an end: what passed has to be run again."""
-    closed = [one.verdict for one in judged if one.verdict is not Verdict.PASS]
-    return Verdict.STALE in closed and set(closed) <= {Verdict.STALE, Verdict.PENDING}
+    """Whether no gate failed and some are stale: passed gates must run again."""
+    verdicts = {judgement.verdict for judgement in closed_gates(judged)}
+    return Verdict.STALE in verdicts and verdicts <= {Verdict.STALE, Verdict.PENDING}
+
+
+def closed_gates(judged: Sequence[Judgement]) -> tuple[Judgement, ...]:
+    return tuple(judgement for judgement in judged if judgement.verdict is not Verdict.PASS)
 
 
 def may_try_again(failure: Failure, *, tries: int, attempts: int) -> bool:
-    """Whether a failed attempt is followed by another one without a person."""
+    """Whether another attempt follows a failed one without a person."""
     return failure not in (Failure.REFUSED, Failure.STOPPED) and tries < attempts
 
 
-def pause_before(again: int, backoff_s: float) -> float:
-    """How long to wait before a turn is tried again for the `again`th time: twice as long each time, to a limit."""
-    return min(backoff_s * 2.0 ** (again - 1), 300.0)
+def pause_before(retry: int, backoff_s: float) -> float:
+    """Seconds to wait before a retry; doubles with each `retry`, up to a limit."""
+    return min(backoff_s * 2.0 ** (retry - 1), 300.0)
 
 
 class Runnable(NamedTuple):
-    """A phase that can be worked on now, and how many can work on it at once: on a phase one, on its tasks several."""
+    """A phase to work on now, and its number of parallel jobs: one for a phase, several for its tasks."""
 
     phase: str
     slots: int = 1
@@ -92,17 +96,17 @@ class Runnable(NamedTuple):
 
 
 def runnable(session: Session, *, busy: Mapping[str, int], held: Collection[str]) -> list[Runnable]:
-    """The phases to work on next, in graph order: what is begun first, then what failed, then what is ready."""
+    """The phases to work on next, in graph order: those in progress first, then failed ones, then ready ones."""
     if session.status is not SessionStatus.ACTIVE:
         return []
-    asked = {one.phase for one in session.escalations}
-    live = [key for key in session.with_status(Status.IN_PROGRESS) if key not in held and key not in asked]
-    found = [one for key in live if (one := _runnable(session, key, busy.get(key, 0))).slots > 0]
+    escalated = {escalation.phase for escalation in session.escalations}
+    live = [key for key in session.with_status(Status.IN_PROGRESS) if key not in held and key not in escalated]
+    in_progress = [phase for key in live if (phase := _runnable(session, key, busy.get(key, 0))).slots > 0]
     if session.escalations or session.awaiting_review:
-        # Nothing new begins while a person has something to decide.
-        return found
+        # No phase begins while a decision of a person is open.
+        return in_progress
     failed = [key for key in session.with_status(Status.FAILED) if not session.open_needs(key)]
-    return found + [Runnable(key) for key in (*failed, *session.ready) if key not in busy]
+    return in_progress + [Runnable(key) for key in (*failed, *session.ready) if key not in busy]
 
 
 def _runnable(session: Session, phase: str, busy: int) -> Runnable:
@@ -111,12 +115,12 @@ def _runnable(session: Session, phase: str, busy: int) -> Runnable:
     return Runnable(phase, session.tasks.ready_count, has_tasks=True)
 
 
-#: The phases in which tasks are done where the workflow does not say: the first that it has.
+#: Phases that do the tasks if the workflow declares none; the first that it has.
 _TASK_PHASES = ("IMPLEMENT", "06-implementation", "development")
 
 
 def task_phase(session: Session) -> str | None:
-    """The phase that the session's tasks are done in; none if it has no tasks."""
+    """The phase that does the session's tasks; None without tasks."""
     if not len(session.tasks):
         return None
     declared = (phase.key for phase in session.workflow.phases if phase.tasks)

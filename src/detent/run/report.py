@@ -1,4 +1,4 @@
-"""The report of a session, as a file beside its journal."""
+"""Writes the report of a session to a file beside its journal."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A turn given to an agent: what it is told, what comes back, and how often it is tried."""
+"""One turn of an agent: its environment, its events, and the retries after passing failures."""
 
 import time
 from typing import TYPE_CHECKING
@@ -17,12 +17,12 @@ from detent.run.policy import pause_before
 if TYPE_CHECKING:
     from detent.engine.session import SessionHandle
 
-#: Lines of an agent that are passed on at once, and how many more a second; the rest is not shown to anybody.
+#: Rate limit of an agent's messages: a burst, and messages per second after it. Messages above it are dropped.
 SAID_BURST, SAID_PER_S = 50, 20
 
 
 class Delegated(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a turn: how it ended, and all that is to be recorded about it either way."""
+    """The result of a turn: its end, and the report to record in either case."""
 
     end: Finished | Failed
     report: Report
@@ -39,38 +39,43 @@ def delegate(
     cwd: str,
     minutes: float,
 ) -> Delegated:
-    """One turn by an agent, again after a pause where it failed for a passing reason."""
+    """Give the agent one turn, and retry it after a pause if it fails for a passing reason."""
     job.had_turn = True
-    run_context, tools, spent = job.run_context, _Tools(job), Tokens()
-    retries = run_context.agents.settings_of(name).retries
-    with run_context.scratch(agent_id) as scratch:
+    context, events, spent = job.context, _Events(job), Tokens()
+    retries = context.agents.settings_of(name).retries
+    with context.scratch(agent_id) as scratch:
         turn = Turn(
             agent_id=agent_id,
-            session=run_context.session,
+            session=context.session,
             phase=job.phase,
             task=job.task,
-            token=_token(job),
+            token=str(job.token),
             prompt=prompt,
             cwd=cwd,
             scratch=scratch,
-            env={**run_context.marks, **_own(job, agent_id, name)},
+            env={**context.marks, **_own(job, agent_id, name)},
             timeout_s=minutes * 60.0,
         )
-        for again in range(retries + 1):
-            end, used = _once(handle, job, turn, agent, tools, spent)
+        for retry in range(1, retries + 2):
+            end, used = _try(handle, job, turn, agent, events, spent)
             spent += used
-            if not isinstance(end, Failed) or end.failure is not Failure.TRANSIENT or again == retries:
+            if not isinstance(end, Failed) or end.failure is not Failure.TRANSIENT or retry > retries:
                 break
-            _pause(job, end, again + 1, name)
+            _pause(job, end, retry, name)
             if job.is_stopping():
                 end = Failed(failure=Failure.STOPPED, reason=job.why_stopped)
                 break
     report = end.report if isinstance(end, Finished) else Report()
-    return Delegated(end=end, report=msgspec.structs.replace(report, tokens=spent, tools=tuple(tools.used)))
+    return Delegated(end=end, report=msgspec.structs.replace(report, tokens=spent, tools=tuple(events.tools)))
+
+
+def is_turn(agent_id: str) -> bool:
+    """Whether a run gave this agent a turn of a phase, not a task."""
+    return agent_id.startswith("run-") and agent_id.count("/") == 2
 
 
 def over_budget(handle: "SessionHandle", phase: str, used: Tokens) -> str | None:
-    """Which limit is exceeded with what is used besides what the session knows, in words."""
+    """The limit that is exceeded if `used` is added to the recorded tokens, as a sentence."""
     session = handle.state
     known = session.phases[phase].report
     more = used + (known.tokens if known is not None else Tokens())
@@ -78,10 +83,11 @@ def over_budget(handle: "SessionHandle", phase: str, used: Tokens) -> str | None
     return raised[0].detail if raised else None
 
 
-def _once(
-    handle: "SessionHandle", job: Job, turn: Turn, agent: Agent, tools: "_Tools", spent: Tokens
+def _try(
+    handle: "SessionHandle", job: Job, turn: Turn, agent: Agent, events: "_Events", spent: Tokens
 ) -> tuple[Finished | Failed, Tokens]:
-    used, end = Tokens(), None
+    used = Tokens()
+    end: Finished | Failed | None = None
     for event in agent.work(turn, job.is_stopping):
         match event:
             case Used():
@@ -90,44 +96,27 @@ def _once(
                     job.stop(reason)
             case Finished() | Failed():
                 end = event
-        tools.take(event)
+        events.take(event)
     if end is None:
-        end = Failed(failure=Failure.ERROR, reason="the agent ended without saying how")
-    if not isinstance(end, Failed):
-        return end, used
-    if job.is_stopping():
-        return Failed(failure=Failure.STOPPED, reason=job.why_stopped), used
+        end = Failed(failure=Failure.ERROR, reason="the agent ended without a result")
+    if isinstance(end, Failed) and job.is_stopping():
+        end = Failed(failure=Failure.STOPPED, reason=job.why_stopped)
     return end, used
 
 
-def _pause(job: Job, end: Failed, again: int, name: str) -> None:
-    run_context, settings = job.run_context, job.run_context.agents.settings_of(name)
-    pause_s = pause_before(again, settings.backoff_s)
-    run_context.tell(
-        Retrying(
-            at=run_context.clock(),
-            phase=job.phase,
-            task=job.task,
-            reason=end.reason,
-            pause_s=pause_s,
-            again=again,
-            of=settings.retries,
-        )
-    )
+def _pause(job: Job, end: Failed, retry: int, name: str) -> None:
+    settings = job.context.agents.settings_of(name)
+    pause_s = pause_before(retry, settings.backoff_s)
+    job.tell(Retrying, task=job.task, reason=end.reason, pause_s=pause_s, again=retry, of=settings.retries)
     job.wait(pause_s)
 
 
-def _token(job: Job) -> str:
-    assert job.claim is not None
-    return str(job.claim.token)
-
-
 def _own(job: Job, agent_id: str, name: str) -> dict[str, str]:
-    """What only this agent's environment has."""
+    """Variables of this agent's environment alone."""
     own = {
         variables.AGENT: agent_id,
         variables.PHASE: job.phase,
-        variables.TOKEN: _token(job),
+        variables.TOKEN: str(job.token),
         variables.ACTOR: name,
     }
     if job.claim is not None and job.claim.task is not None:
@@ -135,24 +124,22 @@ def _own(job: Job, agent_id: str, name: str) -> dict[str, str]:
     return own
 
 
-class _Tools:
-    """What an agent did, for the record; passed on to whoever looks on, who is not flooded."""
+class _Events:
+    """Records the tools that an agent used, and passes its events on, at a limited rate."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self.used: list[ToolUse] = []
+        self.tools: list[ToolUse] = []
         self._room, self._since_s = float(SAID_BURST), time.monotonic()
 
     def take(self, event: AgentEvent) -> None:
-        now = self._job.run_context.clock()
-        if isinstance(event, ToolUsed):
-            self.used.append(ToolUse(tool=event.tool, input=event.input, at=now, succeeded=event.succeeded))
-        elif isinstance(event, Said):
-            if not self._has_room():
-                return
-        elif not isinstance(event, Started | Used):
+        is_dropped = isinstance(event, Said) and not (event.text.strip() and self._has_room())
+        if is_dropped or not isinstance(event, Started | ToolUsed | Said | Used):
             return
-        self._job.run_context.tell(AgentDid(at=now, phase=self._job.phase, task=self._job.task, did=event))
+        if isinstance(event, ToolUsed):
+            now = self._job.context.clock()
+            self.tools.append(ToolUse(tool=event.tool, input=event.input, at=now, succeeded=event.succeeded))
+        self._job.tell(AgentDid, task=self._job.task, did=event)
 
     def _has_room(self) -> bool:
         now_s = time.monotonic()

@@ -1,6 +1,6 @@
-"""Where those who work are: each thread has the project to itself, opened in the tree that its phase works on.
+"""One `Project` per worker thread, opened in the worktree of the phase.
 
-A project object is made for one thread. Several on the same state keep out of each other's way as processes do.
+A `Project` belongs to one thread. Several on the same state exclude each other with locks, as processes do.
 """
 
 import threading
@@ -20,14 +20,14 @@ class Workspaces:
         self._trees: Worktrees | None = None
         mode = project.settings.run.isolation
         if mode != "none":
-            from detent.run import worktree  # noqa: PLC0415 - most runs have no trees of their own
+            from detent.run import worktree  # noqa: PLC0415 - most runs have no worktrees
 
             self._trees = worktree.Worktrees(project, session, mode)
         self._own = threading.local()
         self._opened: list[Project] = []
 
     def project(self, phase: str) -> Project:
-        """The project of this thread, in the tree of the phase."""
+        """The project of this thread, in the worktree of the phase."""
         place = self._outer.place if self._trees is None else self._trees.place(phase)
         known: dict[Place, Project] = self._own.__dict__.setdefault("projects", {})
         if place not in known:
@@ -36,7 +36,7 @@ class Workspaces:
         return known[place]
 
     def done(self, phase: str) -> None:
-        """The phase is finished, and what it did is where it belongs."""
+        """Remove the worktree of a finished phase."""
         if self._trees is not None:
             self._trees.done(phase)
 
@@ -48,5 +48,5 @@ class Workspaces:
 
 
 def opened_at(project: Project, place: "Place") -> Project:
-    """The same project with the files of another place: a second object on the same state."""
+    """A second `Project` on the same state, with the files of another place."""
     return Project(project.store.reopen(), place, project.settings, actor=as_runner(project.actor), clock=project.clock)

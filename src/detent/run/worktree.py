@@ -1,8 +1,8 @@
-"""Worktrees: work that is kept apart in a checkout of its own until it is merged.
+"""Worktrees: isolate the work of a session or phase in a checkout of its own until it is merged.
 
-A worktree is made from the project's `HEAD`, on a branch of its own, and is the same project with another base: the
-state, and with it the journal, is the project's. Nothing is removed before it is merged; whatever a kill leaves behind
-is used again, or set aside.
+A worktree starts at the project's `HEAD`, on its own branch. It is the same project with another base: the state, and
+with it the journal, stays in the project. A worktree is removed only after its merge; one that a killed process left
+behind is used again or moved aside.
 """
 
 import os
@@ -14,7 +14,7 @@ from detent.core.run.isolation import Mode
 from detent.core.session.session import Session, SessionStatus
 from detent.engine.project import Project
 from detent.errors import DetentError, Refused
-from detent.run.git import Git, said
+from detent.run.git import Git, last_lines
 from detent.run.merging import merge
 from detent.run.worktree_record import (
     BRANCHES,
@@ -33,45 +33,47 @@ _NO_ISOLATION = 'set isolation = "none" below [run] in detent.toml'
 
 
 def ensure(project: Project, session: str, phase: str | None = None) -> tuple[str, list[str]]:
-    """The path of the worktree, made if need be, and what a person should know about it."""
+    """Create the worktree if needed. Returns its path, and notices for a person."""
     root = project.place.root
     tree = Worktree(session=session, phase=phase, project=project.place.project)
     with one_at_a_time(root):
-        top = _checked(root, project)
+        top = _repository(root, project)
         if is_complete(tree, root) and _is_registered(top, tree.path(root)):
-            return tree.path(root), _brought_up(top, tree, root)
-        notices = _cleared(top, tree, root)
-        return tree.path(root), notices + _made(top, tree, root)
+            return tree.path(root), _updated(top, tree, root)
+        notices = _clear(top, tree, root)
+        return tree.path(root), notices + _create(top, tree, root)
 
 
 def remove(project: Project, session: str, phase: str | None = None) -> list[str]:
-    """Remove the worktree and its branch if all of it is merged; else say why it is still there."""
+    """Remove the worktree and its branch if all of it is merged. Returns notices about what stays, and why."""
     root = project.place.root
     tree = Worktree(session=session, phase=phase, project=project.place.project)
     with one_at_a_time(root):
         top, path = Git(root), tree.path(root)
         if not is_complete(tree, root):
-            notices = _cleared(top, tree, root)
+            notices = _clear(top, tree, root)
         else:
             notices = []
             here = Git(path)
             left = here.changes(*left_out(root))
             if left or not top.contains(here.ask("rev-parse", "HEAD")):
-                what = f"{len(left)} files that are not committed" if left else "commits that are not merged"
+                what = (
+                    f"{len(left)} uncommitted {'file' if len(left) == 1 else 'files'}" if left else "unmerged commits"
+                )
                 command = " ".join(["detent merge", *([phase] if phase else []), "--session", session])
-                return [f"{path} stays, because it has {what}; {command}"]
+                return [f"{path} was not removed, because it has {what}; {command}"]
             for name in _untracked_own(here, root):
                 os.unlink(name)
             forget(tree, root)
             top.ask("worktree", "remove", path)
         tip = top.commit_of(f"refs/heads/{tree.branch}")
         if tip is not None and not (top.contains(tip) and top.holds("branch", "--delete", "--force", tree.branch)):
-            notices.append(f"branch {tree.branch} stays, because it has commits that are not merged")
+            notices.append(f"branch {tree.branch} was not removed, because it has unmerged commits")
         return notices
 
 
 class Worktrees:
-    """The worktrees of one session, for whoever runs it. May be asked from several threads."""
+    """The worktrees of one session, for its runner. Thread-safe."""
 
     def __init__(self, project: Project, session: str, mode: Mode) -> None:
         self._project, self._session, self._mode = project, session, mode
@@ -79,7 +81,7 @@ class Worktrees:
         self._making = threading.Lock()
 
     def place(self, phase: str) -> Place:
-        """The project as the phase sees it: in its worktree, which is made if need be."""
+        """The project in the worktree of the phase; creates the worktree if needed."""
         key = self._key(phase)
         with self._making:
             if key not in self._made:
@@ -89,12 +91,12 @@ class Worktrees:
             return self._made[key]
 
     def done(self, phase: str) -> None:
-        """The phase is finished: its worktree goes, if it has one of its own and all of it is merged."""
+        """Remove the worktree of a finished phase, if it has its own and all of it is merged."""
         if self._mode == "phase":
             self._end(phase)
 
     def close(self) -> None:
-        """The worktree of a session that has ended goes."""
+        """Remove the worktree of a session that has ended."""
         if self._mode == "session" and self._state.status is not SessionStatus.ACTIVE:
             self._end(None)
 
@@ -104,7 +106,7 @@ class Worktrees:
         try:
             state = self._state
             if not state.gates_apply and state.status is not SessionStatus.CANCELLED:
-                # No gate has brought it back.
+                # Without gates, no gate has merged it.
                 merge(self._project, self._session, key)
             notices = remove(self._project, self._session, key)
         except DetentError as error:
@@ -119,14 +121,14 @@ class Worktrees:
         return phase if self._mode == "phase" else None
 
 
-# Making one
+# Creating a worktree
 
 
-def _checked(root: str, project: Project) -> Git:
-    """git at the root, if it has what a worktree can be made of."""
+def _repository(root: str, project: Project) -> Git:
+    """git at the root. Refuses a project in which no worktree can be created."""
     state = os.path.dirname(places.worktrees(root))
     if os.path.realpath(state) != state:
-        raise Refused(f"{state} is a link; worktrees must lie in the project", way_out=_NO_ISOLATION)
+        raise Refused(f"{state} is a link; worktrees must be inside the project", way_out=_NO_ISOLATION)
     git = Git(root)
     if not git.holds("rev-parse", "--is-inside-work-tree"):
         raise Refused(f"{root} is not in a git repository", way_out=f"git init and a first commit, or {_NO_ISOLATION}")
@@ -135,7 +137,7 @@ def _checked(root: str, project: Project) -> Git:
     home = places.find(root, project=project.place.project)[0].base
     below = os.path.relpath(home, git.ask("rev-parse", "--show-toplevel"))
     if below != "." and not git.holds("cat-file", "-e", f"HEAD:{below}"):
-        raise Refused(f"HEAD has nothing in {below}", way_out=f"commit what is in {home}, or {_NO_ISOLATION}")
+        raise Refused(f"HEAD has nothing in {below}", way_out=f"commit the files in {home}, or {_NO_ISOLATION}")
     return git
 
 
@@ -144,41 +146,42 @@ def _is_registered(top: Git, path: str) -> bool:
     return f"worktree {os.path.realpath(path)}" in listed
 
 
-def _cleared(top: Git, tree: Worktree, root: str) -> list[str]:
-    """Room for it: what an interrupted beginning left goes out of the way, and git forgets it."""
+def _clear(top: Git, tree: Worktree, root: str) -> list[str]:
+    """Move an incomplete worktree aside, and unregister it in git."""
     path, notices = tree.path(root), []
     forget(tree, root)
     if os.path.lexists(path):
         aside = next(name for n in range(1, 1_000) if not os.path.lexists(name := f"{path}.aside-{n}"))
         os.rename(path, aside)
-        notices.append(f"{path} was no whole worktree; what it had is in {aside}")
-    # By its path, and not with prune: that would forget other people's worktrees too. Twice --force: git keeps a lock
-    # on one that it did not finish.
+        notices.append(f"{path} was not a complete worktree; its files are in {aside}")
+    # Not with prune, which would also unregister worktrees of people. Twice --force, because git keeps a lock on a
+    # worktree that it did not finish.
     top.run("worktree", "remove", "--force", "--force", path)
     return notices
 
 
-def _made(top: Git, tree: Worktree, root: str) -> list[str]:
+def _create(top: Git, tree: Worktree, root: str) -> list[str]:
     path, branch = tree.path(root), tree.branch
     head, tip = top.ask("rev-parse", "HEAD"), top.commit_of(f"refs/heads/{branch}")
     is_new = tip is None or top.contains(tip)
     made = top.run("worktree", "add", *(("-B", branch, path, head) if is_new else (path, branch)))
     if made.exit_code != 0:
         raise Refused(
-            f"git could not make the worktree {path} on branch {branch}: {said(made)}", way_out=_way_out(top, branch)
+            f"git could not create the worktree {path} on branch {branch}: {last_lines(made)}",
+            way_out=_way_out(top, branch),
         )
     save(tree, root)
-    notices = [] if is_new else [f"{path} goes on with branch {branch}, which has work that is not merged"]
+    notices = [] if is_new else [f"{path} continues branch {branch}, which has unmerged work"]
     return notices + _missing(top, path, root)
 
 
 def _missing(top: Git, path: str, root: str) -> list[str]:
-    """What the project has and its new worktree has not."""
+    """Notices about files that the project has and its new worktree does not."""
     notices = []
     changed = top.changes(*left_out(root))
     if changed:
         count = f"{len(changed)} files of the project have" if len(changed) > 1 else "1 file of the project has"
-        notices.append(f"{count} changes that are not committed; {path} does not have them")
+        notices.append(f"{count} uncommitted changes; {path} does not have them")
     hooks = [
         name
         for name in HOOKS
@@ -186,7 +189,7 @@ def _missing(top: Git, path: str, root: str) -> list[str]:
         and not os.path.exists(os.path.join(path, in_repository(root, name)))
     ]
     if hooks:
-        notices.append(f"{', '.join(hooks)} is not committed: agents in {path} work without the hooks in it")
+        notices.append(f"{', '.join(hooks)} is not committed: agents in {path} work without its hooks")
     return notices
 
 
@@ -194,22 +197,22 @@ def _way_out(top: Git, branch: str) -> str | None:
     if top.commit_of(f"refs/heads/{BRANCHES.rstrip('/')}") is not None:
         return "git branch -m detent OTHER-NAME: git cannot have a branch detent beside branches detent/…"
     if top.run("symbolic-ref", "HEAD").output.decode("utf-8", "replace").strip() == f"refs/heads/{branch}":
-        return "check another branch out in the project"
+        return "check out another branch in the project"
     return None
 
 
-def _brought_up(top: Git, tree: Worktree, root: str) -> list[str]:
-    """A worktree that is used again and has nothing of its own begins where the project is."""
+def _updated(top: Git, tree: Worktree, root: str) -> list[str]:
+    """Fast-forward an existing worktree without work of its own to the project's HEAD."""
     here, head = Git(tree.path(root)), top.ask("rev-parse", "HEAD")
     own, branch = here.ask("rev-parse", "HEAD"), here.ask("rev-parse", "--abbrev-ref", "HEAD")
     if own != head and top.contains(own) and not here.changes(*left_out(root)):
         here.ask("merge", "--ff-only", "--quiet", head)
     if branch != tree.branch:
-        return [f"{here.directory} is on {branch}, not on {tree.branch}; what is checked out there is what is merged"]
+        return [f"{here.directory} is on {branch}, not on {tree.branch}; Detent merges what is checked out there"]
     return []
 
 
 def _untracked_own(here: Git, root: str) -> list[str]:
     names = [in_repository(root, name) for name in GENERATED]
-    found = here.paths("ls-files", "--others", "-z", "--", *(f":(top,literal){name}" for name in names))
-    return [os.path.join(here.directory, path) for path in found]
+    paths = here.paths("ls-files", "--others", "-z", "--", *(f":(top,literal){name}" for name in names))
+    return [os.path.join(here.directory, path) for path in paths]

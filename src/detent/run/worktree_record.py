@@ -1,4 +1,4 @@
-"""What is known of the worktrees of a project: which there are, what they are called, and who may change them now."""
+"""The records of a project's worktrees: their names, whether they are complete, and the lock for changes."""
 
 import os
 import threading
@@ -15,16 +15,16 @@ from detent.store import disk
 from detent.store.lock import exclusive
 
 BRANCHES = "detent/"
-#: Detent writes these itself, in every checkout where a client is installed: they are nobody's work.
+#: Files that Detent writes itself in every checkout with an installed client; no part of the work.
 GENERATED = generated_files()
-#: What the clients keep their hooks in.
+#: Files that hold the hooks of the clients.
 HOOKS = settings_files()
-#: A merge may wait for others, each with the hooks of the person.
+#: A merge may wait for other merges, each with the person's git hooks.
 _WAIT_S = 1_200.0
 
 
 class Worktree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is written beside a worktree once it is complete; without that nobody has worked in it."""
+    """The record beside a complete worktree. Without a record it holds no work."""
 
     session: str
     phase: str | None = None
@@ -47,7 +47,7 @@ _decode = msgspec.json.Decoder(Worktree).decode
 
 
 def known(root: str) -> list[Worktree]:
-    """Every worktree that is complete."""
+    """Every recorded worktree."""
     store = worktree_store(root)
     trees = []
     for name in store.names(""):
@@ -64,7 +64,7 @@ def is_complete(tree: Worktree, root: str) -> bool:
 
 @contextmanager
 def one_at_a_time(root: str) -> Iterator[None]:
-    """What is done to worktrees. Not the project's lock: git may take long, and its hooks may call Detent."""
+    """Lock the worktrees of a project. Not the project's lock: git may take long, and its hooks may call Detent."""
     directory = places.worktrees(root)
     with disk.failing_as("lock", directory):
         os.makedirs(directory, exist_ok=True)
@@ -77,23 +77,23 @@ def one_at_a_time(root: str) -> Iterator[None]:
 
 
 def left_out(root: str) -> list[str]:
-    """What no commit of a worktree takes, as git's pathspecs."""
+    """Git pathspecs that exclude Detent's own files from commits."""
     return [f":(exclude,top,literal){in_repository(root, name)}" for name in GENERATED]
 
 
 def in_repository(root: str, name: str) -> str:
-    """A path of the project as it is called in the repository."""
+    """A path of the project, relative to the repository."""
     return os.path.normpath(os.path.join(os.path.relpath(root, places.repository(root) or root), name))
 
 
 def save(tree: Worktree, root: str) -> None:
-    """From here on it is complete. The caller holds the lock."""
+    """Record the worktree as complete. The caller holds the lock."""
     store = worktree_store(root)
-    # The project may have its `.workflow` in git; checkouts of itself are never part of it.
+    # A project may keep `.workflow` in git; its worktrees are never part of it.
     store.put(".gitignore", b"*\n")
     store.put(f"{tree.name}.json", _encode(tree))
 
 
 def forget(tree: Worktree, root: str) -> None:
-    """It is no whole worktree any more: nobody goes on with what is left of it."""
+    """Delete the record, so that the rest of the worktree is not used again."""
     worktree_store(root).delete(f"{tree.name}.json")

@@ -10,7 +10,7 @@ from detent.core.guard import state_reader
 from detent.core.session.session import decode_session, encode_session
 from detent.engine.project import init_project, open_project
 from detent.errors import Corrupt, Invalid
-from detent.hooks.fast import main as hook
+from detent.hooks.answer import main as hook
 from tests.support.project import build_project
 from tests.support.words_gate import WordsGate
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
-from detent.hooks.fast import main
+from detent.hooks.answer import main
 from tests.support.project import build_project
 
 GREEN = "10 passing\nStatements : 90%"

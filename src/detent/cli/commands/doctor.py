@@ -37,12 +37,12 @@ def doctor_verb(request: Request, *, fix: bool, dry_run: bool) -> int:
 
 def _installed(root: str) -> "list[Finding]":
     """Findings about the hooks of the agents."""
-    from detent import install
+    from detent.clients import installing
     from detent.doctor.finding import Finding
 
     return [
         Finding(invariant="hooks", **{name: getattr(finding, name) for name in _FIELDS})
-        for finding in install.findings(root, environment=os.environ, version_of=_version_of)
+        for finding in installing.findings(root, environment=os.environ, version_of=_version_of)
     ]
 
 

@@ -20,9 +20,9 @@ def hook_verb(request: Request, client: str, *, explain: bool) -> None:  # noqa:
     The event comes as JSON on standard input. Installed hooks call a faster entry point with the same answers; this
     verb is for debugging them.
     """
-    from detent.hooks import fast
+    from detent.hooks import answer
 
     data = sys.stdin.buffer.read()
-    text = fast.main([client, *(["--explain"] if explain else [])], data)
+    text = answer.main([client, *(["--explain"] if explain else [])], data)
     if text:
         write_text(text)

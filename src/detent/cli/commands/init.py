@@ -24,19 +24,19 @@ def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> No
     --agent adds hooks, instructions and agent definitions to that client's files in the project. Existing content is
     not touched, and detent uninstall removes what was added.
     """
-    from detent import install
+    from detent.clients import installing
     from detent.engine.project import init_project
     from detent.engine.stores import open_store
 
     if dry_run:
-        diff = install.plan(os.path.realpath(request.directory), agents).diff()
+        diff = installing.plan(os.path.realpath(request.directory), agents).diff()
         request.answer(lambda _: diff or "nothing would change", {"diff": diff})
         return
     place, fresh = init_project(request.directory)
     changed: list[str] = []
     if agents:
-        plan = install.plan(place.root, agents)
-        install.apply(plan)
+        plan = installing.plan(place.root, agents)
+        installing.apply(plan)
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes
     request.answer(

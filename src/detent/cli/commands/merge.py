@@ -23,4 +23,4 @@ def merge_verb(request: Request, phase: str | None, session: str | None) -> None
             session, phase = here.session, phase or here.phase
         handle = session_of(project, session)
         done = merge(project, handle.id, known_phase(handle.state, phase) if phase else None)
-    request.answer(lambda canvas: canvas.clean(done.said), {"said": done.said, "commit": done.commit})
+    request.answer(lambda canvas: canvas.clean(done.message), {"said": done.message, "commit": done.commit})

@@ -216,7 +216,7 @@ def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "t
 
 def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
     from detent.core.session.session import SessionStatus
-    from detent.run.lease import left_behind
+    from detent.run.recovery import left_behind
 
     active = project.active()
     if asked.session is not None and asked.session != active:

@@ -17,15 +17,15 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
 
     The files are then as they were before.
     """
-    from detent import install
+    from detent.clients import installing
     from detent.engine.policy import Decision
 
     request.authorize(Decision.UNINSTALL)
     with request.reading() as project:
         root = project.place.root
-    plan = install.plan_removal(root, agents or _CLIENTS)
+    plan = installing.plan_removal(root, agents or _CLIENTS)
     if not dry_run:
-        install.apply(plan)
+        installing.apply(plan)
     changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
     request.notices += plan.notes
     text = plan.diff() if dry_run else "\n".join(f"restored {path}" for path in changed) or "nothing was installed"

@@ -1,1 +1,1 @@
-"""Agents as processes: what a turn is, how a process is driven, and what readers of its output share."""
+"""Shared parts of the adapters: the interface of an agent, a driven process, readers of its output."""

@@ -1,7 +1,7 @@
-"""What the runner and the agents say to each other.
+"""The interface between the runner and the agents.
 
-An agent is given a turn and answers with a stream of events that ends with exactly one `Finished` or `Failed`. One
-attempt of a phase has one turn, or several: a gate that fails makes the next one, with what failed in its prompt.
+An agent receives a turn and answers with a stream of events that ends with exactly one `Finished` or `Failed`. An
+attempt of a phase has one or several turns: a failed gate causes another turn, with the failure in its prompt.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,32 +13,32 @@ from detent.core.run.agent_event import AgentEvent
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is given."""
+    """The input of an agent."""
 
     #: Its name in the journal.
     agent_id: str
     session: str
     phase: str
-    #: The token that goes with everything that is done about the attempt.
+    #: The fencing token of the attempt.
     token: str
     prompt: str
     #: The directory it works in.
     cwd: str
-    #: A directory of its own for files that come with the turn: to be made if it is needed, removed afterwards.
+    #: A directory for files of the turn. The adapter creates it if needed; the runner removes it.
     scratch: str
-    #: What its environment has besides that of the runner.
+    #: Variables in addition to the runner's environment.
     env: dict[str, str]
     timeout_s: float
     task: str | None = None
 
 
 class Agent(Protocol):
-    """Does the work of turns. An instance may be asked for several turns at once, from several threads."""
+    """Does the work of turns. Several threads may use one instance at the same time."""
 
     def work(self, turn: Turn, stopping: Callable[[], bool]) -> Iterator[AgentEvent]:
-        """Do one turn. `stopping` is asked several times a second; once it is true the turn ends as `Failure.STOPPED`.
+        """Do one turn. Poll `stopping` several times a second; once it is true, end with `Failure.STOPPED`.
 
-        Never raises for what an agent can do wrong: that is a `Failed`. Nothing that was started for the turn goes on
-        when the stream has ended, or was closed.
+        A mistake of the agent is a `Failed`, never an exception. No process of the turn survives the end or the closing
+        of the stream. Texts may be long and hold secrets: the runner redacts and cuts them.
         """
         ...

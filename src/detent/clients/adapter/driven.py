@@ -1,7 +1,6 @@
-"""An agent that is a process: how it is started, who understands its lines, and an end that leaves nothing running."""
+"""An agent that is a process: starts it, reads its lines, and ends all its processes with the turn."""
 
 import os
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Protocol
@@ -16,38 +15,35 @@ from detent.engine.agents.environment import AGENT
 from detent.process.conversation import Exited, converse
 from detent.process.marked import end_marked
 
-#: Text is passed on this many times longer than it is shown, so that secrets are redacted while they are whole.
+#: Events hold texts this many times longer than shown, so that the feed redacts secrets while they are whole.
 _MARGIN = 4
-#: What a process says faster than anybody can read is not all told, since looking for secrets in it takes time too;
-#: nothing else is left out.
-SAID_A_SECOND = 50
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process is started for a turn."""
+    """The command of a turn."""
 
     argv: tuple[str, ...]
-    given: bytes = b""
-    #: Besides what the runner, the settings and the turn put there.
+    stdin: bytes = b""
+    #: Variables in addition to those of the runner, the settings and the turn.
     env: dict[str, str] = {}
 
 
 class Reader(Protocol):
-    """Understands what the process of one turn puts out. What it cannot understand it passes over."""
+    """Reads the output of one turn's process. Ignores lines that it does not understand."""
 
     def line(self, line: bytes) -> Iterable[AgentEvent]: ...
 
     def unfinished(self) -> Iterable[ToolUsed]:
-        """The tools that were at work when the process was ended from here."""
-        ...
+        """The tool calls without a result when the process was stopped."""
+        return ()
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
-        """What is left to tell after the process ended by itself; the last is `Finished` or `Failed`."""
+        """The last events after the process ended by itself; the last one is `Finished` or `Failed`."""
         ...
 
 
 class Driven:
-    """The agent: a launch and a reader of its own for every turn."""
+    """The agent: every turn has its own launch and reader."""
 
     def __init__(
         self, launch: Callable[[Turn], Launch], reader: Callable[[Turn], Reader], env: Mapping[str, str]
@@ -55,11 +51,8 @@ class Driven:
         self._launch, self._reader, self._env = launch, reader, env
 
     def work(self, turn: Turn, stopping: Callable[[], bool]) -> Iterator[AgentEvent]:
-        pace = _Pace()
         with closing(self._events(turn, stopping)) as events:
-            for event in events:
-                if not isinstance(event, Said) or (event.text.strip() and pace.allows_one_more()):
-                    yield _bounded(event)
+            yield from map(_bounded, events)
 
     def _events(self, turn: Turn, stopping: Callable[[], bool]) -> Generator[AgentEvent, None, None]:
         reader = self._reader(turn)
@@ -77,7 +70,7 @@ class Driven:
                     elif item is not None:
                         exited = item
         finally:
-            # Whatever left the process group still has this in its environment.
+            # Processes that left the process group still have this variable.
             end_marked(f"{AGENT}={turn.agent_id}")
         if exited.problem is None:
             yield from reader.end(exited)
@@ -92,7 +85,7 @@ class Driven:
             launch.argv,
             cwd=turn.cwd,
             env={**os.environ, **self._env, **turn.env, **launch.env},
-            given=launch.given,
+            given=launch.stdin,
             timeout_s=turn.timeout_s,
             stopping=stopping,
         )
@@ -107,13 +100,13 @@ def client(
     reader: Callable[[], Reader],
     last: Sequence[str] = (),
 ) -> Driven:
-    """An agent client that is given its prompt on its input.
+    """A client that receives its prompt on standard input.
 
-    `unless` has the arguments that are given only if the settings have none of those that stand beside them.
+    `unless` maps default arguments to the rival options that replace them in the settings.
     """
     defaults = [word for words, rivals in unless.items() if not _has(settings.args, rivals) for word in words.split()]
     argv = (os.path.expanduser(settings.command or program), *arguments, *defaults, *settings.args, *last)
-    return Driven(lambda turn: Launch(argv=argv, given=as_input(turn.prompt)), lambda _: reader(), settings.env)
+    return Driven(lambda turn: Launch(argv=argv, stdin=as_input(turn.prompt)), lambda _: reader(), settings.env)
 
 
 def as_input(prompt: str) -> bytes:
@@ -141,15 +134,3 @@ def _bounded(event: AgentEvent) -> AgentEvent:
         case Failed(failure=failure, reason=reason):
             return Failed(failure=failure, reason=reason.strip()[: _MARGIN * MAX_ERROR])
     return event
-
-
-class _Pace:
-    def __init__(self) -> None:
-        self._since, self._told = 0.0, 0
-
-    def allows_one_more(self) -> bool:
-        now = time.monotonic()
-        if now - self._since >= 1.0:
-            self._since, self._told = now, 0
-        self._told += 1
-        return self._told <= SAID_A_SECOND

@@ -1,4 +1,4 @@
-"""Why a turn failed, told from what a client said about it. Only looked at when it is certain that it failed."""
+"""Classifies the failure of a turn by the client's message. Used only for turns that certainly failed."""
 
 import re
 from collections.abc import Iterator
@@ -24,19 +24,19 @@ _TAIL = 400
 
 
 def failed(reason: str, *, status: int | None = None) -> Failed:
-    """`status` is the HTTP status, where the client tells it apart from its words."""
+    """`status` is the HTTP status, if the client reports it separately."""
     return Failed(failure=_kind(reason, status), reason=reason)
 
 
 def crashed(program: str, exited: Exited) -> Failed:
-    """It ended without a word that can be understood."""
+    """The program ended without a readable result."""
     return failed(last_words(program, exited))
 
 
-def last_words(program: str, exited: Exited, said: str = "") -> str:
-    """How it ended, with the end of its error output, or of what it said where there is none."""
-    tail = (exited.errors or said).strip()[-_TAIL:]
-    return f"{program} {_how(exited)}{f': {tail}' if tail else ' and said nothing about it'}"
+def last_words(program: str, exited: Exited, output: str = "") -> str:
+    """The exit of the program, with the end of its error output, or of its output without errors."""
+    tail = (exited.errors or output).strip()[-_TAIL:]
+    return f"{program} {_how(exited)}{f': {tail}' if tail else ' without output'}"
 
 
 def _how(exited: Exited) -> str:
@@ -57,4 +57,4 @@ def _statuses(reason: str, status: int | None) -> Iterator[int]:
     if status is not None:
         yield status
     else:
-        yield from (int(found) for found in _STATUS.findall(reason))
+        yield from map(int, _STATUS.findall(reason))

@@ -1,4 +1,4 @@
-"""What the readers of all clients need: a line of JSON as a value, the calls that are open, the last words."""
+"""Shared parts of the readers: decoding of JSON lines, open tool calls, the last message."""
 
 import json
 from collections.abc import Iterable
@@ -12,15 +12,15 @@ from detent.core.session.phase_state import Report
 
 MAX_SUMMARY = 2_000
 MAX_TEXT = 64 * 1024
-#: Of a tool's arguments, the first of these says what the call was about.
-_TELLING = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description", "prompt", "skill")
-#: What every reader of JSON can hold.
+#: Arguments of a tool that describe the call; the first that is present is shown.
+_DESCRIBING = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description", "prompt", "skill")
+#: Integers that every JSON parser can hold.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _T = TypeVar("_T")
 
 
 def decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
-    """The value of a line; None if it is no JSON, or JSON of another shape."""
+    """The value of a line; None if it is not JSON, or JSON of another shape."""
     if not line.lstrip().startswith(b"{"):
         return None
     text = line.decode("utf-8", "replace")
@@ -30,30 +30,30 @@ def decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
         return _with_half_characters(decoder, text) if "\\ud" in text.lower() else None
 
 
-def told(arguments: object) -> str:
-    """A tool's arguments in short."""
+def described(arguments: object) -> str:
+    """The most telling argument of a tool call."""
     if isinstance(arguments, dict):
-        return next((arguments[key] for key in _TELLING if isinstance(arguments.get(key), str)), _json(arguments))
+        return next((arguments[key] for key in _DESCRIBING if isinstance(arguments.get(key), str)), _json(arguments))
     return arguments if isinstance(arguments, str) else ""
 
 
 def finished(text: str) -> Finished | Failed:
-    """What an agent's last words say of its work."""
+    """The result in an agent's last message."""
     block = result_block(text)
     summary = block.summary[:MAX_SUMMARY]
     if block.failed:
-        return Failed(failure=Failure.ERROR, reason=f"the agent says that it failed: {summary}")
+        return Failed(failure=Failure.ERROR, reason=f"the agent reports a failure: {summary}")
     return Finished(report=Report(summary=summary, deliverables=block.deliverables, context=block.context))
 
 
 class Calls:
-    """The tool calls that have begun and have no result yet."""
+    """The tool calls without a result so far."""
 
     def __init__(self) -> None:
         self._open: dict[str, ToolUsed] = {}
 
     def begin(self, call: str, tool: str, arguments: object) -> None:
-        self._open[call] = ToolUsed(tool=tool, input=told(arguments), succeeded=False)
+        self._open[call] = ToolUsed(tool=tool, input=described(arguments), succeeded=False)
 
     def end(self, call: str, *, succeeded: bool) -> Iterable[ToolUsed]:
         begun = self._open.pop(call, None)
@@ -71,7 +71,7 @@ class Tail:
 
     def add(self, piece: bytes) -> None:
         self._kept += piece[-MAX_TEXT:]
-        if len(self._kept) > 4 * MAX_TEXT:  # not at every piece, which would move all of it every time
+        if len(self._kept) > 4 * MAX_TEXT:  # not for every piece, which would copy the text each time
             del self._kept[:-MAX_TEXT]
 
     def clear(self) -> None:
@@ -82,7 +82,7 @@ class Tail:
 
 
 def _with_half_characters(decoder: msgspec.json.Decoder[_T], text: str) -> _T | None:
-    """Clients that cut texts may cut a character in two; for the halves stands a question mark."""
+    """Decode a line with half of a surrogate pair, which a client cut, as a question mark."""
     try:
         return decoder.decode(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Claude Code, without a person: `claude -p` with a stream of JSON lines."""
+"""Runs Claude Code non-interactively: `claude -p` with a stream of JSON lines."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -30,7 +30,7 @@ class _Usage(msgspec.Struct, frozen=True):
 
 
 class _ModelUsage(msgspec.Struct, frozen=True, rename="camel"):
-    """The same, as it is spelled where it is told for each model."""
+    """The usage of one model, in camel case."""
 
     input_tokens: Count = 0
     cache_creation_input_tokens: Count = 0
@@ -41,11 +41,11 @@ class _ModelUsage(msgspec.Struct, frozen=True, rename="camel"):
 class _Block(msgspec.Struct, frozen=True):
     type: str = ""
     text: str = ""
-    #: Of a call.
+    #: Fields of a call.
     id: str = ""
     name: str = ""
     input: Any = None
-    #: Of its result.
+    #: Fields of its result.
     tool_use_id: str = ""
     is_error: bool | None = False
 
@@ -57,17 +57,17 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """As much of every kind of line as is of use here."""
+    """The relevant fields of every kind of line."""
 
     type: str = ""
     subtype: str = ""
     session_id: str = ""
     model: str = ""
     message: _Message | str | None = None
-    #: Of a retry.
+    #: Fields of a retry.
     error: str | None = None
     error_status: int | None = None
-    #: Of a result.
+    #: Fields of a result.
     is_error: bool = False
     result: str = ""
     errors: list[str] = []
@@ -85,23 +85,23 @@ _LINE = msgspec.json.Decoder(_Line)
 class ClaudeCodeReader:
     def __init__(self) -> None:
         self._calls = Calls()
-        #: By message, since every part of one comes as a line that has the usage of the whole.
+        #: By message: each part of a message is a line with the usage of the whole message.
         self._used: dict[str, Tokens] = {}
-        #: The last one: work in the background makes it answer again.
+        #: The last result line; background work can produce several.
         self._result: _Line | None = None
 
     def line(self, line: bytes) -> Iterable[AgentEvent]:
-        came = decoded(_LINE, line)
-        if came is None:
+        parsed = decoded(_LINE, line)
+        if parsed is None:
             return ()
-        match came.type:
+        match parsed.type:
             case "system":
-                return self._system(came)
-            case "assistant" | "user" if isinstance(came.message, _Message):
-                return self._message(came.message)
+                return self._system(parsed)
+            case "assistant" | "user" if isinstance(parsed.message, _Message):
+                return self._message(parsed.message)
             case "result":
-                self._result = came
-                return (Used(tokens=self._total(came)),)
+                self._result = parsed
+                return (Used(tokens=self._total(parsed)),)
         return ()
 
     def unfinished(self) -> Iterable[ToolUsed]:
@@ -110,17 +110,17 @@ class ClaudeCodeReader:
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         return (*self.unfinished(), self._ended(exited))
 
-    def _system(self, came: _Line) -> Iterable[AgentEvent]:
-        if came.subtype == "init":
-            return (Started(conversation=came.session_id, model=came.model),)
-        if came.subtype == "api_retry":
-            return (Said(text=f"asks the model again: {came.error} {came.error_status or ''}"),)
+    def _system(self, line: _Line) -> Iterable[AgentEvent]:
+        if line.subtype == "init":
+            return (Started(conversation=line.session_id, model=line.model),)
+        if line.subtype == "api_retry":
+            return (Said(text=f"asks the model again: {line.error} {line.error_status or ''}"),)
         return ()
 
     def _message(self, message: _Message) -> Iterator[AgentEvent]:
         for block in message.content if isinstance(message.content, list) else ():
             match block.type:
-                case "text" if message.id:  # without an id it is what the agent was told
+                case "text" if message.id:  # a message without an id is a prompt
                     yield Said(text=block.text)
                 case "tool_use":
                     self._calls.begin(block.id, block.name, block.input)
@@ -132,7 +132,7 @@ class ClaudeCodeReader:
             yield Used(tokens=sum(self._used.values(), Tokens()))
 
     def _total(self, result: _Line) -> Tokens:
-        """What the models used for all agents together; the usage of the result is that of the main one alone."""
+        """The usage of all models and agents; the `usage` of the result counts the main agent only."""
         by_model = [_tokens(each) for each in result.model_usage.values()] or self._used.values()
         return sum(by_model, Tokens(cost=result.total_cost_usd))
 
@@ -140,13 +140,13 @@ class ClaudeCodeReader:
         result = self._result
         if result is None:
             return crashed(PROGRAM, exited)
-        said = result.result or "; ".join(result.errors) or result.subtype
+        text = result.result or "; ".join(result.errors) or result.subtype
         if result.stop_reason == "refusal":
-            return Failed(failure=Failure.REFUSED, reason=said)
+            return Failed(failure=Failure.REFUSED, reason=text)
         if result.api_error == "connection_failed":
-            return Failed(failure=Failure.TRANSIENT, reason=said)
+            return Failed(failure=Failure.TRANSIENT, reason=text)
         if result.is_error:
-            return failed(said, status=result.api_error_status)
+            return failed(text, status=result.api_error_status)
         return finished(result.result) if exited.exit_code == 0 else crashed(PROGRAM, exited)
 
 

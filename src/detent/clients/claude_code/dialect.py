@@ -1,6 +1,6 @@
 """The hook dialect of Claude Code."""
 
-from detent.clients.dialect import Dialect, text_of
+from detent.clients.dialect import Dialect, fields_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ClaudeCodeDialect(Dialect):
         return text_of(payload.get("prompt")).startswith("<task-notification>")
 
     def shell_result(self, payload: "Json") -> "tuple[str, int | None]":
-        """A command that fails is a failure of the tool, with the exit code in the first line of its error."""
+        """A failed command is a failure of the tool; the first line of its error has the exit code."""
         error = payload.get("error")
         if isinstance(error, str):
             first, _, rest = error.partition("\n")
@@ -39,7 +39,7 @@ class ClaudeCodeDialect(Dialect):
         response = payload.get("tool_response")
         if isinstance(response, str):
             return super().shell_result(payload)
-        fields = response if isinstance(response, dict) else {}
+        fields = fields_of(response)
         return f"{fields.get('stdout', '')}\n{fields.get('stderr', '')}", 0
 
 

@@ -8,7 +8,7 @@ from detent.clients.installing.files import read, resolve
 from detent.clients.installing.hook_settings import EVERY, HookSettings
 from detent.clients.installing.hook_settings import read as read_settings
 from detent.clients.installing.installation import Checked, JsonInstallation
-from detent.clients.installing.whole import sealed
+from detent.clients.installing.parts import sealed
 from detent.errors import DetentError
 
 _BEFORE = "Task|Agent|Bash|Write|Edit|MultiEdit|NotebookEdit|Skill"

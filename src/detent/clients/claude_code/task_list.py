@@ -1,4 +1,4 @@
-"""Tasks of Claude Code: one JSON object per task, or the list that TodoWrite gets."""
+"""Reads tasks of Claude Code: one JSON object per task, or the todo list of TodoWrite."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from detent.errors import Invalid
 
 
 def read_tasks(decoded: object) -> tuple[Draft, ...]:
-    """Either form: the entries tell which."""
+    """Read either form; the entries tell which it is."""
     entries = decoded.get("todos", decoded) if isinstance(decoded, dict) else decoded
     first = entries[0] if isinstance(entries, list) and entries else None
     is_todo_list = isinstance(first, dict) and "content" in first and "subject" not in first
@@ -34,7 +34,7 @@ def read_claude_tasks(decoded: object) -> tuple[Draft, ...]:
 
 
 def read_todo_list(decoded: object) -> tuple[Draft, ...]:
-    """What TodoWrite gets: `{"todos": […]}` or the list in it. Items have no ids, so their positions are used."""
+    """The todo list of TodoWrite: `{"todos": […]}` or the list in it. Items have no ids, so positions are used."""
     entries = _entries(decoded, "todos")
     problems = [
         f"todo {at}: it must be an object with content"

@@ -1,4 +1,4 @@
-"""Codex CLI, without a person: `codex exec` with a stream of JSON lines."""
+"""Runs Codex CLI non-interactively: `codex exec` with a stream of JSON lines."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ _SANDBOX = (
     "--dangerously-bypass-approvals-and-sandbox",
 )
 _DEFAULTS = {"--sandbox workspace-write": _SANDBOX, "--skip-git-repo-check": ("--skip-git-repo-check",)}
-#: The names that its hooks give to what the stream calls otherwise.
+#: Item types of the stream, with the tool names of the hooks.
 _TOOLS = {"command_execution": "Bash", "file_change": "apply_patch"}
 _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
 
@@ -55,7 +55,7 @@ class _Error(msgspec.Struct, frozen=True):
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    #: Those that came from the cache are among them.
+    #: Includes the cached tokens.
     input_tokens: Count = 0
     output_tokens: Count = 0
 
@@ -80,24 +80,24 @@ class CodexReader:
         self._error = ""
 
     def line(self, line: bytes) -> Iterable[AgentEvent]:
-        came = decoded(_LINE, line)
-        if came is None:
+        parsed = decoded(_LINE, line)
+        if parsed is None:
             return ()
-        match came.type:
+        match parsed.type:
             case "thread.started":
-                return (Started(conversation=came.thread_id),)
-            case "item.started" if came.item.type in _CALLS:
-                self._calls.begin(came.item.id, _tool(came.item), _arguments(came.item))
+                return (Started(conversation=parsed.thread_id),)
+            case "item.started" if parsed.item.type in _CALLS:
+                self._calls.begin(parsed.item.id, _tool(parsed.item), _arguments(parsed.item))
             case "item.completed":
-                return self._completed(came.item)
+                return self._completed(parsed.item)
             case "turn.completed":
                 self._is_done = True
-                return (Used(tokens=Tokens(input=came.usage.input_tokens, output=came.usage.output_tokens)),)
+                return (Used(tokens=Tokens(input=parsed.usage.input_tokens, output=parsed.usage.output_tokens)),)
             case "turn.failed":
-                self._error = came.error.message if came.error else "the turn failed"
+                self._error = parsed.error.message if parsed.error else "the turn failed"
             case "error":
-                self._error = came.message
-                return (Said(text=came.message),)
+                self._error = parsed.message
+                return (Said(text=parsed.message),)
         return ()
 
     def unfinished(self) -> Iterable[ToolUsed]:
@@ -113,7 +113,7 @@ class CodexReader:
         elif item.type == "error":
             yield Said(text=item.message)
         elif item.type in _CALLS:
-            self._calls.begin(item.id, _tool(item), _arguments(item))  # some kinds are told only when they are over
+            self._calls.begin(item.id, _tool(item), _arguments(item))  # some kinds have no start line
             yield from self._calls.end(item.id, succeeded=item.status != "failed")
 
     def _ended(self, exited: Exited) -> Finished | Failed:

@@ -1,4 +1,4 @@
-"""The hook dialect of Codex: events and replies as most clients have them, results of tools as text."""
+"""The hook dialect of Codex: the common events and replies, and results of tools as text."""
 
 from detent.clients.dialect import AgentReport, Dialect, first_text, json_fields, patched_files, text_of
 
@@ -20,11 +20,11 @@ class CodexDialect(Dialect):
     }
     GENERAL_AGENTS = ("", "default", "worker")
 
-    def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - there is one tool
+    def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - Codex has one such tool
         return patched_files(first_text(inputs, ("command", "patch", "input")))
 
     def agent_report(self, payload: "Json") -> AgentReport:
-        """A spawn returns at once, with JSON text that names the agent."""
+        """A spawn returns at once with JSON text that names the agent."""
         report = super().agent_report(payload)
         agent_id = report.agent_id or first_text(json_fields(text_of(payload.get("tool_response"))), ("agent_id", "id"))
         return AgentReport(agent_id, is_running=True, succeeded=report.succeeded, text=report.text)

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detent.clients.installing.files import resolve
-from detent.clients.installing.hook_settings import EVERY, HookSettings
+from detent.clients.installing.hook_settings import EVERY, HookSettings, own_invocation
 from detent.clients.installing.installation import Checked, JsonInstallation
-from detent.clients.installing.invocation import own_invocation
 
 _TOOLS = "^(Bash|apply_patch|spawn_agent|mcp__.*)$"
 _CONFIG = "config.toml"
@@ -56,12 +55,12 @@ def _approvals(checked: Checked) -> Iterator[tuple[str, str]]:
     home = _home(checked.environment)
     events = [] if home is None else _untrusted(checked, home)
     if events:
-        message = f"Codex skips the hooks for {', '.join(events)} without a word, as nobody has approved them"
+        message = f"Codex silently skips the hooks for {', '.join(events)}, because no person has approved them"
         yield message, "start codex and approve them under /hooks"
 
 
 def _untrusted(checked: Checked, home: str) -> list[str]:
-    """The events whose hook has no approval. Whether an approval is of the present text, only Codex knows."""
+    """The events whose hook has no approval. Only Codex knows whether an approval is for the present text."""
     approved = _approved(os.path.join(home, _CONFIG))
     path = os.path.join(checked.root, resolve(checked.root, checked.form.path))
     return [

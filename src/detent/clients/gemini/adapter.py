@@ -1,4 +1,4 @@
-"""Gemini CLI, without a person: its prompt on its input, a stream of JSON lines as its output."""
+"""Runs Gemini CLI non-interactively: the prompt on standard input, a stream of JSON lines on standard output."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,15 +34,15 @@ class _Line(msgspec.Struct, frozen=True):
     type: str = ""
     session_id: str = ""
     model: str = ""
-    #: Of a message, which comes in pieces.
+    #: Fields of a message, which comes in pieces.
     role: str = ""
     content: str = ""
-    #: Of a call, and of its result, whose status it is.
+    #: Fields of a call and of its result; the status is the result's.
     tool_name: str = ""
     tool_id: str = ""
     parameters: Any = None
     status: str = ""
-    #: Of an error; one that is only a warning is not the end.
+    #: Fields of an error; a warning does not end the turn.
     severity: str = ""
     message: str = ""
     error: _Error | None = None
@@ -61,14 +61,14 @@ class GeminiReader:
         self._result: _Line | None = None
 
     def line(self, line: bytes) -> Iterable[AgentEvent]:
-        came = decoded(_LINE, line)
-        if came is None:
+        parsed = decoded(_LINE, line)
+        if parsed is None:
             return ()
-        if came.type == "message":
-            if came.role == "assistant":
-                self._saying.add(came.content.encode())
+        if parsed.type == "message":
+            if parsed.role == "assistant":
+                self._saying.add(parsed.content.encode())
             return ()
-        return (*self._said(), *self._other(came))
+        return (*self._said(), *self._other(parsed))
 
     def unfinished(self) -> Iterable[ToolUsed]:
         return self._calls.unfinished()
@@ -77,26 +77,26 @@ class GeminiReader:
         return (*self._said(), *self.unfinished(), self._ended(exited))
 
     def _said(self) -> Iterator[AgentEvent]:
-        """The message that is over once something else comes."""
+        """The message that ends when another kind of line follows."""
         if text := self._saying.text():
             self._saying.clear()
             self._last_words = text
             yield Said(text=text)
 
-    def _other(self, came: _Line) -> Iterator[AgentEvent]:
-        match came.type:
+    def _other(self, parsed: _Line) -> Iterator[AgentEvent]:
+        match parsed.type:
             case "init":
-                yield Started(conversation=came.session_id, model=came.model)
+                yield Started(conversation=parsed.session_id, model=parsed.model)
             case "tool_use":
-                self._calls.begin(came.tool_id, came.tool_name, came.parameters)
+                self._calls.begin(parsed.tool_id, parsed.tool_name, parsed.parameters)
             case "tool_result":
-                yield from self._calls.end(came.tool_id, succeeded=came.status == "success")
+                yield from self._calls.end(parsed.tool_id, succeeded=parsed.status == "success")
             case "error":
-                self._error = came.message or self._error
-                yield Said(text=came.message)
+                self._error = parsed.message or self._error
+                yield Said(text=parsed.message)
             case "result":
-                self._result = came
-                stats = came.stats or _Stats()
+                self._result = parsed
+                stats = parsed.stats or _Stats()
                 yield Used(tokens=Tokens(input=stats.input_tokens, output=stats.output_tokens))
 
     def _ended(self, exited: Exited) -> Finished | Failed:
@@ -105,5 +105,5 @@ class GeminiReader:
             return crashed(PROGRAM, exited)
         if result.status == "success" and exited.exit_code == 0:
             return finished(self._last_words)
-        told = (result.error.message if result.error else "") or self._error
-        return failed(told) if told else crashed(PROGRAM, exited)
+        error = (result.error.message if result.error else "") or self._error
+        return failed(error) if error else crashed(PROGRAM, exited)

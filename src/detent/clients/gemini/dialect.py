@@ -1,8 +1,8 @@
-"""The hook dialect of Gemini CLI: names of its own for events and tools, and a denial of its own."""
+"""The hook dialect of Gemini CLI: its own names for events and tools, and its own form of a denial."""
 
 from _json import encode_basestring_ascii as quote
 
-from detent.clients.dialect import LIMIT, AgentReport, Dialect, exit_code_in, joined_text, json_fields
+from detent.clients.dialect import LIMIT, AgentReport, Dialect, exit_code_in, fields_of, joined_text, json_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ class GeminiDialect(Dialect):
         return self.deny(reason)
 
     def agent_report(self, payload: "Json") -> AgentReport:
-        """An agent reports when it has ended, in `returnDisplay`, and has no id."""
-        response = payload.get("tool_response")
-        fields = response if isinstance(response, dict) else {}
+        """An agent has no id. It reports its end in `returnDisplay`."""
+        fields = fields_of(payload.get("tool_response"))
         report = super().agent_report(payload)
         text, succeeded = joined_text(fields.get("llmContent")) or report.text, report.succeeded
         display = fields.get("returnDisplay")
@@ -59,7 +58,7 @@ class GeminiDialect(Dialect):
 
 
 def _result_in(text: str) -> str:
-    """An agent hands back JSON text with one field, unless it was asked for something else."""
+    """The result of an agent: the one field of its JSON text, or the text itself."""
     values = list(json_fields(text).values())
     return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 

@@ -6,7 +6,7 @@ from functools import cache
 from detent.clients.installing import texts
 from detent.clients.installing.hook_settings import EVERY, HookSettings
 from detent.clients.installing.installation import Checked, JsonInstallation
-from detent.clients.installing.whole import sealed
+from detent.clients.installing.parts import sealed
 
 _BEFORE = "^(run_shell_command|write_file|replace|invoke_agent|mcp_.*)$"
 _AFTER = "^(run_shell_command|write_file|replace|invoke_agent|write_todos|mcp_.*)$"

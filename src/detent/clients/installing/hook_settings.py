@@ -1,15 +1,14 @@
-"""The hooks in a client's JSON settings: merged beside those of others, recognised by the script that they run.
+"""The hooks in a client's JSON settings: merges them beside other hooks and recognises them by the script they run.
 
-Only tools that can change something have a hook, so that reading costs nothing. MCP tools are all included: the name of
-one does not tell what it does.
+Only tools that can change something have a hook, so that reading files costs nothing. All MCP tools have one: a name
+does not tell what the tool does.
 """
 
 import shlex
 from typing import Any, NamedTuple
 
 from detent.clients.installing import json_text
-from detent.clients.installing.invocation import Invocation, own_invocation
-from detent.clients.installing.part import Outcome
+from detent.clients.installing.parts import Outcome
 from detent.errors import Invalid
 
 Groups = dict[str, list[dict[str, Any]]]
@@ -19,12 +18,43 @@ EVERY: tuple[str | None, ...] = (None,)
 #: The argument of the hook that makes it print a status line.
 STATUS_LINE = "statusline"
 _TIMEOUT_S = 10
+#: The end of the hook's path in every installation. An entry that runs it belongs to Detent.
+HOOK_TAIL = "/detent/hooks/fast.py"
+MODULE = "--module"
+
+
+class Invocation(NamedTuple):
+    """The command that starts the hook: isolated, without site-packages, with the interpreter that runs Detent."""
+
+    python: str
+    hook: str
+    #: File of the dialect of a client that is no part of Detent.
+    module: str = ""
+
+    def argv(self, argument: str) -> list[str]:
+        return [self.python, "-I", "-S", self.hook, argument, *([MODULE, self.module] if self.module else [])]
+
+
+def own_invocation(handler: object) -> Invocation | None:
+    """The invocation in an entry, if the entry belongs to Detent."""
+    if not isinstance(handler, dict) or not isinstance(handler.get("command"), str):
+        return None
+    arguments = handler.get("args")
+    try:
+        argv = [handler["command"], *arguments] if isinstance(arguments, list) else shlex.split(handler["command"])
+    except ValueError:
+        return None
+    hook = next((word for word in argv[1:] if isinstance(word, str) and word.endswith(HOOK_TAIL)), None)
+    if hook is None:
+        return None
+    module = argv[argv.index(MODULE) + 1] if MODULE in argv[:-1] else ""
+    return Invocation(argv[0], hook, module if isinstance(module, str) else "")
 
 
 class HookSettings(NamedTuple):
     """The form in which a client's settings hold hooks."""
 
-    #: The argument by which the hook knows the client.
+    #: The argument that names the client to the hook.
     client: str
     path: str
     #: The matchers of each event, one group each; None stands for every occurrence.
@@ -34,7 +64,7 @@ class HookSettings(NamedTuple):
     timeout_units: int = 1
     #: Whether a command may be given as `command` and `args`, without a shell.
     exec_form: bool = False
-    #: Fields that every handler carries besides.
+    #: Additional fields of every handler.
     extra: tuple[tuple[str, str], ...] = ()
     has_status_line: bool = False
 
@@ -76,7 +106,7 @@ def merge(current: bytes | None, *, form: HookSettings, invocation: Invocation) 
 
 
 def strip(current: bytes, original: bytes | None, *, form: HookSettings) -> Outcome:
-    """Without our entries. What they leave empty goes too, unless it was there before."""
+    """Remove Detent's entries, and the containers that they leave empty unless the original has them."""
     text = _text(current, form.path)
     settings = read(current, form)
     before = _readable(original, form)
@@ -96,7 +126,7 @@ def strip(current: bytes, original: bytes | None, *, form: HookSettings) -> Outc
 
 
 def read(current: bytes | None, form: HookSettings) -> dict[str, Any]:
-    """The settings, of a shape in which hooks can be put; anything else is refused, with the place."""
+    """The settings; refused, with the place, if their shape cannot hold hooks."""
     settings = json_text.parse(_text(current, form.path), form.path)
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
@@ -108,7 +138,7 @@ def read(current: bytes | None, form: HookSettings) -> dict[str, Any]:
 
 
 def own_groups(settings: dict[str, Any]) -> Groups:
-    """Our entries by event, each group reduced to the handlers in it that are ours."""
+    """Detent's entries by event, each group reduced to Detent's handlers."""
     groups_by_event: Groups = {}
     for event, groups in settings.get("hooks", {}).items():
         for group in groups if isinstance(groups, list) else ():
@@ -129,7 +159,7 @@ def _with_groups(text: str, settings: dict[str, Any], event: str, groups: list[d
 
 
 def _without_handlers(text: str, settings: dict[str, Any], event: str) -> str:
-    """From the last to the first, so that positions stay true."""
+    """Remove Detent's handlers of an event, from the last to the first, so that positions stay valid."""
     groups = settings.get("hooks", {}).get(event, [])
     for g, group in reversed(list(enumerate(groups))):
         handlers = _handlers(group)
@@ -147,11 +177,11 @@ def _with_status_line(text: str, settings: dict[str, Any], wanted: dict[str, Any
     if present == wanted:
         return text, ""
     if present is not None and not own_invocation(present):
-        return text, "the status line is set already and was left as it is"
+        return text, "the status line is already set and was not changed"
     if present is not None:
         text = json_text.remove(text, ("statusLine",))
     elif "statusLine" in settings:
-        return text, "the status line is switched off and was left so"
+        return text, "the status line is switched off and was not changed"
     return json_text.insert(text, (), wanted, key="statusLine"), ""
 
 

@@ -1,4 +1,4 @@
-"""The installation of Detent in a client: the parts that go into files of the project, and what is wrong with them."""
+"""The installation of Detent in a client: its parts in files of the project, and a check of them."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -7,21 +7,20 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from detent.clients.installing import block, hook_settings, texts, whole
+from detent.clients.installing import hook_settings, parts, texts
 from detent.clients.installing.files import read, resolve
-from detent.clients.installing.hook_settings import Groups, HookSettings
-from detent.clients.installing.invocation import Invocation, own_invocation
-from detent.clients.installing.part import Part
+from detent.clients.installing.hook_settings import Groups, HookSettings, Invocation, own_invocation
+from detent.clients.installing.parts import Part
 from detent.errors import DetentError
 
 ERROR, WARNING = "error", "warning"
 AGAIN = "detent init --agent NAME"
-#: Taking parts out again needs no invocation.
+#: For a removal, which needs no invocation.
 NOTHING_TO_RUN = Invocation("", "")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that keeps an installation from working."""
+    """A problem that keeps an installation from working."""
 
     client: str
     severity: str
@@ -31,14 +30,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Installation(Protocol):
-    """What `init`, `uninstall` and `doctor` need of a client."""
+    """The interface of a client to `init`, `uninstall` and `doctor`."""
 
     #: The oldest version of the client that Detent was tried with.
     @property
     def oldest(self) -> tuple[int, ...]: ...
 
     def parts(self, invocation: Invocation) -> list[Part]:
-        """Everything that is installed."""
+        """All parts that are installed."""
         ...
 
     def findings(self, root: str, *, is_recorded: bool, environment: Mapping[str, str]) -> Iterator[Finding] | None:
@@ -97,7 +96,7 @@ class JsonInstallation(NamedTuple):
         yield from self._invocations(present)
         yield from self._entries(present)
         for subject, switch in self.switches(checked) if self.switches else ():
-            yield self._finding(subject, f"{switch} switches hooks off", f"take it out of {subject}")
+            yield self._finding(subject, f"{switch} switches hooks off", f"remove it from {subject}")
         for message, way_out in self.problems(checked) if self.problems else ():
             yield self._finding(self.hooks.path, message, way_out)
         yield from self._missing_texts(checked.root)
@@ -106,14 +105,14 @@ class JsonInstallation(NamedTuple):
         started = {own_invocation(h) for groups in present.values() for group in groups for h in group["hooks"]}
         for invocation in sorted(each for each in started if each is not None):
             if not os.access(invocation.python, os.X_OK):
-                message = f"the interpreter {invocation.python} is not there; the hooks do nothing"
+                message = f"the interpreter {invocation.python} does not exist; the hooks do nothing"
                 yield self._finding(self.hooks.path, message, AGAIN)
             if not os.path.isfile(invocation.hook):
-                message = f"the hook {invocation.hook} is not there; the client refuses every tool that has a hook"
+                message = f"the hook {invocation.hook} does not exist; the client refuses every tool that has a hook"
                 yield self._finding(self.hooks.path, message, f"{AGAIN}, or detent uninstall")
 
     def _entries(self, present: Groups) -> Iterator[Finding]:
-        """Compared with what would be written for the interpreter and hook that the entries themselves name."""
+        """Compare the entries with those for the interpreter and hook that they name."""
         for event in self.hooks.events:
             groups = present.get(event, [])
             invocation = own_invocation(groups[0]["hooks"][0]) if groups else None
@@ -121,7 +120,7 @@ class JsonInstallation(NamedTuple):
                 yield self._finding(self.hooks.path, f"the hook for {event} is missing", AGAIN)
             elif groups != self.hooks.groups(invocation)[event]:
                 message = f"the hook for {event} was edited, or is of another version"
-                yield self._finding(self.hooks.path, message, f"{AGAIN} puts it back", WARNING)
+                yield self._finding(self.hooks.path, message, f"{AGAIN} restores it", WARNING)
 
     def _missing_texts(self, root: str) -> Iterator[Finding]:
         for part in self._texts():
@@ -131,7 +130,7 @@ class JsonInstallation(NamedTuple):
             except DetentError as error:
                 yield self._finding(part.path, error.message, "correct it by hand", WARNING)
                 continue
-            if content is None or (part.path == self.instructions and block.BEGIN not in content):
+            if content is None or (part.path == self.instructions and parts.BEGIN not in content):
                 yield self._finding(part.path, "Detent's text is missing", AGAIN, WARNING)
             elif is_behind:
                 yield self._finding(part.path, "Detent's text is of another version", AGAIN, WARNING)
@@ -139,11 +138,11 @@ class JsonInstallation(NamedTuple):
     def _texts(self) -> list[Part]:
         instructions = Part(
             self.instructions,
-            partial(block.merge, name=self.instructions, text=texts.instructions()),
-            partial(block.strip, name=self.instructions),
+            partial(parts.merge_block, name=self.instructions, text=texts.instructions()),
+            partial(parts.strip_block, name=self.instructions),
         )
         return [instructions] + [
-            Part(path, partial(whole.merge, name=path, content=text), partial(whole.strip, name=path))
+            Part(path, partial(parts.merge_file, name=path, content=text), partial(parts.strip_file, name=path))
             for path, text in self.files().items()
         ]
 

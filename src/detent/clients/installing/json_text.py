@@ -1,7 +1,6 @@
-"""Edits of JSON text that leave alone every byte they do not mean: order, indentation, spelling of numbers, all of it.
+"""Edits JSON text and keeps every other byte: order, indentation, spelling of numbers.
 
-A place is named by its path of keys and positions. Where a key stands twice the last one counts, as it does for every
-reader of JSON.
+A path of keys and positions names a place. If a key occurs twice the last one counts, as in every JSON parser.
 """
 
 import json
@@ -21,7 +20,7 @@ Step = str | int
 
 class _Child(NamedTuple):
     key: Step
-    #: Of the member, which is where its key stands; the same as `value` in a list.
+    #: Start of the member: its key in an object, its value in a list.
     start: int
     value: int
     end: int
@@ -30,12 +29,12 @@ class _Child(NamedTuple):
 class _Container(NamedTuple):
     start: int
     children: list[_Child]
-    #: Of the closing bracket.
+    #: Position of the closing bracket.
     close: int
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """The object that `text` is; anything else is an error that says where."""
+    """The object in `text`; an error that names the place for anything else."""
     try:
         value = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
     except RecursionError as error:
@@ -43,7 +42,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         why = "it has comments" if _has_comments(text) else str(error)
         raise Invalid(
-            f"{name} is not plain JSON: {why}", way_out=f"nothing was changed; make {name} plain JSON and try again"
+            f"{name} is not plain JSON: {why}", way_out=f"nothing was changed; make {name} plain JSON and retry"
         ) from error
     if not isinstance(value, dict):
         raise Invalid(f"{name} holds {type(value).__name__}, not an object", way_out="nothing was changed; correct it")
@@ -51,7 +50,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
 
 def insert(text: str, path: Sequence[Step], value: Any, *, key: str | None = None) -> str:
-    """Add `value` as the last of the list at `path`, or of the object there under `key`."""
+    """Append `value` to the list at `path`, or to the object there under `key`."""
     container = _find(text, path)
     label = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
     if container.children:
@@ -73,7 +72,7 @@ def insert(text: str, path: Sequence[Step], value: Any, *, key: str | None = Non
 
 
 def remove(text: str, path: Sequence[Step]) -> str:
-    """Take out what stands at `path`; undoes `insert` exactly unless the container was empty before."""
+    """Remove the value at `path`. It undoes `insert` exactly unless the container was empty before."""
     *above, step = path
     container = _find(text, above)
     at = max(i for i, child in enumerate(container.children) if child.key == step)
@@ -110,9 +109,9 @@ def _open(text: str, start: int) -> _Container:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    assert found is not None
-    return found.end()
+    space = _SPACE.match(text, at)
+    assert space is not None
+    return space.end()
 
 
 def _behind_delimiter(text: str, start: int) -> int:
@@ -122,7 +121,7 @@ def _behind_delimiter(text: str, start: int) -> int:
 
 
 def _unit(text: str) -> str | None:
-    """One step of indentation; none in a text that is on one line."""
+    """One step of indentation; None if the text is on one line."""
     root = _find(text, ())
     if not root.children:
         return _DEFAULT_UNIT
@@ -146,7 +145,7 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def _has_comments(text: str) -> bool:
-    return any(found.group(1) for found in _STRING_OR_COMMENT.finditer(text))
+    return any(match.group(1) for match in _STRING_OR_COMMENT.finditer(text))
 
 
 def _refuse_constant(name: str) -> Any:

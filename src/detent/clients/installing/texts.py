@@ -1,4 +1,4 @@
-"""The texts that are installed, from `data/`: instructions, agent definitions, slash commands."""
+"""Renders the installed texts from `data/`: instructions, agent definitions, slash commands."""
 
 import tomllib
 from functools import cache
@@ -14,7 +14,7 @@ class Command(NamedTuple):
 
     description: str
     hint: str
-    #: The tools that it may use without asking.
+    #: The tools that it may use without a permission prompt.
     allowed: str
     prompt: str
 

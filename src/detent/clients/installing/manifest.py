@@ -1,15 +1,14 @@
-"""What was installed and what was there before.
+"""The manifest of an installation, `.workflow/install/manifest.json`: every changed file and its original.
 
-`.workflow/install/manifest.json` names every file; the originals are kept beside it under their SHA-256.
+The originals are kept beside it under their SHA-256.
 """
 
 import hashlib
 
 import msgspec
 
-from detent.clients.installing.files import read
+from detent.clients.installing.files import RECORDS, Change, read
 from detent.errors import Corrupt
-from detent.install.change import RECORDS, Change
 
 MANIFEST = f"{RECORDS}/manifest.json"
 ORIGINALS = f"{RECORDS}/originals"
@@ -20,16 +19,16 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One file that Detent changed."""
 
     clients: tuple[str, ...]
-    #: Digest of what Detent wrote; any other content was edited since.
+    #: Digest of the content that Detent wrote. A file with another one was edited since.
     written: str
-    #: Digest of what was there without Detent; none if there was no file.
+    #: Digest of the content without Detent; None if there was no file.
     original: str | None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     version: int = _VERSION
     files: dict[str, Entry] = {}
-    #: Directories that were not there before.
+    #: Directories that Detent created.
     directories: tuple[str, ...] = ()
 
 
@@ -46,7 +45,7 @@ def load(root: str) -> Manifest:
     except msgspec.MsgspecError as error:
         raise Corrupt(
             f"{MANIFEST} cannot be read: {error}",
-            way_out=f"remove {MANIFEST}; Detent then takes its parts out by their marks instead of restoring originals",
+            way_out=f"remove {MANIFEST}; Detent then removes its parts by their marks and restores no originals",
         ) from error
     if manifest.version != _VERSION:
         raise Corrupt(f"{MANIFEST} is of version {manifest.version}, this Detent knows {_VERSION}")
@@ -54,7 +53,7 @@ def load(root: str) -> Manifest:
 
 
 def original(root: str, entry: Entry) -> tuple[bool, bytes | None]:
-    """Whether the original is known, and what it is."""
+    """Whether the original is known, and its content."""
     if entry.original is None:
         return True, None
     content = read(root, f"{ORIGINALS}/{entry.original}")
@@ -62,16 +61,16 @@ def original(root: str, entry: Entry) -> tuple[bool, bytes | None]:
 
 
 def changes(root: str, old: Manifest, new: Manifest, originals: dict[str, bytes]) -> list[Change]:
-    """Kept originals first, then the manifest, then those that nothing names any more."""
+    """Changes of the records: new originals, then the manifest, then the removal of unused originals."""
     kept = {entry.original for entry in new.files.values() if entry.original is not None}
-    made = [_change(root, f"{ORIGINALS}/{name}", originals[name]) for name in sorted(kept & originals.keys())]
+    added = [_change(root, f"{ORIGINALS}/{name}", originals[name]) for name in sorted(kept & originals.keys())]
     after = None
     if new.files:
         after = msgspec.json.format(msgspec.json.encode(new, order="sorted"), indent=2) + b"\n"
     dropped = {entry.original for entry in old.files.values() if entry.original is not None} - kept
-    gone = [_change(root, f"{ORIGINALS}/{name}", None) for name in sorted(dropped)]
-    found = [*made, _change(root, MANIFEST, after), *gone]
-    return [change for change in found if change.before != change.after]
+    removed = [_change(root, f"{ORIGINALS}/{name}", None) for name in sorted(dropped)]
+    planned = [*added, _change(root, MANIFEST, after), *removed]
+    return [change for change in planned if change.before != change.after]
 
 
 def _change(root: str, path: str, after: bytes | None) -> Change:

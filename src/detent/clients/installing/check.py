@@ -1,16 +1,16 @@
-"""The problems of an installation, for `detent doctor`. Reads only, runs nothing, and stays inside the project.
+"""Checks an installation for `detent doctor`. Reads files of the project only, and runs nothing.
 
-A client's own configuration outside the project is read only where the caller passes an environment that names it.
+It reads a client's configuration outside the project only if the caller passes an environment that names it.
 """
 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from detent.clients.installing import manifest as records
 from detent.clients.installing.installation import AGAIN, ERROR, WARNING, Finding, Installation
 from detent.clients.registry import CLIENTS, Client, with_hooks
 from detent.errors import DetentError
-from detent.install import manifest as records
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 
@@ -21,7 +21,7 @@ def findings(
     environment: Mapping[str, str] | None = None,
     version_of: Callable[[str], str | None] | None = None,
 ) -> list[Finding]:
-    """All problems that keep an installed Detent from working; none about clients that it is not installed in.
+    """All problems that keep an installed Detent from working, in the clients that it is installed in.
 
     `version_of` gives the version of a client's program, or None if it is not on PATH; without it versions are not
     checked.
@@ -49,8 +49,8 @@ def findings(
 def _version(client: Client, oldest: tuple[int, ...], version: str) -> Iterator[Finding]:
     number = _NUMBER.search(version)
     if number is not None and tuple(map(int, number[0].split("."))) < oldest:
-        tried = ".".join(map(str, oldest))
-        message = f"{client.title} is of version {number[0]}; Detent was tried with {tried} and later"
+        tested = ".".join(map(str, oldest))
+        message = f"{client.title} has version {number[0]}; Detent was tested with {tested} and later"
         yield Finding(
             client=client.name,
             severity=WARNING,

@@ -1,7 +1,7 @@
-"""What has to change on disk to install Detent for clients, and to remove it again. Reads, and writes nothing.
+"""Plans the changes that install Detent in clients or remove it. Reads files and writes none.
 
-A file that is as we left it goes back to its original, byte for byte. From one that was edited since only our parts are
-taken; the person's edit stays.
+A removal restores a file that is unchanged since the installation byte for byte. From a file that was edited since it
+removes only Detent's parts; the person's edit stays.
 """
 
 import os
@@ -11,21 +11,20 @@ from collections.abc import Sequence
 import msgspec
 
 import detent
-from detent.clients.installing.files import missing_directories, read, resolve
+from detent.clients.installing import manifest as records
+from detent.clients.installing.files import Change, Plan, missing_directories, read, resolve
+from detent.clients.installing.hook_settings import HOOK_TAIL, Invocation
 from detent.clients.installing.installation import NOTHING_TO_RUN, Installation
-from detent.clients.installing.invocation import HOOK_TAIL, Invocation
-from detent.clients.installing.part import Outcome, Part
+from detent.clients.installing.manifest import Entry, Manifest, digest
+from detent.clients.installing.parts import Outcome, Part
 from detent.clients.registry import CLIENTS, with_hooks
 from detent.errors import Invalid, NotFound
-from detent.install import manifest as records
-from detent.install.change import Change, Plan
-from detent.install.manifest import Entry, Manifest, digest
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(detent.__file__)), "hooks", "fast.py")
 
 
 def plan(root: str, clients: Sequence[str], *, python: str = sys.executable, hook: str = HOOK) -> Plan:
-    """Install for `clients`, or bring what is installed up to date. Empty if there is nothing to do."""
+    """Install Detent in `clients`, or update it there. The plan is empty if nothing has to change."""
     invocation = _checked(Invocation(os.path.abspath(python) if python else "", os.path.abspath(hook)))
     draft = _Draft(root)
     for client in _known(clients):
@@ -33,27 +32,27 @@ def plan(root: str, clients: Sequence[str], *, python: str = sys.executable, hoo
         for path, part in wanted.items():
             draft.merge(path, part, client)
         for path in draft.paths_of(client) - wanted.keys():
-            draft.take_out(path, None, client)
+            draft.remove(path, None, client)
     return draft.plan(records_first=True)
 
 
 def plan_removal(root: str, clients: Sequence[str]) -> Plan:
-    """Take out everything of `clients`; other clients keep theirs."""
+    """Remove Detent from `clients`; other clients keep their parts."""
     draft = _Draft(root)
     for client in _known(clients):
         known = {resolve(draft.root, part.path): part for part in _parts(client)}
         for path in [*known, *sorted(draft.paths_of(client) - known.keys())]:
-            draft.take_out(path, known.get(path), client)
+            draft.remove(path, known.get(path), client)
     return draft.plan(records_first=False)
 
 
 class _Draft:
-    """The project as it will be, change by change; the disk stays as it is."""
+    """The project after the changes so far; the disk is not changed."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
         if not os.path.isdir(self.root):
-            raise NotFound(f"there is no directory {root}")
+            raise NotFound(f"the directory {root} does not exist")
         self._old = records.load(self.root)
         self._files = dict(self._old.files)
         self._directories = list(self._old.directories)
@@ -84,7 +83,7 @@ class _Draft:
         self._directories += [d for d in missing_directories(self.root, path) if d not in self._directories]
         self._after[path] = content
 
-    def take_out(self, path: str, part: Part | None, client: str) -> None:
+    def remove(self, path: str, part: Part | None, client: str) -> None:
         present, entry = self._present(path), self._files.get(path)
         if entry is not None:
             others = tuple(other for other in entry.clients if other != client)
@@ -102,7 +101,7 @@ class _Draft:
         else:
             self._after[path] = self._noted(part.strip(present, original if known else None))
             if entry is not None and self._after[path] is not None:
-                self._notes.append(f"{path} was edited since; only Detent's part was taken out")
+                self._notes.append(f"{path} was edited since; only Detent's part was removed")
 
     def plan(self, *, records_first: bool) -> Plan:
         changed = [
@@ -114,7 +113,7 @@ class _Draft:
             self._directories += missing_directories(self.root, f"{records.ORIGINALS}/any")
         new = Manifest(files=self._files, directories=tuple(self._directories))
         recorded = records.changes(self.root, self._old, new, self._originals)
-        # Whatever happens in between, what is recorded suffices to get back.
+        # After an interruption at any point the records suffice to go back.
         ordered = [*recorded, *changed] if records_first else [*changed, *recorded]
         gone = any(change.after is None for change in ordered)
         return Plan(
@@ -137,7 +136,7 @@ class _Draft:
         return outcome.content
 
     def _original(self, part: Part, present: bytes | None, entry: Entry | None) -> bytes | None:
-        """What the file would be without Detent."""
+        """The content of the file without Detent."""
         if present is None:
             return None
         known, original = (False, None) if entry is None else records.original(self.root, entry)
@@ -149,7 +148,7 @@ class _Draft:
 def _known(clients: Sequence[str]) -> list[str]:
     unknown = [client for client in clients if client not in with_hooks()]
     if unknown:
-        raise NotFound(f"there is no client {', '.join(unknown)}; there are {', '.join(with_hooks())}")
+        raise NotFound(f"there is no client {', '.join(unknown)}; known clients: {', '.join(with_hooks())}")
     return list(dict.fromkeys(clients))
 
 
@@ -157,16 +156,16 @@ def _parts(name: str, invocation: Invocation = NOTHING_TO_RUN) -> list[Part]:
     client = CLIENTS[name]
     installation: Installation = client.load("installation").INSTALLATION
     if not client.dialect.startswith("detent."):
-        # The hook process starts without the path that this module was imported from.
+        # The hook process does not have the path that the dialect was imported from.
         invocation = invocation._replace(module=os.path.abspath(client.load("dialect").__file__))
     return installation.parts(invocation)
 
 
 def _checked(invocation: Invocation) -> Invocation:
-    """A hook that cannot start would hold every tool of the client: Python ends with the code that means `deny`."""
+    """Refuse a hook that cannot start: Python then exits with the code that means `deny`, and every tool is held."""
     for what, path in (("interpreter", invocation.python), ("hook", invocation.hook)):
         if not os.path.isfile(path):
-            raise NotFound(f"the {what} {path or '(unknown)'} is not there", way_out="install Detent again")
+            raise NotFound(f"the {what} {path or '(unknown)'} does not exist", way_out="install Detent again")
     if not invocation.hook.endswith(HOOK_TAIL):
-        raise Invalid(f"the hook {invocation.hook} does not end in {HOOK_TAIL}; it would not be recognised again")
+        raise Invalid(f"the hook {invocation.hook} does not end in {HOOK_TAIL}, so Detent could not recognise it later")
     return invocation
