@@ -108,6 +108,7 @@ def test_only_the_beginning_of_a_long_output_is_searched_and_that_is_said():
     assert str(MAX_SEARCHED) in judged.reason
 
 
+@pytest.mark.timed
 def test_a_refused_pattern_takes_no_time():
     began = time.perf_counter()
     with pytest.raises(Invalid):

@@ -462,6 +462,7 @@ def test_no_program_text_makes_it_fail(text):
         write_targets(f"{program} <<'-END-'\n{text}\n-END-\n", "/r")
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "unit",
     [
@@ -481,6 +482,7 @@ def test_the_longest_command_that_is_read_takes_no_more_than_seconds(unit):
     assert time.process_time() - start < 5
 
 
+@pytest.mark.timed
 def test_an_ordinary_command_takes_well_under_a_millisecond():
     command = 'cd src && for f in *.py; do sed -i \'s/a/b/\' "$f" && git add -- "$f"; done; '
     command += (

@@ -172,6 +172,7 @@ def test_a_skipped_phase_passes_on_what_it_would_have_waited_for(statuses, waits
     assert ("d" in session.ready) == (waits_for == ())
 
 
+@pytest.mark.timed
 def test_looking_through_many_skipped_phases_is_quick():
     layers = [(f"l{number}", f"r{number}") for number in range(60)]
     needs: dict[str, tuple[str, ...]] = {"a": ()} | {

@@ -381,6 +381,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("piece", HOSTILE, ids=range(len(HOSTILE)))
 def test_time_grows_with_length_and_no_faster(piece):
     def took(size):

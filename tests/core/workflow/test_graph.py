@@ -182,6 +182,7 @@ def test_removing_a_phase_takes_it_out_of_the_sizes():
     assert problems(left) == []
 
 
+@pytest.mark.timed
 def test_removing_many_phases_in_a_row_or_in_a_lattice_is_quick():
     long = row(*(f"p{number}" for number in range(5_000)))
     layers = [(f"l{number}", f"r{number}") for number in range(100)]
@@ -197,6 +198,7 @@ def test_removing_many_phases_in_a_row_or_in_a_lattice_is_quick():
     assert time.monotonic() - started < 2
 
 
+@pytest.mark.timed
 def test_the_largest_graph_is_ordered_and_one_more_phase_is_refused():
     largest = row(*(f"p{number}" for number in range(MAX_PHASES)))
     started = time.monotonic()
