@@ -340,7 +340,7 @@ def test_whoever_runs_a_session_that_is_being_run_looks_on(place):
     assert until(lambda: place.worked == ["a"])
 
     with place.at_terminal("run") as terminal:
-        terminal.expect("is being run by", "looking on")
+        terminal.expect("is being run by", "showing that run")
         Path(place.directory, "go").touch()
         assert terminal.ended() == 0
 
