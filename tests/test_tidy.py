@@ -479,3 +479,61 @@ def test_tests_import_from_tests_support_only():
 )
 def test_a_builder_borrowed_from_another_test_is_noticed(name, text, modules):
     assert borrowed_builders(name, ast.parse(text)) == modules
+
+
+#: Who may do what only a few do: the callee's name, the modules that call it.
+CALLERS = {
+    "open_project": {"detent.engine.workspace"},
+    "Project": {"detent.engine.project", "detent.run.workspaces"},
+    "Commit": {"detent.engine.journal", "detent.engine.project", "detent.documents.state.reading"},
+    "store.append": {"detent.engine.journal"},
+    # A bundle holds commits that were decided where it was made.
+    "store.create": {"detent.engine.project", "detent.engine.checkpoints.bundle"},
+}
+#: A module that commits decides. Edits of the state document are decided in `documents.state.edits`.
+DECIDERS = ("detent.core.session.decide.decide", "detent.documents.state.edits.edit_events")
+
+
+def calls(tree: ast.AST) -> Iterator[str]:
+    """Every call by name: `Commit`, or `store.append` for an attribute of something called store."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                yield name
+            case ast.Call(func=ast.Attribute(attr=attr, value=ast.Name(id=owner) | ast.Attribute(attr=owner))):
+                yield f"{owner.lstrip('_')}.{attr}"
+            case ast.Call(func=ast.Attribute(attr=attr)):
+                yield f".{attr}"
+
+
+def door_problems(name: str, tree: ast.AST) -> list[str]:
+    made = set(calls(tree))
+    problems = [
+        f"{name} calls {callee}" for callee, callers in CALLERS.items() if callee in made and name not in callers
+    ]
+    commits = {"journal.commit", ".commit"} & made
+    if commits and not set(DECIDERS) & set(imports(tree)):
+        problems.append(f"{name} commits without deciding")
+    return problems
+
+
+def test_every_commit_is_decided_and_goes_through_the_door():
+    assert [problem for name, text in MODULES.items() for problem in door_problems(name, ast.parse(text))] == []
+    committing = [name for name, text in MODULES.items() if {"journal.commit", ".commit"} & set(calls(ast.parse(text)))]
+    assert len(committing) >= 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open_project('.')",
+        "Project(store, place, settings, actor=actor)",
+        "Commit(version=2)",
+        "self._store.append(name, cursor, commit)",
+        "project.store.create(name, commit)",
+        "self._journal.commit(lambda _: events, actor=actor, now=now)",
+        "project.journal(name).commit(lambda _: events, actor=actor, now=now)",
+    ],
+)
+def test_a_way_around_the_door_is_noticed(text):
+    assert door_problems("detent.web.page", ast.parse(text))

@@ -7,6 +7,7 @@ import pytest
 
 from detent.clients import installing
 from detent.core.guard.rules import PEOPLE_ONLY
+from detent.engine.checkpoints.bundle import export_session
 from detent.engine.policy import Decision
 from detent.engine.project import open_project
 from tests.support.project import build_project
@@ -33,6 +34,7 @@ DECISIONS = {
     "rollback": ("rollback", "PRE_b_v1", "--yes"),
     "undo": ("undo", "--yes"),
     "complete --force": ("complete", "--force"),
+    "checkpoint import": ("checkpoint", "import", "other.tar"),
     "gate answer": ("gate", "answer", "--choice", "go", "--phase", "b"),
 }
 #: The same verbs where they only show something, and what they show.
@@ -81,6 +83,11 @@ def place(detent):
                     at_gates(handle)
         if decision == "import":
             shutil.copy(detent.state / "state.json", root / "old.json")
+        if decision == "checkpoint import":
+            elsewhere = root.parent / "elsewhere"
+            build_project(elsewhere, SETTINGS)
+            with open_project(elsewhere, actor="ada") as project:
+                export_session(project, project.start("w", "Another one").id, root / "other.tar")
         return detent
 
     return make

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from detent.clients.registry import Client, register
 from detent.config.settings import AgentSettings
 from detent.core.run.agent_event import Failed, Failure, Finished, Said
 from detent.run.agents import make_agent
@@ -117,3 +118,11 @@ def test_a_program_that_cannot_reach_its_model_is_worth_another_try(tmp_path, ad
     [last] = work(make_agent(AgentSettings(adapter=adapter, command=other)), turn(tmp_path))
 
     assert last.failure is Failure.TRANSIENT
+
+
+@pytest.mark.parametrize("missing", ["dialect", "installation", "marks", "settings"])
+def test_a_client_with_hooks_names_its_marks_and_its_settings(missing):
+    facts = {"dialect": "acme", "installation": "acme", "marks": ("ACME",), "settings": (".acme/hooks.json",)}
+
+    with pytest.raises(TypeError, match=f"acme-cli has hooks and names no {missing}"):
+        register(Client("acme-cli", **(facts | {missing: ""})))

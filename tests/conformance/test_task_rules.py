@@ -529,7 +529,7 @@ def test_a_part_waits_for_its_own_and_its_parents_needs(handle):
         handle.tasks.start("IMPL-3")
     handle.tasks.start("IMPL-1")
     handle.tasks.fail("IMPL-1", "it broke")
-    assert plan().blocked_by_failed["IMPL-3.1"] == ("IMPL-1",)
+    assert plan().waiting["IMPL-3.1"] == ("IMPL-1",)
     handle.tasks.retry("IMPL-1")
     handle.tasks.start("IMPL-1")
     handle.tasks.done("IMPL-1")

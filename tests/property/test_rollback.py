@@ -315,7 +315,7 @@ class RollbackMachine(RuleBasedStateMachine):
             if not edited:
                 assert look(self.directory) == undoable.tree
 
-        self.go_to(target, self.handle.undo, only=undoable.only, undoes=True, then=check_everything)
+        self.go_to(target, self.handle.checkpoints.undo, only=undoable.only, undoes=True, then=check_everything)
 
     @rule()
     def reopen(self):

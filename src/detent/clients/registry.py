@@ -60,7 +60,15 @@ CLIENTS: "dict[str, Client]" = {}
 
 
 def register(client: Client) -> None:
-    """Add a client, or replace the one of the same name."""
+    """Add a client, or replace the one of the same name.
+
+    A client with hooks must name the marks of its shells, or its agents would count as people, and its settings files,
+    or its agents could remove the hooks.
+    """
+    if client.dialect or client.installation:
+        missing = [fact for fact in ("dialect", "installation", "marks", "settings") if not getattr(client, fact)]
+        if missing:
+            raise TypeError(f"{client.name} has hooks and names no {', '.join(missing)}")
     CLIENTS[client.name] = client
 
 

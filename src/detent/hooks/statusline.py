@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from detent.core.actor import Channel
 from detent.core.session.status import Status
-from detent.engine.project import open_project
+from detent.engine.workspace import Workspace
 from detent.errors import DetentError
 
 
@@ -17,7 +18,9 @@ def main(data: bytes) -> str:
         return ""
     where = (payload.get("workspace") or {}).get("project_dir") or payload.get("cwd") or os.getcwd()
     try:
-        session = open_project(where).session().state
+        workspace = Workspace(where)
+        with workspace.read(workspace.actor(Channel.HOOK)) as project:
+            session = project.session().state
     except DetentError:
         return ""
     done, total = len(session.with_status(Status.COMPLETED)), len(session.active_order)

@@ -31,7 +31,7 @@ _POLL_S = 0.1
 _CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
-    ("choices", "command", "did", "input", "reason", "taken_over", "text", "tool", "warnings", "way_out")
+    ("choices", "command", "did", "input", "reason", "said", "taken_over", "text", "tool", "warnings", "way_out")
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunEvent).decode

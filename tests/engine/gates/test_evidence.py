@@ -1,5 +1,6 @@
 """What a gate rests on: it expires, it cannot be made weaker, it holds no secrets, and no part of it is lost."""
 
+import py_compile
 import subprocess
 import sys
 import time
@@ -229,6 +230,23 @@ def test_weakening_again_and_again_is_put_before_a_person(tmp_path):
     handle.gates.run("tests")
 
     assert [one.kind for one in handle.state.escalations] == ["max_iterations"]
+
+
+def test_bytecode_of_edited_tests_does_not_stand_in_for_the_protected_ones(tmp_path):
+    calculator(tmp_path)
+    _, handle = started(tmp_path, PROTECTED)
+    write(tmp_path, "calc.py", "def add(a, b):\n    return 0\n")
+    write(tmp_path, "tests/test_calc.py", TEST.replace("5", "0"))
+    py_compile.compile(
+        str(tmp_path / "tests" / "test_calc.py"),
+        doraise=True,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+
+    handle.gates.run("tests")
+
+    receipt = handle.state.phases["work"].gates["tests"].receipt
+    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
 
 
 def test_an_ignore_rule_hides_no_protected_test(tmp_path):

@@ -25,6 +25,11 @@ class Checked(Gate):
         """The same, for the same failure this many times in a row."""
         return None
 
+    @property
+    def inputs(self) -> tuple[str, ...] | None:
+        """Every file but prose, so that a pass expires with the next edit. Override it to name files, or none."""
+        return ()
+
     def shortfall(self, receipt: Receipt) -> str | None:
         """The reason why a run that passed does not open the gate; None if it does."""
         return None

@@ -146,7 +146,7 @@ class Gate:
 
     @property
     def inputs(self) -> tuple[str, ...] | None:
-        """Patterns of the files whose change makes a passed run stale; none stand for all, None for no file."""
+        """Patterns of the files whose change makes a passed run stale. Empty means every file, None means no file."""
         return None
 
     @property

@@ -14,7 +14,7 @@ RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
     *("rollback", "undo"),
-    *("complete --force", "gate answer"),
+    *("complete --force", "gate answer", "checkpoint import"),
 )
 _WHAT = {
     "journal": "Detent's own record",

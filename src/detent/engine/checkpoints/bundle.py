@@ -26,6 +26,7 @@ from detent.documents import task as task_document
 from detent.engine.checkpoints import bundle_file
 from detent.engine.checkpoints.bundle_file import FILES, JOURNAL, OBJECTS, Header, Part, Progress, Reader
 from detent.engine.checkpoints.checkpoints import sessions_at
+from detent.engine.policy import Decision, authorize
 from detent.engine.projections.checkpoint_files import is_indexed
 from detent.engine.projections.publish import LEDGER, read_ledger
 from detent.engine.projections.publish import digest as digest_of
@@ -115,6 +116,8 @@ def import_session(
     that is a `Conflict`, unless it is the same one: then its documents are rebuilt, which completes an interrupted
     import.
     """
+    # The decisions in its journal come with it.
+    authorize(project.actor, Decision.IMPORT)
     store = project.store
     with bundle_file.opened(os.fspath(path)) as reader:
         reader.verify(progress)

@@ -22,6 +22,11 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
     max_iterations: int = 5
 
     @property
+    def inputs(self) -> None:
+        """Compliance is judged by articles; an edit does not expire it."""
+        return
+
+    @property
     def is_reported(self) -> bool:
         return not self.checks
 
