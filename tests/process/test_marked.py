@@ -58,7 +58,7 @@ def test_children_are_found_that_left_the_group_and_whose_parents_died(started, 
 
     [orphan] = marked(mark)
 
-    assert os.getpgid(orphan) == orphan
+    assert until(lambda: os.getpgid(orphan) == orphan)
     assert end_marked(mark) == 1
     assert marked(mark) == []
 
