@@ -448,5 +448,5 @@ class TaskMachine(RuleBasedStateMachine):
 
 TestTasks = TaskMachine.TestCase
 TestTasks.settings = settings(
-    max_examples=80, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=50, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
