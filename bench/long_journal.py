@@ -10,6 +10,7 @@ import msgspec
 from bench.measure import Pair, Setting, interleave, say, seconds_each
 from bench.table import Goal, Row, Section
 from bench.workload import ACTOR, Work, next_command
+from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.session.decide import decide
 from detent.core.session.events import Commit
 from detent.core.session.evolve import evolve, fingerprint
@@ -21,6 +22,7 @@ SHORT = 1_000
 LONG = 1_000_000
 _SAY_EVERY_S = 5.0
 _LINES_AT_ONCE = 5_000
+_WRITER = Actor(name=ACTOR, kind=ActorKind.PERSON, channel=Channel.LIBRARY)
 
 
 def long_journal(setting: Setting) -> Section:
@@ -106,6 +108,6 @@ def _commits(session: Session, until: int) -> Iterator[Commit]:
     at = session.updated_at
     for version in range(session.version + 1, until + 1):
         at += timedelta(milliseconds=1)
-        draft = Commit(version=version, at=at, actor=ACTOR, events=decide(session, next_command(session)), state="")
+        draft = Commit(version=version, at=at, actor=_WRITER, events=decide(session, next_command(session)), state="")
         session = evolve(session, draft)
         yield msgspec.structs.replace(draft, state=fingerprint(session))
