@@ -5,7 +5,7 @@ from itertools import product
 import msgspec
 import pytest
 
-from detent.core.actor import Actor, ActorKind, Channel
+from detent.core.actor import Actor, ActorKind, Assurance, Channel, Proof
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
@@ -16,7 +16,14 @@ from detent.engine.project import open_project
 from detent.errors import Refused
 from tests.support.project import build_project
 
-ACTORS = [Actor(name=f"{kind}-{channel}", kind=kind, channel=channel) for kind, channel in product(ActorKind, Channel)]
+
+def made(kind, channel):
+    """An actor with the proof that its channel needs."""
+    proof = Proof(assurance=Assurance.ATTENDED, method="page") if channel is Channel.PAGE else None
+    return Actor(name=f"{kind}-{channel}", kind=kind, channel=channel, proof=proof)
+
+
+ACTORS = [made(kind, channel) for kind, channel in product(ActorKind, Channel)]
 ALLOWED = {
     (ActorKind.PERSON, Channel.TERMINAL),
     (ActorKind.PERSON, Channel.PAGE),
@@ -77,6 +84,21 @@ def test_only_a_person_decides_and_not_through_a_client(decision, actor):
             authorize(actor, decision)
 
 
+@pytest.mark.parametrize("decision", Decision, ids=lambda decision: decision.name)
+def test_a_page_that_proves_nothing_decides_nothing(decision):
+    with pytest.raises(Refused, match="needs the assurance attended, and this request has none"):
+        authorize(Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.PAGE), decision)
+
+
+def test_a_weaker_proof_than_the_decision_needs_is_refused(monkeypatch):
+    monkeypatch.setitem(ASSURANCE, Decision.APPROVE, Assurance.SIGNED)
+    signed = Proof(assurance=Assurance.HARDWARE, method="webauthn")
+
+    with pytest.raises(Refused, match="needs the assurance signed"):
+        authorize(made(ActorKind.PERSON, Channel.TERMINAL), Decision.APPROVE)
+    authorize(msgspec.structs.replace(made(ActorKind.PERSON, Channel.PAGE), proof=signed), Decision.APPROVE)
+
+
 @pytest.mark.parametrize("decision", ASK)
 def test_the_engine_refuses_whatever_the_surface_is(place, clock, decision):
     """An actor that may not decide is refused and changes nothing; one that may decides, in a session of its own."""
@@ -92,7 +114,7 @@ def test_the_engine_refuses_whatever_the_surface_is(place, clock, decision):
                     ASK[decision](session)
                 assert session.state.version == version
         for kind, channel in sorted(ALLOWED):
-            project.actor = Actor(name="ada", kind=kind, channel=channel)
+            project.actor = made(kind, channel)
             session = _held(project)
             version = session.state.version
             ASK[decision](session)

@@ -82,11 +82,11 @@ RULES = (
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
 
-#: The weakest proof that counts for each decision. Gates and settings may ask for more.
+#: The weakest assurance that counts for each decision. Gates and settings may ask for more.
 ASSURANCE: dict[Decision, Assurance] = dict.fromkeys(Decision, Assurance.ATTENDED)
+_STRENGTH = list(Assurance)
 
-#: The actors whose decisions count as a person's. A hook and an MCP server are started by an agent's client, so what
-#: they pass on is the client's word, whoever is said to be behind it.
+#: The actors that may decide. A client of an agent starts the hook and the MCP server, so their word is the client's.
 MAY_DECIDE = frozenset(
     {
         (ActorKind.PERSON, Channel.TERMINAL),
@@ -120,10 +120,26 @@ def authorize(actor: Actor, decision: Decision) -> None:
             f"{decision} is a person's decision, and this is {_described(actor)}",
             way_out="type it in a terminal of your own",
         )
+    assurance, needed = assurance_of(actor), ASSURANCE[decision]
+    if assurance is None or _STRENGTH.index(assurance) < _STRENGTH.index(needed):
+        raise Refused(
+            f"{decision} needs the assurance {needed}, and this request has {assurance or 'none'}",
+            way_out="type it in a terminal of your own",
+        )
 
 
 def may_decide(actor: Actor) -> bool:
     return (actor.kind, actor.channel) in MAY_DECIDE
+
+
+def assurance_of(actor: Actor) -> Assurance | None:
+    """The assurance of the actor's proof. Without a proof, a process of the person's own counts as attended.
+
+    Every process on the machine reaches the port of a page, so a request without a proof has no assurance.
+    """
+    if actor.proof is not None:
+        return actor.proof.assurance
+    return None if actor.channel is Channel.PAGE else Assurance.ATTENDED
 
 
 def _described(actor: Actor) -> str:
