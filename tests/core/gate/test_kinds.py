@@ -5,7 +5,7 @@ import pytest
 
 from detent.core.gate import Opener
 from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
-from detent.core.gate.kind import Surroundings
+from detent.core.gate.kind import Gate, GateSettings, Surroundings
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.gate.kinds.command import CommandGate, merge_gate
@@ -14,7 +14,7 @@ from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.gate.kinds.tests import TestsGate
-from detent.core.gate.registry import KINDS
+from detent.core.gate.registry import KINDS, register
 from detent.core.workflow.graph import Phase, Workflow
 
 #: Gate, the act that opens it, and its form in the journal.
@@ -130,3 +130,11 @@ def test_tests_need_a_person_only_if_nothing_can_run_them(verdict):
     assert TestsGate().needs_person(verdict, sees_tests=False) is (verdict is Verdict.PENDING)
     assert not TestsGate().needs_person(verdict, sees_tests=True)
     assert not TestsGate(command="pytest").needs_person(verdict, sees_tests=False)
+
+
+def test_a_kind_without_a_judge_is_refused_when_it_registers():
+    class Empty(GateSettings, Gate, frozen=True, kw_only=True, tag="empty"):
+        pass
+
+    with pytest.raises(TypeError, match="gate kind empty has no judge, way_out, requirement"):
+        register(Empty)

@@ -19,12 +19,17 @@ from detent.core.gate.kinds.tests import TestsGate
 
 #: Kind to its class.
 KINDS: dict[str, type[Gate]] = {}
+#: Methods without a default.
+REQUIRED = ("judge", "way_out", "requirement")
 _Kind = TypeVar("_Kind", bound=type[Gate])
 
 
 def register(kind: _Kind) -> _Kind:
-    """Make a kind known. Two kinds of the same name are an error."""
+    """Make a kind known. A second kind of the same name is an error, and so is a kind that lacks a required method."""
     name = kind_name(kind)
+    missing = [method for method in REQUIRED if getattr(kind, method) is getattr(Gate, method)]
+    if missing:
+        raise TypeError(f"gate kind {name} has no {', '.join(missing)}")
     if KINDS.setdefault(name, kind) is not kind:
         raise ValueError(f"gate kind {name} is already registered by {KINDS[name].__module__}")
     return kind
