@@ -63,13 +63,33 @@ def asks_to_move(doc: object, call: "Json", phrases: tuple[str, ...], *, only_or
 
 def says(words: list[str], phrases: tuple[str, ...]) -> bool:
     """Whether one of the phrases occurs in `words`, as whole words."""
-    wanted = [phrase.split() for phrase in phrases]
-    return any(words[at : at + len(each)] == each for each in wanted for at in range(len(words) - len(each) + 1))
+    by_first: dict[str, list[list[str]]] = {}
+    for phrase in phrases:
+        first, *rest = phrase.split()
+        by_first.setdefault(first, []).append(rest)
+    return any(
+        words[at + 1 : at + 1 + len(rest)] == rest
+        for at, word in enumerate(words)
+        if word in by_first
+        for rest in by_first[word]
+    )
+
+
+class _Separators(dict[int, str]):
+    """A table for `str.translate` that turns everything but letters, digits, `-` and `_` into a blank."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = char if char.isalnum() or char in "-_" else " "
+        return self[code]
+
+
+_SEPARATORS = _Separators()
 
 
 def split_words(text: str) -> list[str]:
     """Lower-case words; dashes, underscores and digits belong to them, so that phase keys stay whole."""
-    cleaned = "".join(c if c.isalnum() or c in "-_" else " " for c in text.lower())
+    cleaned = text.lower().translate(_SEPARATORS)
     return [word.strip("-") for word in cleaned.split() if word.strip("-")]
 
 
@@ -96,8 +116,7 @@ def _mentioned_phase(doc: object, text: str, keys: list[str]) -> str:
 
     Keys that are everyday words say nothing, and a phase that is over may be mentioned freely.
     """
-    cleaned = "".join(c if c.isalnum() or c in "-_" else " " for c in text)
-    there = [word.strip("-") for word in cleaned.split()]
+    there = [word.strip("-") for word in text.translate(_SEPARATORS).split()]
     there += [word.lower() for word in there if not word.isalpha()]
     mentioned = [word for word in dict.fromkeys(there) if word in keys and not (word.isalpha() and word.islower())]
     live = [key for key in mentioned if state_reader.status(doc, key) == "in_progress"]
