@@ -94,7 +94,7 @@ def _check_claims(project: Project, session: Session) -> Iterator[Finding]:
     for task in sorted(project.session(session.id).tasks.abandoned()):
         claim = session.claims.get(task)
         if claim is None:
-            yield finding("I9", task, "it is in progress and nobody holds it", FIX)
+            yield finding("I9", task, "it is in progress and has no claim", FIX)
         else:
             yield finding("I9", task, f"it is in progress, and its holder {claim.owner} is gone", FIX, WARNING)
 
@@ -167,7 +167,7 @@ def _claim_repairs(project: Project, session: Session, *, trust_summaries: bool)
     tasks = project.session(session.id).tasks
     for task in sorted(project.session(session.id).tasks.abandoned()):
         claim = session.claims.get(task)
-        gone = f"{claim.owner} is gone" if claim else "nobody holds it"
+        gone = f"{claim.owner} is gone" if claim else "no claim"
         if tasks.summary(task) is None:
             yield Repair(f"give {task} back: {gone}", partial(tasks.release, task, reason=gone))
         elif trust_summaries:

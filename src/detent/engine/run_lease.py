@@ -48,7 +48,7 @@ def read_lease(store: Store, session: str) -> RunLease | None:
     try:
         return msgspec.json.decode(data, type=RunLease) if data else None
     except msgspec.DecodeError:
-        # The fence in the token decides about commits. An unreadable lease only means that nobody is shown.
+        # The fence in the token decides about commits. An unreadable lease only hides the runner from `status`.
         return None
 
 

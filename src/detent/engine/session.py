@@ -105,9 +105,9 @@ class SessionHandle:
     ) -> Begun:
         """Activate a phase, in one commit and before anything is delegated; the first ready one if none is named.
 
-        `launch` is the id of an agent that is launched with the phase. `is_next`: the
-        caller has just finished a phase and nobody of its own has worked since, so that the POST and this PRE are of
-        the same moment. It only counts if nothing was committed in between.
+        `launch` is the id of an agent that is launched with the phase. `is_next` says that the caller has just
+        finished a phase and that none of its agents has worked since: the PRE checkpoint then reuses the files of the
+        POST checkpoint, if nothing was committed in between.
         """
         version = self._journal.known().version
         moment = (
