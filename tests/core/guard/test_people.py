@@ -19,6 +19,7 @@ def reason(command):
         "timeout 5 uv run detent skip a",
         "echo a | xargs -I{} detent approve {}",
         "python3 -c \"import os; os.system('detent approve a')\"",
+        "python3 -c \"import os; os.system('detent import old.json')\"",
         'node -e \'require("child_process").execFileSync("detent", ["approve", "a"])\'',
         "detent approve a; " + ": " * 40_000,
     ],
@@ -35,6 +36,7 @@ def test_a_person_decides(command):
         "echo detent approve a",
         "git commit -m 'detent approve'",
         "python3 -c 'import detent; print(detent.__version__)'",
+        "python3 -c 'from detent import open; print(open)'",
         "python3 -c 'print(\"approve\")'",
     ],
 )

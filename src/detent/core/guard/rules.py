@@ -86,7 +86,9 @@ def _people_decide(given: GuardInput) -> "str | None":
                 return f"detent {decision} is a person's decision; say what it is about and wait for the person"
     for text in opaque_texts(command) if "detent" in command else ():
         words = words_of(text)
-        following = {word for at, name in enumerate(words) if name == "detent" for word in words[at + 1 : at + 4]}
+        # Python imports the library with `from detent import`.
+        called = [at for at, word in enumerate(words) if word == "detent" and words[at - 1 : at] != ["from"]]
+        following = {word for at in called for word in words[at + 1 : at + 4]}
         for decision in PEOPLE_ONLY:
             if decision.split()[-1] in following:
                 return f"this code names detent {decision}, which is a person's decision; wait for the person"
