@@ -13,7 +13,7 @@ from detent.core.session.events import Commit
 from detent.errors import Corrupt, UnknownFormat
 
 #: Raise it with every change that another Detent could not read, and replace the fixture journal of the tests.
-FORMAT = 1
+FORMAT = 2
 GENESIS = "0" * 32
 _FORMAT_KEY = b'{"format":%d,' % FORMAT
 _SUM_KEY = b',"sum":"'
