@@ -168,6 +168,32 @@ def test_an_agent_that_says_it_failed_has_failed(client):
     assert last == Failed(failure=Failure.ERROR, reason="the agent reports a failure: wrote out.txt")
 
 
+TURNS_WITHOUT_WORK = {
+    "claude-code": b'{"type": "result", "subtype": "success", "result": "%s"}',
+    "codex": b'{"type": "item.completed", "item": {"type": "agent_message", "text": "%s"}}\n{"type": "turn.completed"}',
+    "gemini": b'{"type": "message", "role": "assistant", "content": "%s"}\n{"type": "result", "status": "success"}',
+}
+
+
+@pytest.mark.parametrize("client", TURNS_WITHOUT_WORK)
+@pytest.mark.parametrize("answer", [b"", b"I cannot help with that request."])
+def test_a_turn_that_does_nothing_and_reports_no_result_has_failed(client, answer):
+    stream = (TURNS_WITHOUT_WORK[client] % answer).splitlines()
+
+    last = read(client, stream)[-1]
+
+    assert isinstance(last, Failed)
+    assert last.reason.startswith("the agent did nothing and reported no result")
+    assert answer.decode() in last.reason
+
+
+@pytest.mark.parametrize("client", TURNS_WITHOUT_WORK)
+def test_a_turn_without_a_tool_call_may_report_a_result(client):
+    stream = (TURNS_WITHOUT_WORK[client] % b"Summary: nothing to do").splitlines()
+
+    assert read(client, stream)[-1].report.summary == "nothing to do"
+
+
 @pytest.mark.parametrize(
     ("client", "tool"), [("claude-code", "Bash"), ("codex", "Bash"), ("gemini", "run_shell_command")]
 )

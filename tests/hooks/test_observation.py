@@ -53,7 +53,17 @@ def gemini(place, command, output, code):
     )
 
 
-CLIENTS = [claude, codex, codex_silent, gemini]
+def codex_object(place, command, output, code):
+    return place.hook(
+        "PostToolUse",
+        client="codex",
+        tool_name="Bash",
+        tool_input={"command": command},
+        tool_response={"exit_code": code, "output": output},
+    )
+
+
+CLIENTS = [claude, codex, codex_silent, codex_object, gemini]
 
 
 def receipts(place):

@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,17 +24,18 @@ def handlers(place, client):
     return [(event, handler) for event, groups in hooks.items() for group in groups for handler in group["hooks"]]
 
 
-def test_claude_code_gets_commands_without_a_shell(place):
+def argv_of(handler):
+    return [handler["command"], *handler["args"]] if "args" in handler else shlex.split(handler["command"])
+
+
+def test_claude_code_gets_one_shell_that_becomes_the_interpreter(place):
     place.install("claude-code")
 
     assert list(place.settings("claude-code")["hooks"]) == CLAUDE_EVENTS
     for event, handler in handlers(place, "claude-code"):
-        assert handler == {
-            "type": "command",
-            "command": place.python,
-            "args": ["-I", "-S", place.hook, "claude-code"],
-            "timeout": 5 if event == "SessionEnd" else 10,
-        }
+        assert handler["command"] == "sh"
+        assert handler["args"][2:] == [place.python, place.hook, "claude-code"]
+        assert handler["timeout"] == (5 if event == "SessionEnd" else 10)
 
 
 def test_reading_costs_no_hook_in_claude_code(place):
@@ -55,11 +57,8 @@ def test_codex_counts_in_seconds_and_ends_within_three(place):
         "Stop", "SessionEnd",
     }  # fmt: skip
     assert events["SessionEnd"]["timeout"] == 3
-    assert events["Stop"] == {
-        "type": "command",
-        "command": shlex.join([place.python, "-I", "-S", place.hook, "codex"]),
-        "timeout": 10,
-    }
+    assert argv_of(events["Stop"])[3:] == [place.python, place.hook, "codex"]
+    assert events["Stop"]["timeout"] == 10
 
 
 def test_gemini_has_its_own_events_and_counts_in_milliseconds(place):
@@ -88,12 +87,25 @@ def test_a_shell_starts_what_was_meant_whatever_the_path_looks_like(tmp_path, cl
     assert ran.stdout.split() == [client, "1", "1", "{}"]
 
 
+@pytest.mark.parametrize("client", with_hooks())
+@pytest.mark.parametrize("gone", ["hook", "python"])
+def test_a_hook_never_blocks_its_client_because_detent_is_gone(place, client, gone):
+    place.install(client)
+    Path(getattr(place, gone)).unlink()
+
+    for event, handler in handlers(place, client):
+        ran = subprocess.run(argv_of(handler), input="{}", capture_output=True, text=True, check=False)
+
+        assert (ran.returncode, ran.stderr) == (0, "")
+        told = json.loads(ran.stdout)["systemMessage"] if ran.stdout else ""
+        assert ("Detent is gone" in told) == (event in ("SessionStart", "UserPromptSubmit", "BeforeAgent"))
+
+
 def test_the_status_line_is_set_only_where_there_is_none(place):
     place.install("claude-code")
-    assert place.settings("claude-code")["statusLine"] == {
-        "type": "command",
-        "command": shlex.join([place.python, "-I", "-S", place.hook, "statusline"]),
-    }
+    status_line = place.settings("claude-code")["statusLine"]
+    assert status_line["type"] == "command"
+    assert argv_of(status_line)[3:] == [place.python, place.hook, "statusline"]
 
 
 def test_a_status_line_of_somebody_else_stays(place):

@@ -139,8 +139,10 @@ class Dialect:
     def shell_result(self, payload: "Json") -> "tuple[str, int | None]":
         """Output and exit code of a shell call; None if the client does not report the code."""
         response = payload.get("tool_response")
-        output = response if isinstance(response, str) else ""
-        return output, exit_code_in(output)
+        fields = fields_of(response)
+        texts = [joined_text(fields.get(key)) for key in ("stdout", "stderr", "output", "content")]
+        output = response if isinstance(response, str) else "\n".join(filter(None, texts))
+        return output, exit_code_of(fields, output)
 
     def todo_entries(self, payload: "Json") -> "list[tuple[str, str]]":
         """Title and status of each entry of the todo list that the agent wrote."""
@@ -174,6 +176,12 @@ def joined_text(content: object) -> str:
         blocks = [block.get("text") for block in content if isinstance(block, dict)]
         return "\n".join(text for text in blocks if isinstance(text, str))
     return text_of(content)
+
+
+def exit_code_of(fields: "Json", output: str) -> "int | None":
+    """The exit code in a field of the response, or in a line of the output."""
+    codes = (fields.get(key) for key in ("exit_code", "exitCode", "returncode"))
+    return next((code for code in codes if isinstance(code, int)), exit_code_in(output))
 
 
 def exit_code_in(text: str) -> "int | None":

@@ -37,22 +37,31 @@ def described(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else ""
 
 
-def finished(text: str) -> Finished | Failed:
-    """The result in an agent's last message."""
+def finished(text: str, calls: "Calls | None" = None) -> Finished | Failed:
+    """The result in an agent's last message.
+
+    A turn without a tool call and without a result block did no work: it is empty, or a refusal in plain text. Without
+    `calls` the exit code is the report.
+    """
     block = result_block(text)
     summary = block.summary[:MAX_SUMMARY]
     if block.failed:
         return Failed(failure=Failure.ERROR, reason=f"the agent reports a failure: {summary}")
+    if calls is not None and not calls.any and not block.is_given:
+        answer = f"; it answered: {summary}" if summary else ""
+        return Failed(failure=Failure.ERROR, reason=f"the agent did nothing and reported no result{answer}")
     return Finished(report=Report(summary=summary, deliverables=block.deliverables, context=block.context))
 
 
 class Calls:
-    """The tool calls without a result so far."""
+    """The tool calls of a turn: whether there were any, and those without a result so far."""
 
     def __init__(self) -> None:
+        self.any = False
         self._open: dict[str, ToolUsed] = {}
 
     def begin(self, call: str, tool: str, arguments: object) -> None:
+        self.any = True
         self._open[call] = ToolUsed(tool=tool, input=described(arguments), succeeded=False)
 
     def end(self, call: str, *, succeeded: bool) -> Iterable[ToolUsed]:

@@ -147,7 +147,7 @@ class ClaudeCodeReader:
             return Failed(failure=Failure.TRANSIENT, reason=text)
         if result.is_error:
             return failed(text, status=result.api_error_status)
-        return finished(result.result) if exited.exit_code == 0 else crashed(PROGRAM, exited)
+        return finished(result.result, self._calls) if exited.exit_code == 0 else crashed(PROGRAM, exited)
 
 
 def _tokens(usage: _Usage | _ModelUsage) -> Tokens:

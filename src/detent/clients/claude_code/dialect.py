@@ -1,6 +1,6 @@
 """The hook dialect of Claude Code."""
 
-from detent.clients.dialect import Dialect, fields_of, text_of
+from detent.clients.dialect import Dialect, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +34,11 @@ class ClaudeCodeDialect(Dialect):
         error = payload.get("error")
         if isinstance(error, str):
             first, _, rest = error.partition("\n")
-            code = first.removeprefix("Exit code ").strip()
-            return rest, int(code) if code.isdigit() else 1
-        response = payload.get("tool_response")
-        if isinstance(response, str):
-            return super().shell_result(payload)
-        fields = fields_of(response)
-        return f"{fields.get('stdout', '')}\n{fields.get('stderr', '')}", 0
+            digits = first.removeprefix("Exit code ").strip()
+            return rest, int(digits) if digits.isdigit() else 1
+        output, code = super().shell_result(payload)
+        # A response object without a code belongs to a command that succeeded.
+        return output, 0 if code is None and isinstance(payload.get("tool_response"), dict) else code
 
 
 DIALECT = ClaudeCodeDialect()

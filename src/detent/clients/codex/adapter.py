@@ -118,7 +118,7 @@ class CodexReader:
 
     def _ended(self, exited: Exited) -> Finished | Failed:
         if self._is_done and exited.exit_code == 0:
-            return finished(self._last_words or "")
+            return finished(self._last_words or "", self._calls)
         return failed(self._error) if self._error else crashed(PROGRAM, exited)
 
 

@@ -26,6 +26,7 @@ class _Error(msgspec.Struct, frozen=True):
 
 
 class _Stats(msgspec.Struct, frozen=True):
+    total_tokens: Count = 0
     input_tokens: Count = 0
     output_tokens: Count = 0
 
@@ -97,13 +98,15 @@ class GeminiReader:
             case "result":
                 self._result = parsed
                 stats = parsed.stats or _Stats()
-                yield Used(tokens=Tokens(input=stats.input_tokens, output=stats.output_tokens))
+                # The total has the tokens of thinking, which the output does not count.
+                output = max(stats.output_tokens, stats.total_tokens - stats.input_tokens)
+                yield Used(tokens=Tokens(input=stats.input_tokens, output=output))
 
     def _ended(self, exited: Exited) -> Finished | Failed:
         result = self._result
         if result is None:
             return crashed(PROGRAM, exited)
         if result.status == "success" and exited.exit_code == 0:
-            return finished(self._last_words)
+            return finished(self._last_words, self._calls)
         error = (result.error.message if result.error else "") or self._error
         return failed(error) if error else crashed(PROGRAM, exited)

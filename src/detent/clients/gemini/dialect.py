@@ -2,7 +2,7 @@
 
 from _json import encode_basestring_ascii as quote
 
-from detent.clients.dialect import LIMIT, AgentReport, Dialect, exit_code_in, fields_of, joined_text, json_fields
+from detent.clients.dialect import LIMIT, AgentReport, Dialect, exit_code_of, fields_of, joined_text, json_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class GeminiDialect(Dialect):
         if not isinstance(response, dict):
             return super().shell_result(payload)
         output = joined_text(response.get("llmContent"))
-        return output, exit_code_in(output)
+        return output, exit_code_of(response, output)
 
 
 def _result_in(text: str) -> str:

@@ -22,6 +22,16 @@ _TIMEOUT_S = 10
 HOOK_TAIL = "/detent/hooks/fast.py"
 MODULE = "--module"
 
+#: Starts the hook if it is there. An interpreter that cannot find its script ends with code 2, which blocks the client.
+_LAUNCH = '[ -x "$0" ] && [ -r "$1" ] && exec "$0" -I -S "$@"'
+#: The answer where the hook is gone, in the form that every client shows to the person.
+_GONE = (
+    'printf %s \'{"systemMessage":'
+    '"Detent is gone, so this project is not guarded: install it again, or remove its hooks"}\''
+)
+#: Events at which a message reaches the person once a conversation or prompt, and not once a tool call.
+_TOLD_AT = ("SessionStart", "UserPromptSubmit", "BeforeAgent")
+
 
 class Invocation(NamedTuple):
     """The command that starts the hook: isolated, without site-packages, with the interpreter that runs Detent."""
@@ -31,8 +41,10 @@ class Invocation(NamedTuple):
     #: File of the dialect of a client that is no part of Detent.
     module: str = ""
 
-    def argv(self, argument: str) -> list[str]:
-        return [self.python, "-I", "-S", self.hook, argument, *([MODULE, self.module] if self.module else [])]
+    def argv(self, argument: str, event: str = "") -> list[str]:
+        launch = f"{_LAUNCH}; {_GONE if event in _TOLD_AT else 'exit 0'}"
+        module = [MODULE, self.module] if self.module else []
+        return ["sh", "-c", launch, self.python, self.hook, argument, *module]
 
 
 def own_invocation(handler: object) -> Invocation | None:
@@ -44,11 +56,11 @@ def own_invocation(handler: object) -> Invocation | None:
         argv = [handler["command"], *arguments] if isinstance(arguments, list) else shlex.split(handler["command"])
     except ValueError:
         return None
-    hook = next((word for word in argv[1:] if isinstance(word, str) and word.endswith(HOOK_TAIL)), None)
-    if hook is None:
+    at = next((at for at, word in enumerate(argv) if isinstance(word, str) and word.endswith(HOOK_TAIL)), 0)
+    if not at:
         return None
     module = argv[argv.index(MODULE) + 1] if MODULE in argv[:-1] else ""
-    return Invocation(argv[0], hook, module if isinstance(module, str) else "")
+    return Invocation(argv[at - 1], argv[at], module if isinstance(module, str) else "")
 
 
 class HookSettings(NamedTuple):
@@ -79,7 +91,7 @@ class HookSettings(NamedTuple):
         }
 
     def _handler(self, invocation: Invocation, event: str) -> dict[str, Any]:
-        argv = invocation.argv(self.client)
+        argv = invocation.argv(self.client, event)
         timeout_s = self.session_end_timeout_s if event == "SessionEnd" else _TIMEOUT_S
         command: dict[str, Any] = (
             {"command": argv[0], "args": argv[1:]} if self.exec_form else {"command": shlex.join(argv)}

@@ -8,6 +8,8 @@ _NAMES = ("summary", "deliverables", "context for next", "context_for_next", "st
 
 
 class ResultBlock(NamedTuple):
+    #: The text has a line of the block. Without one, the other fields are lines of the text.
+    is_given: bool
     summary: str
     deliverables: tuple[str, ...]
     context: str
@@ -30,6 +32,7 @@ def result_block(text: str) -> ResultBlock:
     deliverables = [part.strip() for line in fields.get("deliverables", ()) for part in line.split(",") if part.strip()]
     status = " ".join(fields.get("status", ())).lower()
     return ResultBlock(
+        is_given=bool(fields),
         summary=" ".join(fields.get("summary", ())) or (lines[0] if lines else ""),
         deliverables=tuple(deliverables[:MAX_DELIVERABLES]),
         context="\n".join(fields.get("context for next", lines[-3:]))[:MAX_CONTEXT],

@@ -30,7 +30,13 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 def tally(text: str) -> Tally:
     """Count the tests in plain text: without terminal escapes, with `\\n` at the end of its lines."""
-    read = (*(_counted(form, text) for form in _FORMS.values()), _tap(text), _go(text), _gradle(text))
+    read = (
+        *(_counted(form, text) for form in _FORMS.values()),
+        _tap(text),
+        _go(text),
+        _gradle(text),
+        _playwright(text),
+    )
     counts = [count for count in read if count]
     passed = sum(count.passed or 0 for count in counts)
     failed = sum(count.failed for count in counts)
@@ -102,6 +108,8 @@ _FORMS: dict[str, _Form] = {
     "rspec, minitest, exunit": _form(r"^(?:\d+ \w+, )*\d+ (?:examples?|runs|tests?), .*\b\d+ failures?\b.*$"),
     "phpunit": _form(r"^Tests: \d+, Assertions: .*$", _WORD_FIRST),
     "phpunit, all well": _form(r"^OK \(\d+ tests?, \d+ assertions?\)$"),
+    "junit 4": _form(r"^Tests run: \d+,  Failures: \d+$", _WORD_FIRST),
+    "junit 4, all well": _form(r"^OK \(\d+ tests?\)$"),
     "deno": _form(r"^(?:ok|FAILED) \| \d+ .*$"),
 }
 
@@ -205,3 +213,20 @@ _GRADLE_RAN = re.compile(r"^> Task \S*:\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$",
 def _gradle(text: str) -> _Count | None:
     """Gradle counts tests only if some fail; otherwise it prints only the task that ran them."""
     return _Count(None, 0) if _GRADLE_RAN.search(text) else None
+
+
+_PLAYWRIGHT_BEGINS = re.compile(r"^Running \d+ tests? using \d+ workers?", re.MULTILINE)
+_PLAYWRIGHT_LINE = re.compile(
+    r"^[ \t]+(?P<count>\d+) (?P<word>passed|flaky|failed|interrupted)(?: \([\d.]+\w+\))?$", re.MULTILINE
+)
+
+
+def _playwright(text: str) -> _Count | None:
+    """Counts Playwright's summary. A flaky test failed and then passed; the run counts it as passed."""
+    begins = _PLAYWRIGHT_BEGINS.search(text)
+    if begins is None:
+        return None
+    lines = list(_PLAYWRIGHT_LINE.finditer(text, begins.end()))
+    bad = [match for match in lines if match["word"] in ("failed", "interrupted")]
+    passed = sum(int(match["count"]) for match in lines if match not in bad)
+    return _Count(passed, sum(int(match["count"]) for match in bad), bad[0][0].strip() if bad else None)

@@ -186,6 +186,8 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<![\w.-])(?:/private)?(?:/tmp|/var/folders|/var/tmp|/dev/shm)/[^\s'\"),:;\]]+", "<temp>"),
         (r"(?<=')\s\(\d+\)(?= panicked)", ""),
         (r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ns|\u00b5s|us|ms|s|sec|secs|seconds?|minutes?|m)\b", "<duration>"),
+        # A position without a file name before it: `<anonymous>:1:2`, `at :1:2`.
+        (r"(?<![\w)\]:]):\d+:\d+(?![\w.]|:\d)", ""),
         (r"(?<=[\w)\]]):\d+(?::\d+)?(?![\w.]|:\d)", ""),
         (r"(?i)\b(?P<word>line|col(?:umn)?) \d+", r"\g<word>"),
         (r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", "<uuid>"),
