@@ -35,7 +35,7 @@ def tell(project: Path) -> None:
     (project / "billing/invoice.py").write_text("def total(lines):\n    return 0  # TODO\n")
     (project / "billing/tax.py").unlink()
     (project / "billing/discount.py").write_text("def discount(line):\n    return line.price\n")
-    detent(project, "finish", "-m", "discounts done, code simplified")
+    detent(project, "finish", "-m", "discounts done, code simplified", "--artifact", "billing/discount.py")
     say("You keep a note of your own, and look at what really happened.")
     (project / "notes.txt").write_text("ask Ada about rounding\n")
     detent(project, "checkpoint", "list")

@@ -66,7 +66,19 @@ def make_work(project: Tool) -> None:
     write(project, plan__md="one\n2\nthree\n", new__txt="fresh\n")
     (project.directory / "old.txt").unlink()
     project(
-        *["finish", "-m", "Wrote it down", "--artifact", "plan.md", "--tokens-in", "1200", "--tokens-out", "340"]
+        *[
+            "finish",
+            "-m",
+            "Wrote it down",
+            "--artifact",
+            "plan.md",
+            "--artifact",
+            "new.txt",
+            "--tokens-in",
+            "1200",
+            "--tokens-out",
+            "340",
+        ]
     ).ok()
     project("begin").ok()
     (project.directory / "src" / "m.py").write_text("def f():\n\treturn 2\n")

@@ -56,7 +56,7 @@ def refused(directory: Path, error: type[DetentError], *, match: str, to: str = 
     before = world(directory)
     with reopen(directory, late=True) as project:
         with pytest.raises(error, match=match) as raised:
-            project.session().checkpoints.rollback(to, **settings)
+            project.session().checkpoints.rollback(to, **{"remove_unknown": True, **settings})
         assert raised.value.way_out or isinstance(raised.value, Invalid)
     assert world(directory) == before
     assert [name for name in LEFTOVERS if (directory / ".workflow/checkpoints" / name).exists()] == []
@@ -114,7 +114,7 @@ def test_what_does_not_need_the_damaged_object_can_still_be_restored(place):
     flip(place / ARTIFACTS / "objects-000001.pack", b"gone in the second tree")
 
     with reopen(place, late=True) as project:
-        project.session().checkpoints.rollback("PRE_a_v1", paths=["modified", "swapped"])
+        project.session().checkpoints.rollback("PRE_a_v1", paths=["modified", "swapped"], remove_unknown=True)
 
     assert tree_of(place)["modified"] == ("file", b"one")
     assert tree_of(place)["swapped"] == ("file", b"a file that becomes a directory")
@@ -148,7 +148,7 @@ def test_an_object_that_is_lost_after_a_kill_makes_the_rollback_go_back(place):
 
     def work(_said):
         with reopen(place) as project:
-            project.session().checkpoints.rollback("PRE_a_v1")
+            project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     status, _ = faults.in_child(work, Counter(killed_at_the_first_rename, 1, lasting=True))
     assert status < 0
@@ -207,7 +207,7 @@ def test_what_a_restore_left_behind_is_in_nobodys_way(place, quick_path):
         put(place, f".workflow/checkpoints/restoring/{number}", b"left behind")
 
     with reopen(place, late=True) as project:
-        project.session().checkpoints.rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     expected = quick_tree(quick_path)
     assert {path: tree_of(place).get(path) for path in expected} == expected
@@ -274,7 +274,7 @@ def test_a_disk_that_is_really_full_changes_nothing(small_disk):
 
     (small_disk / "filler").unlink()
     with reopen(small_disk, late=True) as project:
-        project.session().checkpoints.rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
         project.flush()
         assert check(project) == []
     assert (small_disk / "one").read_bytes() == b"1" * 400_000
@@ -327,7 +327,7 @@ def test_a_file_that_changes_between_plan_and_restore_is_named_and_left_alone(ed
 
     monkeypatch.setattr(restore.Restore, "_stage", staged)
     with reopen(place, late=True) as project, pytest.raises(Conflict, match=path):
-        project.session().checkpoints.rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     expected = {name: file for name, file in before.tree.items() if name != path}
     if content is not None:
@@ -349,7 +349,7 @@ def test_a_file_that_changes_at_any_moment_of_the_restore_keeps_what_was_written
             # Restored last of all: it sorts behind the others.
             calls = meddle(patch, place, number, lambda place=place: put(place, "removed later", b"a person's"))
             with suppress(Conflict):
-                project.session().checkpoints.rollback("PRE_a_v1")
+                project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
             found = world(place)
             if found.standing == before.standing:
                 conflicts += 1
@@ -392,7 +392,7 @@ def test_a_link_in_place_of_a_directory_is_never_followed(place, quick_path):
     (place / "directory").symlink_to(outside)
 
     with reopen(place, late=True) as project:
-        project.session().checkpoints.rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert tree_of(outside) == {"inner/x": ("file", b"not ours"), "y": ("file", b"beside it")}
     expected = quick_tree(quick_path)
@@ -421,7 +421,7 @@ from tests.support.scenarios import reopen
 
 with reopen(Path(sys.argv[1]), late=True) as project:
     try:
-        project.session().checkpoints.rollback("PRE_a_v1")
+        project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     except DetentError as error:
         print(error.message)
         sys.exit(3)

@@ -110,7 +110,7 @@ def test_a_short_session_is_told_whole_and_counts_nothing(project, tmp_path):
 def test_a_rollback_into_a_long_session_restores_what_its_document_does_not_tell(long, tmp_path):
     (tmp_path / "p000.md").write_text("changed")
 
-    long.checkpoints.rollback("POST_p010_v1")
+    long.checkpoints.rollback("POST_p010_v1", remove_unknown=True)
 
     assert (tmp_path / "p000.md").read_text() == "p000"
     assert [long.state.phases[key].status for key in ("p000", "p010", "p011")] == ["completed", "completed", "pending"]

@@ -132,7 +132,7 @@ def test_a_rollback_brings_files_and_phases_back_and_can_be_undone(project: Proj
     (root / "src/large").write_bytes(b"x" * (1 << 21))
     handle.finish("b is done")
 
-    handle.checkpoints.rollback(mine.name)
+    handle.checkpoints.rollback(mine.name, remove_unknown=True)
 
     assert (root / "src/ok").read_text() == "1"
     assert not (root / "src/large").exists()
@@ -237,7 +237,7 @@ def test_a_second_project_on_the_same_store_goes_on_where_the_first_was(root: Pa
         handle.finish("done")
         handle.begin("b")
         (root / "src/ok").unlink()
-        handle.checkpoints.rollback("PRE_b_v1")
+        handle.checkpoints.rollback("PRE_b_v1", remove_unknown=True)
         assert (root / "src/ok").read_text() == "1"
         again.flush()
         assert check(again) == []

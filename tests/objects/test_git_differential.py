@@ -103,7 +103,7 @@ class Original:
         for number in targets:
             git(copy, "checkout", "-q", "-f", "--detach", self.commit(number))
             before = digest_of_git(self.root)
-            self.session.checkpoints.rollback(self.checkpoints[number])
+            self.session.checkpoints.rollback(self.checkpoints[number], remove_unknown=True)
 
             assert digest_of_git(self.root) == before
             by_git, by_detent = everything(copy), everything(self.root)
@@ -320,7 +320,7 @@ def test_nothing_is_removed_or_replaced_outside_of_the_project(tmp_path):
         for target in both.checkpoints:
             lay(os.fsencode(both.root), {b"a": file(b"1"), b"d": link(b"../outside")})
             with suppress(DetentError):
-                both.session.checkpoints.rollback(target)
+                both.session.checkpoints.rollback(target, remove_unknown=True)
 
     assert everything(outside) == {b"one": file(b"not the project's")}
 
@@ -422,8 +422,8 @@ def test_git_is_never_touched(tmp_path):
         both.session.checkpoints.take("once more")
         assert both.session.checkpoints.compare(first).diff
         assert both.session.checkpoints.compare(first, both.checkpoints[1]).text_diff("a")
-        assert both.session.checkpoints.plan_rollback(first).steps
-        both.session.checkpoints.rollback(first)
+        assert both.session.checkpoints.plan_rollback(first, remove_unknown=True).steps
+        both.session.checkpoints.rollback(first, remove_unknown=True)
         rolled_back = everything(both.root)
         both.session.checkpoints.undo()
 

@@ -259,7 +259,9 @@ class RollbackMachine(RuleBasedStateMachine):
     @rule(index=indices, by_name=st.booleans())
     def roll_back(self, index, by_name):
         target = self.taken[index % len(self.taken)]
-        self.go_to(target, lambda: self.handle.checkpoints.rollback(target.name if by_name else target.id))
+        self.go_to(
+            target, lambda: self.handle.checkpoints.rollback(target.name if by_name else target.id, remove_unknown=True)
+        )
 
     @precondition(lambda self: self.taken)
     @rule(index=indices, chosen=paths)
@@ -281,7 +283,10 @@ class RollbackMachine(RuleBasedStateMachine):
         if not meant & target.must.keys():
             return
         self.go_to(
-            target, lambda: self.handle.checkpoints.rollback(target.id, paths=[chosen]), only=meant, then=check_rest
+            target,
+            lambda: self.handle.checkpoints.rollback(target.id, paths=[chosen], remove_unknown=True),
+            only=meant,
+            then=check_rest,
         )
 
     @precondition(lambda self: self.taken)

@@ -292,3 +292,20 @@ def test_a_phase_may_have_a_time_limit_of_its_own(scene):
     here.run(cast)
 
     assert [turn.timeout_s for turn in cast.turns] == [7 * 60, 30 * 60]
+
+
+def test_a_rollback_takes_the_files_that_turns_made_and_leaves_those_of_a_person(scene):
+    here = scene('["a", "b"]')
+
+    def act(turn, stopping):
+        Path(turn.cwd, f"{turn.phase}.made").write_text("by an agent")
+        yield done()
+
+    assert here.run(Cast(act)) is End.COMPLETED
+    (here.root / "person.txt").write_text("by hand")
+    here.beside(lambda handle: handle.checkpoints.take("later"))
+
+    plan: Any = here.beside(lambda handle: handle.checkpoints.rollback("PRE_a_v1").plan)
+
+    assert sorted(path.name for path in here.root.iterdir() if path.suffix in (".made", ".txt")) == ["person.txt"]
+    assert plan.unknown == ("person.txt",)

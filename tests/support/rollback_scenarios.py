@@ -101,7 +101,7 @@ def second_tree(directory: Path) -> None:
 
 
 def _rolled_back(project: Project, _directory: Path) -> None:
-    project.session().checkpoints.rollback("PRE_a_v1")
+    project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
 
 def _ended(project: Project, directory: Path) -> None:
@@ -111,7 +111,7 @@ def _ended(project: Project, directory: Path) -> None:
 
 
 def _to_the_start(project: Project) -> None:
-    project.session("WFS-try-it").checkpoints.rollback("PRE_a_v1")
+    project.session("WFS-try-it").checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
 
 def _edited(_project: Project, directory: Path) -> None:
@@ -131,7 +131,9 @@ SCENARIOS = [
     Scenario(name="phases only", act=lambda p: p.session().checkpoints.rollback("PRE_a_v1", phase_only=True), least=15),
     Scenario(
         name="paths only",
-        act=lambda p: p.session().checkpoints.rollback("PRE_a_v1", paths=["swapped", "directory", "modified"]),
+        act=lambda p: p.session().checkpoints.rollback(
+            "PRE_a_v1", paths=["swapped", "directory", "modified"], remove_unknown=True
+        ),
         least=40,
     ),
     Scenario(name="a checkpoint", prepare=_edited, act=lambda p: p.session().checkpoints.take("here"), least=15),

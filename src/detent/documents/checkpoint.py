@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from detent.config.place import CHECKPOINTS
+from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Entry
 from detent.core.gate import Gate
@@ -45,7 +46,7 @@ class Position(NamedTuple):
     event: CheckpointTaken
     version: int
     at: datetime
-    by: str
+    actor: Actor
     #: The rollback of the same commit, if any.
     rollback: RolledBack | None = None
 
@@ -221,7 +222,7 @@ def _metadata(session: Session, state: PhaseState, position: Position) -> dict[s
         "name": event.name,
         "outcome": event.taken.value,
         "journal_version": position.version,
-        "taken_by": position.by,
+        "taken_by": position.actor.name,
         "workflow": session.workflow.digest,
     }
     if event.note:

@@ -3,7 +3,7 @@
 `{"base": null, "set": {"a.py": ["f", "<sha256>", 12]}, "gone": [], "left_out": {"big.iso": "…"}}`
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -80,18 +80,18 @@ class Manifests:
         self._cached[digest] = contents
         return contents
 
-    def names_since(self, digests: Iterable[str], known: str) -> set[str]:
-        """The paths of the manifests, as far as they are not those of `known`; each difference is read once."""
+    def names_since(self, digests: Iterable[str], known: str) -> Iterator[set[str]]:
+        """Of each manifest, the paths that it has beyond `known` and those before it; each difference is read once."""
         visited = {known}
-        names: set[str] = set()
         for digest in digests:
+            names: set[str] = set()
             at: str | None = digest
             while at is not None and at not in visited:
                 visited.add(at)
                 written = self._written(at)
                 names.update(map(from_text, written.set))
                 at = written.base
-        return names
+            yield names
 
     def named(self, digest: str) -> Iterable[str]:
         """The objects that reading and restoring the manifest needs: the manifests it rests on, and contents."""

@@ -60,7 +60,7 @@ def worked(directory):
     session.begin("b")
     (directory / "a.txt").write_text("two\n")
     session.finish("built")
-    session.checkpoints.rollback("POST_a_v1")
+    session.checkpoints.rollback("POST_a_v1", remove_unknown=True)
     session.begin("b")
     beside = directory / ".workflow" / session.id
     for name, text in {".summaries/IMPL-1-summary.md": "done", ".chat/x/y.md": "said", "TODO_LIST.md": "- [ ]"}.items():
@@ -273,7 +273,7 @@ def test_a_session_is_carried_from_store_to_store_and_back_without_a_change(sour
         assert check(memory) == []
         export_session(memory, session.id, tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == packed.read_bytes()
-        carried.checkpoints.rollback("POST_a_v1")
+        carried.checkpoints.rollback("POST_a_v1", remove_unknown=True)
 
     assert not (tmp_path / "memory/.workflow").exists()
 
@@ -308,7 +308,7 @@ def test_one_can_go_back_and_on_in_the_other_project(packed, target):
     root = Path(target.place.base)
     session = import_session(target, packed)
 
-    session.checkpoints.rollback("POST_b_v1")
+    session.checkpoints.rollback("POST_b_v1", remove_unknown=True)
 
     assert (root / "a.txt").read_text() == "two\n"
     assert (root / "big.bin").read_bytes() == BIG

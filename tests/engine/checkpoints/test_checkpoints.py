@@ -48,7 +48,7 @@ def test_every_transition_takes_its_checkpoint(project, tmp_path):
     handle.finish("a is done")
     handle.begin()
     handle.checkpoints.take("before lunch")
-    handle.checkpoints.rollback("POST_a_v2")
+    handle.checkpoints.rollback("POST_a_v2", remove_unknown=True)
 
     assert shown(handle) == [
         ("PRE_a_v1", "started", 1),
@@ -82,7 +82,7 @@ def test_each_checkpoint_has_the_one_before_as_its_parent(project):
     handle = project.start(row("a", "b"), "try it")
     handle.finish("a is done")
     handle.begin()
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     handle.begin()
 
     positions = handle.checkpoints.all()
@@ -102,8 +102,8 @@ def test_no_name_is_used_twice_however_often_one_goes_back(project):
     handle = project.start(row("a", "b"), "try it")
     for _ in range(3):
         handle.finish("done")
-        handle.checkpoints.rollback("PRE_a_v1")
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
         handle.checkpoints.undo()
         handle.checkpoints.take()
         handle.checkpoints.take()
@@ -186,7 +186,7 @@ def test_capture_of_declared_files_alone(tmp_path):
         for name in ("made.md", "other"):
             (tmp_path / name).write_text("two")
         handle.begin()
-        handle.checkpoints.rollback("POST_a_v1")
+        handle.checkpoints.rollback("POST_a_v1", remove_unknown=True)
 
         assert [(tmp_path / name).read_text() for name in ("made.md", "other")] == ["one", "two"]
         handle.checkpoints.undo()
@@ -204,7 +204,7 @@ def test_capture_switched_off_takes_none_and_says_so(tmp_path):
         with pytest.raises(Refused, match="switched off"):
             handle.checkpoints.take()
         with pytest.raises(NotFound):
-            handle.checkpoints.rollback("PRE_a_v1")
+            handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
         assert not (tmp_path / ".workflow/checkpoints").exists()
         project.flush()
         assert check(project) == []
@@ -218,7 +218,7 @@ def test_checkpoints_from_before_capture_was_switched_off_can_be_returned_to(tmp
     with configured(tmp_path, '[checkpoint]\ncapture = "off"\n', clock=TickingClock()) as project:
         handle = project.session()
         handle.finish("done")
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
         assert (tmp_path / "x").read_text() == "one"
         handle.checkpoints.undo()
         assert (tmp_path / "x").read_text() == "two"
@@ -246,7 +246,7 @@ def test_a_file_above_the_limit_is_left_out_reported_and_never_touched(tmp_path)
         (tmp_path / "big").write_bytes(b"small enough now")
         handle.finish("done")
         assert "big" in files_of(project, handle, "POST_a_v1")
-        plan = handle.checkpoints.rollback("PRE_a_v1").plan
+        plan = handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True).plan
 
         assert any("not in the checkpoint" in warning for warning in plan.warnings)
         assert (tmp_path / "big").read_bytes() == b"small enough now"
@@ -266,7 +266,7 @@ def test_large_files_are_stored_as_files_and_come_back(project, tmp_path):
         (tmp_path / f"large {number}").unlink()
     handle.finish("done")
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert [(tmp_path / f"large {number}").read_bytes() for number in range(5)] == contents
     assert [os.access(tmp_path / f"large {number}", os.X_OK) for number in range(5)] == [True] + [False] * 4
@@ -353,7 +353,7 @@ def test_collecting_keeps_all_that_a_checkpoint_names(project, tmp_path):
     for content in contents:
         (tmp_path / "x").write_bytes(content)
         handle.checkpoints.take()
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     archive = next(event.archive for commit in handle.log() for event in commit.events if hasattr(event, "archive"))
     with project.checkpoints.objects.batch("nobody") as batch:
         unwanted = batch.add(b"nobody wants this")
@@ -464,7 +464,7 @@ def test_documents_that_were_deleted_are_rebuilt_as_they_were(project, tmp_path)
     (tmp_path / "x").write_text("x")
     handle = project.start(row("a", "b"), "try it")
     handle.finish("done", artifacts=["x"])
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     second = project.start(row("y"), "another thing")
     second.finish("done")
     project.flush()
@@ -520,7 +520,7 @@ def test_a_package_has_its_own_tree_rules_and_checkpoints(tmp_path, path, monkey
         (tmp_path / "api/y").write_text("not of this package")
         handle.finish("done")
 
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
         assert not (tmp_path / "web/new").exists()
         assert (tmp_path / "web/.claude/settings.json").read_text() == "as it was"
@@ -538,7 +538,7 @@ def test_a_package_keeps_its_directory_when_its_last_file_goes(tmp_path, monkeyp
         (tmp_path / "web/x").write_text("x")
         handle.finish("done")
 
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
         assert list((tmp_path / "web").iterdir()) == []
 

@@ -43,7 +43,7 @@ def built(project, tmp_path):
 def test_descendants_are_to_be_done_again_ancestors_stand_and_siblings_stay(built, tmp_path):
     built.fail("broke", phase="d")
 
-    plan = built.checkpoints.rollback("PRE_b_v1").plan
+    plan = built.checkpoints.rollback("PRE_b_v1", remove_unknown=True).plan
 
     assert statuses(built) == {"a": "completed", "b": "pending", "c": "completed", "d": "pending"}
     assert texts(tmp_path, "a.md", "b.md", "c.md", "d.md") == ["of a", None, "of c", None]
@@ -63,7 +63,7 @@ def test_a_directory_that_a_sibling_declared_stays_with_all_in_it(project, tmp_p
     handle.finish("c is done", phase="c", artifacts=["docs"])
     handle.fail("broke", phase="b")
 
-    handle.checkpoints.rollback("PRE_b_v1")
+    handle.checkpoints.rollback("PRE_b_v1", remove_unknown=True)
 
     assert texts(tmp_path, "docs/deep/x", "docs.txt") == ["of c", None]
 
@@ -72,7 +72,7 @@ def test_what_a_sibling_had_declared_before_goes_back_with_the_rest(built, tmp_p
     built.fail("broke", phase="d")
     (tmp_path / "c.md").write_text("changed by d")
 
-    built.checkpoints.rollback("POST_c_v1")
+    built.checkpoints.rollback("POST_c_v1", remove_unknown=True)
 
     assert texts(tmp_path, "b.md", "c.md", "d.md") == ["of b", "of c", None]
     assert statuses(built) == {"a": "completed", "b": "completed", "c": "completed", "d": "pending"}
@@ -88,15 +88,15 @@ def test_work_in_progress_beside_refuses(project, tmp_path):
     version = handle.state.version
 
     with pytest.raises(Refused, match="c is in progress beside b") as refused:
-        handle.checkpoints.rollback("PRE_b_v1")
+        handle.checkpoints.rollback("PRE_b_v1", remove_unknown=True)
 
     assert "--phase-only or --paths" in refused.value.way_out
     assert (handle.state.version, texts(tmp_path, "x")) == (version, ["of c, perhaps"])
     with pytest.raises(Refused):
-        handle.checkpoints.plan_rollback("PRE_b_v1")
+        handle.checkpoints.plan_rollback("PRE_b_v1", remove_unknown=True)
     handle.checkpoints.rollback("PRE_b_v1", phase_only=True)
     assert statuses(handle) == {"a": "completed", "b": "pending", "c": "in_progress", "d": "pending"}
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     assert set(statuses(handle).values()) == {"pending"}
 
 
@@ -107,7 +107,7 @@ def test_what_the_phase_builds_on_may_be_in_progress(project):
     handle.fail("broke")
     handle.redo("a", cascade=True)
 
-    handle.checkpoints.rollback("POST_b_v1")
+    handle.checkpoints.rollback("POST_b_v1", remove_unknown=True)
 
     assert statuses(handle) == {"a": "completed", "b": "failed"}
 
@@ -115,7 +115,7 @@ def test_what_the_phase_builds_on_may_be_in_progress(project):
 def test_attempts_go_on_counting_and_old_tokens_are_refused(project):
     handle = project.start(row("a", "b"), "try it")
     old = handle.redo("a").token
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     for name in ("finish", "fail"):
         with pytest.raises(Refused):
@@ -133,7 +133,7 @@ def test_undoing_gives_work_in_progress_back_to_whoever_did_it(project):
     handle.finish("a is done")
     token = handle.begin("b").token
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     with pytest.raises(Refused):
         handle.finish("too early", token=token)
     handle.checkpoints.undo()
@@ -148,7 +148,7 @@ def test_a_phase_can_be_begun_finished_and_rolled_back_again(project, tmp_path):
         (tmp_path / "x").write_text(f"try {number}")
         handle.finish("a is done")
         handle.begin("b")
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
         assert texts(tmp_path, "x") == [None]
         assert statuses(handle) == {"a": "pending", "b": "pending"}
         handle.begin("a")
@@ -161,7 +161,7 @@ def test_skipped_phases_stay_skipped(project):
     handle.skip("b", reason="not needed")
     handle.finish("a is done")
 
-    handle.checkpoints.rollback("POST_a_v1")
+    handle.checkpoints.rollback("POST_a_v1", remove_unknown=True)
 
     assert statuses(handle) == {"a": "completed", "b": "skipped", "c": "pending"}
 
@@ -180,7 +180,7 @@ def test_a_completed_session_goes_on_and_is_recorded_once_when_it_ends_again(pro
     state = tmp_path / ".workflow/state.json"
     assert (project.active(), len(project.history())) == (None, 1)
 
-    handle.checkpoints.rollback("PRE_b_v1")
+    handle.checkpoints.rollback("PRE_b_v1", remove_unknown=True)
     project.flush()
 
     assert handle.state.status is SessionStatus.ACTIVE
@@ -200,7 +200,7 @@ def test_a_cancelled_session_goes_on(project):
     handle = project.start(row("a", "b"), "try it")
     handle.cancel("no longer wanted")
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert (handle.state.status, handle.state.cancel_reason) == (SessionStatus.ACTIVE, None)
     assert project.active() == handle.id
@@ -211,7 +211,7 @@ def test_another_active_session_stays_the_active_one(project):
     first.finish("done")
     second = project.start(row("x", "y"), "another thing")
 
-    first.checkpoints.rollback("PRE_a_v1")
+    first.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     project.flush()
 
     assert first.state.status is SessionStatus.ACTIVE
@@ -225,7 +225,7 @@ def test_files_of_an_ended_session_can_be_got_back_without_waking_it(project, tm
     (tmp_path / "x").write_text("two")
     handle.finish("done")
 
-    handle.checkpoints.rollback("PRE_a_v1", paths=["x"])
+    handle.checkpoints.rollback("PRE_a_v1", paths=["x"], remove_unknown=True)
     project.flush()
 
     assert texts(tmp_path, "x") == ["one"]
@@ -236,7 +236,7 @@ def test_files_of_an_ended_session_can_be_got_back_without_waking_it(project, tm
 def test_undoing_the_rollback_of_an_ended_session_ends_it_again(project, tmp_path):
     handle = project.start(row("a"), "try it")
     handle.finish("done")
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     handle.checkpoints.undo()
     project.flush()
@@ -257,15 +257,15 @@ def test_paths_go_back_alone(project, tmp_path):
         (tmp_path / name).write_text("two")
     handle.finish("done")
 
-    plan = handle.checkpoints.rollback("PRE_a_v1", paths=["dir"]).plan
+    plan = handle.checkpoints.rollback("PRE_a_v1", paths=["dir"], remove_unknown=True).plan
 
     assert [step.path for step in plan.steps] == ["dir/deep/z", "dir/new", "dir/y"]
     assert texts(tmp_path, "dir/y", "dir/deep/z", "dir/new", "x", "directory") == ["one", "one", None, "two", "two"]
     assert statuses(handle) == {"a": "completed", "b": "pending"}
-    handle.checkpoints.rollback("PRE_a_v1", paths=[str(tmp_path / "x"), "./dir/../directory"])
+    handle.checkpoints.rollback("PRE_a_v1", paths=[str(tmp_path / "x"), "./dir/../directory"], remove_unknown=True)
     assert texts(tmp_path, "x", "directory") == ["one", "one"]
     with pytest.raises(NotFound, match="nowhere"):
-        handle.checkpoints.rollback("PRE_a_v1", paths=["nowhere"])
+        handle.checkpoints.rollback("PRE_a_v1", paths=["nowhere"], remove_unknown=True)
 
 
 @pytest.mark.parametrize("work", ["modified", "removed", "added"])
@@ -280,7 +280,7 @@ def test_undoing_paths_gives_back_exactly_what_stood(project, tmp_path, work):
     handle.finish("done")
     before = texts(tmp_path, "x")
 
-    handle.checkpoints.rollback("PRE_a_v1", paths=["x"] if work != "added" else ["."])
+    handle.checkpoints.rollback("PRE_a_v1", paths=["x"] if work != "added" else ["."], remove_unknown=True)
     assert texts(tmp_path, "x") == [None if work == "added" else "one"]
     handle.checkpoints.undo()
 
@@ -297,7 +297,7 @@ def test_names_of_any_bytes_can_be_named(project, tmp_path):
         file.write("two")
     handle.finish("done")
 
-    handle.checkpoints.rollback("PRE_a_v1", paths=["caf\udce9"])
+    handle.checkpoints.rollback("PRE_a_v1", paths=["caf\udce9"], remove_unknown=True)
 
     with open(path) as file:
         assert file.read() == "one"
@@ -324,10 +324,10 @@ def test_a_plan_is_what_happens_and_changes_and_stores_nothing(built, project, t
     project.flush()
     state = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
-    plan = built.checkpoints.plan_rollback("PRE_b_v1")
+    plan = built.checkpoints.plan_rollback("PRE_b_v1", remove_unknown=True)
 
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == state
-    made = built.checkpoints.rollback("PRE_b_v1").plan
+    made = built.checkpoints.rollback("PRE_b_v1", remove_unknown=True).plan
     assert made == plan
     assert plan.statuses == {"b": (Status.COMPLETED, Status.PENDING), "d": (Status.FAILED, Status.PENDING)}
 
@@ -337,7 +337,7 @@ def test_undo_and_undo_again_go_to_and_fro(project, tmp_path):
     handle = project.start(row("a", "b"), "try it")
     (tmp_path / "x").write_text("two")
     handle.finish("done")
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     seen = []
     for _ in range(4):
@@ -360,7 +360,7 @@ def test_work_that_was_never_in_a_checkpoint_is_kept_before_it_is_replaced(proje
     (tmp_path / "x").write_text("nobody saved this")
     (tmp_path / "new").write_text("nor this")
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     assert texts(tmp_path, "x", "new") == ["one", "nor this"]
     handle.checkpoints.undo()
 
@@ -376,7 +376,7 @@ def test_ignored_files_are_never_touched(project, tmp_path):
     (tmp_path / "y").write_text("y")
     stamp = (tmp_path / "x.log").stat().st_mtime_ns
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert texts(tmp_path, ".gitignore", "x.log") == ["*.log\n", "two"]
     assert (tmp_path / "x.log").stat().st_mtime_ns == stamp
@@ -393,7 +393,7 @@ def test_a_file_that_was_ignored_then_does_not_keep_a_directory_from_coming_back
     handle.finish("done")
 
     try:
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     except Invalid as refused:
         told = refused.message
     else:
@@ -413,7 +413,7 @@ def test_permissions_stay_but_for_those_to_execute(project, tmp_path):
     (tmp_path / "plain").chmod(0o755)
     handle.finish("done")
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir() if path.is_file()}
     assert {name: modes[name] for name in ("private", "script", "plain")} == {
@@ -430,7 +430,7 @@ def test_directories_without_files_give_way(project, tmp_path, inside):
     (tmp_path / "x").unlink()
     (tmp_path / "x" / (inside or "")).mkdir(parents=True)
 
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert texts(tmp_path, "x") == ["one"]
 
@@ -445,10 +445,10 @@ def test_a_link_in_the_place_of_a_directory_is_not_followed(project, tmp_path, t
     (tmp_path / "d").symlink_to(outside)
 
     with pytest.raises(Invalid, match="d is in the place of the directory of d/x"):
-        handle.checkpoints.rollback("PRE_a_v1")
+        handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     assert (tmp_path / "d").is_symlink()
     handle.checkpoints.take("with the link")
-    handle.checkpoints.rollback("PRE_a_v1")
+    handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert not (tmp_path / "d").is_symlink()
     assert texts(tmp_path, "d/x") == ["one"]
@@ -475,7 +475,7 @@ def test_a_rollback_that_somebody_overtakes_changes_nothing(project, tmp_path, m
     with monkeypatch.context() as patch, other:
         patch.setattr(project.rollbacks._restore, "apply", overtaken)
         with pytest.raises(Conflict, match="moved on from version 2 to 3"):
-            handle.checkpoints.rollback("PRE_a_v1")
+            handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
     assert texts(tmp_path, "x") == ["two"]
     assert statuses(handle) == {"a": "in_progress", "b": "skipped"}
@@ -493,7 +493,7 @@ for number in range(6):
     with open_project(sys.argv[1], actor=sys.argv[2]) as project:
         project.reconcile()
         try:
-            project.session("WFS-try-it").checkpoints.rollback(sys.argv[2])
+            project.session("WFS-try-it").checkpoints.rollback(sys.argv[2], remove_unknown=True)
             made += 1
         except DetentError as error:
             print(error.message, file=sys.stderr)
@@ -541,11 +541,11 @@ def test_a_rollback_waits_for_the_one_that_was_interrupted(project, tmp_path, mo
         patch.setattr(project.rollbacks._restore, "is_whole", False)
         patch.setattr(project.rollbacks, "_forget", lambda: None)
         with pytest.raises(SystemExit):
-            handle.checkpoints.rollback("PRE_a_v1")
+            handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
     assert project.rollbacks.pending() == handle.id
 
     for refused in (
-        lambda: handle.checkpoints.rollback("PRE_a_v1"),
+        lambda: handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True),
         lambda: project.checkpoints.collect(dry_run=False),
     ):
         with pytest.raises(DetentError, match="interrupted and must be finished first"):

@@ -30,21 +30,37 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed where 
 class Target:
     """The checkpoint to restore, or None to undo the last rollback; and how much of it."""
 
-    def __init__(self, to: str | None, *, paths: tuple[str, ...] = (), phase_only: bool = False) -> None:
+    def __init__(
+        self,
+        to: str | None,
+        *,
+        paths: tuple[str, ...] = (),
+        phase_only: bool = False,
+        remove_unknown: bool = False,
+    ) -> None:
         self.verb = "undo" if to is None else "rollback"
         self._to = to
         self._paths = paths
         self.phase_only = phase_only
+        self._remove_unknown = remove_unknown
 
     def plan(self, project: "Project", handle: "SessionHandle", here: str) -> "RollbackPlan":
         paths = [_inside(project.place.base, here, path) for path in self._paths]
-        return handle.checkpoints.plan_rollback(self._to, paths=paths, phase_only=self.phase_only)
+        return handle.checkpoints.plan_rollback(
+            self._to, paths=paths, phase_only=self.phase_only, remove_unknown=self._remove_unknown
+        )
 
     def restore(self, handle: "SessionHandle", plan: "RollbackPlan") -> "RolledBackTo":
         """Carry out exactly the plan that was shown, or raise a Conflict."""
         if self._to is None:
             return handle.checkpoints.undo(expected=plan)
-        return handle.checkpoints.rollback(self._to, paths=plan.paths, phase_only=self.phase_only, expected=plan)
+        return handle.checkpoints.rollback(
+            self._to,
+            paths=plan.paths,
+            phase_only=self.phase_only,
+            remove_unknown=self._remove_unknown,
+            expected=plan,
+        )
 
 
 @verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run")
@@ -53,6 +69,9 @@ class Target:
 @click.option("--phase-only", is_flag=True, help="Only the phases; no file is touched.")
 @click.option(
     "--paths", "paths", metavar="PATH", multiple=True, help="Only this file or directory, and no phase; repeat it."
+)
+@click.option(
+    "--remove-unknown", is_flag=True, help="Also remove new files that the session is not known to have made."
 )
 @yes_option
 @session_option
@@ -63,6 +82,7 @@ def rollback_verb(
     dry_run: bool,
     phase_only: bool,
     paths: tuple[str, ...],
+    remove_unknown: bool,
     yes: bool,
     session: str | None,
 ) -> int:
@@ -70,12 +90,13 @@ def rollback_verb(
 
     CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id. Restores the
     files, the phase of the checkpoint and the phases it builds on; later phases become pending. Files in no checkpoint
-    stay. A checkpoint of the present is taken first, and detent undo restores it. Only a person may do this:
-    refused in an agent's shell, except with --dry-run.
+    stay, and so do new files that neither a turn of detent run nor a write tool of a client made; --remove-unknown
+    removes those too. A checkpoint of the present is taken first, and detent undo restores it. Only a person may do
+    this: refused in an agent's shell, except with --dry-run.
     """
     if phase_only and paths:
         raise click.UsageError("--phase-only touches no file and --paths touches only files; leave one of them out")
-    target = Target(checkpoint, paths=paths, phase_only=phase_only)
+    target = Target(checkpoint, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown)
     return roll_back(request, target, session, dry_run=dry_run, yes=yes)
 
 
@@ -157,6 +178,7 @@ def _planned(plan: "RollbackPlan") -> "Planned":
         phase_only=plan.phase_only,
         is_undo=plan.undoes is not None,
         kept=plan.kept,
+        unknown=plan.unknown,
         warnings=plan.warnings,
     )
 
@@ -191,6 +213,7 @@ def _plan_record(plan: "RollbackPlan") -> dict[str, Any]:
         "phases": {key: {"before": before, "after": after} for key, (before, after) in plan.statuses.items()},
         "files": {what: [to_text(path) for path in paths] for what, paths in _changes(plan).items()},
         "kept": [to_text(path) for path in plan.kept],
+        "unknown": [to_text(path) for path in plan.unknown],
         "warnings": plan.warnings,
     }
 

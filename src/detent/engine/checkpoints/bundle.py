@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -346,7 +347,7 @@ def _check_contents(reader: Reader) -> _Contents:
 def _check_paths(reader: Reader, contents: _Contents, own: Iterable[str]) -> None:
     """Refuse files that configure Detent (`own`), version control or an agent: a rollback would write them."""
     guarded = {path.lower() for path in own}
-    for path in Manifests(_BundledObjects(reader)).names_since(contents.trees, ""):
+    for path in chain.from_iterable(Manifests(_BundledObjects(reader)).names_since(contents.trees, "")):
         if path.lower() in guarded or NEVER & set(path.lower().split("/")):
             raise Refused(f"a checkpoint of {contents.session.id} holds {to_text(path)[:200]}, which no checkpoint may")
 

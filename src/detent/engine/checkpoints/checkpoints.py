@@ -221,7 +221,7 @@ def positions_of(commit: Commit) -> Iterator[Position]:
     rollback = next((event for event in commit.events if isinstance(event, RolledBack)), None)
     for event in commit.events:
         if isinstance(event, CheckpointTaken):
-            yield Position(event, commit.version, commit.at, commit.by, rollback)
+            yield Position(event, commit.version, commit.at, commit.actor, rollback)
 
 
 def sessions_at(before: Session | None, commit: Commit) -> Iterator[tuple[Position, Session]]:

@@ -77,10 +77,17 @@ class Rollbacks:
         self._restore = Restore(checkpoints.base, checkpoints.objects, os.path.join(checkpoints.root, _STAGING))
 
     def plan(
-        self, name: str, to: str | None, *, paths: Sequence[str] = (), phase_only: bool = False, store: bool = False
+        self,
+        name: str,
+        to: str | None,
+        *,
+        paths: Sequence[str] = (),
+        phase_only: bool = False,
+        remove_unknown: bool = False,
     ) -> RollbackPlan:
         """The plan of a rollback to the checkpoint `to`; without `to`, of undoing the last rollback."""
-        return self._planner.plan(name, to, paths, phase_only=phase_only, store=store).plan
+        planned = self._planner.plan(name, to, paths, phase_only=phase_only, remove_unknown=remove_unknown, store=False)
+        return planned.plan
 
     def execute(
         self,
@@ -89,6 +96,7 @@ class Rollbacks:
         *,
         paths: Sequence[str] = (),
         phase_only: bool = False,
+        remove_unknown: bool = False,
         expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
         """Roll back. `expected` is the plan that a person agreed to; `Conflict` if the present plan differs."""
@@ -102,7 +110,9 @@ class Rollbacks:
             self._check_free()
             if not phase_only:
                 self.check_no_run(name)
-            plan, captured, past = self._planner.plan(name, to, paths, phase_only=phase_only, store=True)
+            plan, captured, past = self._planner.plan(
+                name, to, paths, phase_only=phase_only, remove_unknown=remove_unknown, store=True
+            )
             if expected is not None and plan != expected:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from detent.core.checkpoint.checkpoint import Taken, checkpoint_id
+from detent.core.actor import ActorKind
+from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, checkpoint_id
 from detent.core.checkpoint.manifest import Manifest
 from detent.core.checkpoint.rollback import kept_paths, live_beside
 from detent.core.gate.evidence import Facts
@@ -41,6 +42,9 @@ class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
     undoes: str | None = None
     #: Files that parallel phases declared since; they are not touched.
     kept: tuple[str, ...] = ()
+    #: Files that appeared since and that the session is not known to have made; they are not touched.
+    unknown: tuple[str, ...] = ()
+    remove_unknown: bool = False
     warnings: tuple[str, ...] = ()
 
 
@@ -59,7 +63,9 @@ class Planner:
         self._project = project
         self._checkpoints = checkpoints
 
-    def plan(self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, store: bool) -> Planned:
+    def plan(
+        self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, remove_unknown: bool, store: bool
+    ) -> Planned:
         session = self._project.journal(name).session()
         outside = [path for path in paths if os.path.isabs(path) or path.split("/")[0] == ".."]
         if outside:
@@ -81,11 +87,19 @@ class Planner:
             )
         kept = kept_paths(session, past, target.event.phase) if undoes is None and not paths else frozenset()
         files = self._checkpoints.files(target.event.tree.manifest)
-        recorded = self._recorded_since(positions, target) if not phase_only else set()
+        later = positions[positions.index(target) + 1 :] if not phase_only else []
+        appeared = self._recorded_since(later, target)
+        recorded = set().union(*appeared)
         owner = checkpoint_id(name, self._project.clock(), "safety")
         also = () if phase_only else (*files, *recorded)
         captured = self._checkpoints.capture(owner, session, also=also, store=store)
         removable = recorded - self._not_taken(target, recorded) if not phase_only else recorded
+        unknown: set[str] = set()
+        if undoes is None and not remove_unknown:
+            own = made_by_runs(later, appeared)
+            gone = (path for path in removable & captured.files.keys() if path not in files and path not in own)
+            unknown = {path for path in gone if path not in paths and not _is_below(path, session.declared)}
+            removable -= unknown
         steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), tuple(paths))
         if paths and undoes is None and not steps and not any(_is_selected(path, tuple(paths)) for path in files):
             way_out = f"detent checkpoint show {target.event.name} --files"
@@ -101,14 +115,16 @@ class Planner:
             phase_only=phase_only,
             undoes=undoes,
             kept=tuple(sorted(path for path in captured.files if kept and _is_selected(path, tuple(kept)))),
+            unknown=tuple(sorted(path for path in unknown if _is_selected(path, tuple(paths)))),
+            remove_unknown=remove_unknown,
             warnings=_warnings(session, past, target, captured),
         )
         return Planned(plan, captured, past)
 
-    def _recorded_since(self, positions: list[Position], target: Position) -> set[str]:
-        """Paths of later checkpoints: the work that is rolled back made them or used them."""
-        later = [position.event.tree.manifest for position in positions[positions.index(target) + 1 :]]
-        return self._checkpoints.captures.manifests.names_since(later, target.event.tree.manifest)
+    def _recorded_since(self, later: list[Position], target: Position) -> list[set[str]]:
+        """Of each later checkpoint, the paths that it is the first to have, or to have with other content."""
+        manifests = [position.event.tree.manifest for position in later]
+        return list(self._checkpoints.captures.manifests.names_since(manifests, target.event.tree.manifest))
 
     def _not_taken(self, target: Position, recorded: set[str]) -> frozenset[str]:
         """Paths that the checkpoint cannot have: left out of it, or ignored when it was taken."""
@@ -151,6 +167,28 @@ class Planner:
                         yield f"{to_text(inner)} is in the place of {to_text(path)}"
 
 
+def made_by_runs(later: Sequence[Position], appeared: Sequence[set[str]]) -> set[str]:
+    """The paths that first appeared in a checkpoint which a run took while an agent had a turn.
+
+    Before the first phase begins, and between two phases, no agent works: a path that appears then was made by a person
+    or another program.
+    """
+    own: set[str] = set()
+    seen: set[str] = set()
+    begun: set[tuple[str, int]] = set()
+    for position, names in zip(later, appeared, strict=True):
+        attempt = (position.event.phase, position.event.attempt)
+        is_end = position.event.kind is CheckpointKind.POST
+        if position.actor.kind is ActorKind.RUNNER and (is_end or begun):
+            own |= names - seen
+        seen |= names
+        if is_end:
+            begun.discard(attempt)
+        else:
+            begun.add(attempt)
+    return own
+
+
 def _steps(
     wanted: Manifest, present: Manifest, recorded: set[str], kept: tuple[str, ...], paths: tuple[str, ...]
 ) -> list[Step]:
@@ -166,6 +204,10 @@ def _steps(
         if not (kept and _is_selected(path, kept))
     ]
     return sorted(steps)
+
+
+def _is_below(path: str, tops: tuple[str, ...]) -> bool:
+    return bool(tops) and _is_selected(path, tops)
 
 
 def _is_selected(path: str, paths: tuple[str, ...]) -> bool:

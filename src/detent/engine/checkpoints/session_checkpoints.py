@@ -28,10 +28,19 @@ class SessionCheckpoints:
         """Every checkpoint, oldest first."""
         return self._project.checkpoints.positions(self._handle.id)
 
-    def plan_rollback(self, to: str | None, *, paths: Iterable[str] = (), phase_only: bool = False) -> "RollbackPlan":
+    def plan_rollback(
+        self,
+        to: str | None,
+        *,
+        paths: Iterable[str] = (),
+        phase_only: bool = False,
+        remove_unknown: bool = False,
+    ) -> "RollbackPlan":
         """The plan of a rollback, or of `undo` if no checkpoint is named. Nothing is stored or changed."""
         chosen = tuple(self._handle.relative_path(path) for path in paths)
-        return self._project.rollbacks.plan(self._handle.id, to, paths=chosen, phase_only=phase_only)
+        return self._project.rollbacks.plan(
+            self._handle.id, to, paths=chosen, phase_only=phase_only, remove_unknown=remove_unknown
+        )
 
     def compare(self, a: str, b: str = "now") -> "Comparison":
         """Compare two checkpoints, or one with the present."""
@@ -45,15 +54,22 @@ class SessionCheckpoints:
         *,
         paths: Iterable[str] = (),
         phase_only: bool = False,
+        remove_unknown: bool = False,
         expected: "RollbackPlan | None" = None,
     ) -> "RolledBackTo":
         """Go back to a checkpoint: its files, its phase and the phases that it needs. Later phases are to be redone.
 
-        With `paths` only those files change, and no phase. With `phase_only` only phases change, and no file.
+        With `paths` only those files change, and no phase. With `phase_only` only phases change, and no file. New files
+        that the session is not known to have made stay, unless `remove_unknown` takes them into the archive.
         """
         chosen = tuple(self._handle.relative_path(path) for path in paths)
         return self._project.rollbacks.execute(
-            self._handle.id, to, paths=chosen, phase_only=phase_only, expected=expected
+            self._handle.id,
+            to,
+            paths=chosen,
+            phase_only=phase_only,
+            remove_unknown=remove_unknown,
+            expected=expected,
         )
 
     def undo(self, *, expected: "RollbackPlan | None" = None) -> "RolledBackTo":

@@ -30,6 +30,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     phase_only: bool = False
     is_undo: bool = False
     kept: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -55,7 +56,8 @@ def plan_text(planned: Planned, *, now: datetime, canvas: Canvas) -> str:
             *_phase_lines(planned, canvas),
             "",
             *_file_lines(planned, canvas),
-            *_kept_lines(planned, canvas),
+            *_kept_lines(planned.kept, "that parallel phases declared since", canvas),
+            *_kept_lines(planned.unknown, "that the session is not known to have made (--remove-unknown)", canvas),
             *_warning_lines(planned, canvas),
         ]
     )
@@ -106,15 +108,15 @@ def _file_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
         yield f"  and {len(changes) - _MAX_SHOWN} more; --json lists all"
 
 
-def _kept_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
-    if not planned.kept:
+def _kept_lines(kept: tuple[str, ...], why: str, canvas: Canvas) -> Iterator[str]:
+    if not kept:
         return
     yield ""
-    yield from canvas.wrap(f"kept: {counted(len(planned.kept), 'file')} that parallel phases declared since")
-    for path in planned.kept[:_MAX_SHOWN]:
+    yield from canvas.wrap(f"kept: {counted(len(kept), 'file')} {why}")
+    for path in kept[:_MAX_SHOWN]:
         yield canvas.cut(f"    {to_text(path)}", canvas.width)
-    if len(planned.kept) > _MAX_SHOWN:
-        yield f"    and {len(planned.kept) - _MAX_SHOWN} more; --json lists all"
+    if len(kept) > _MAX_SHOWN:
+        yield f"    and {len(kept) - _MAX_SHOWN} more; --json lists all"
 
 
 def _warning_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
