@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from tests.support.fork_server import ForkServer, fork_server
+
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 
 RUN_S_MAX = 60
@@ -66,8 +68,13 @@ class Tool:
     def run(
         self, *arguments: str | bytes, stdin: bytes = b"", **environment: Any
     ) -> "subprocess.CompletedProcess[bytes]":
-        """`preexec_fn` runs in the process before the command."""
+        """`preexec_fn` runs in the process before the command, which then needs an interpreter of its own."""
         preexec_fn: Callable[[], None] | None = environment.pop("preexec_fn", None)
+        if preexec_fn is None and ForkServer.can_run(environment):
+            env = self.environment | environment
+            return fork_server().run(
+                list(arguments), cwd=str(self.directory), env=env, stdin=stdin, timeout_s=RUN_S_MAX
+            )
         return subprocess.run(
             [DETENT, *arguments],
             cwd=self.directory,
