@@ -40,7 +40,7 @@ class ForkServer:
             )
 
     def run(
-        self, arguments: list[str | bytes], *, cwd: str, env: dict[str, str], stdin: bytes, timeout_s: float
+        self, arguments: list[str | bytes], *, cwd: str, env: dict[str, str], stdin: bytes = b"", timeout_s: float
     ) -> "subprocess.CompletedProcess[bytes]":
         files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
         ended, ends = os.pipe()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.disk import Disk
+from tests.support.fork_server import fork_server
 from tests.support.project import build_project, write
 
 FAST = Path(__file__).parents[2] / "src" / "detent" / "hooks" / "fast.py"
@@ -67,16 +68,8 @@ class Place:
 
     def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         kept = {"PATH": os.environ["PATH"], "USER": "ada", "LC_ALL": "C.UTF-8", "COLUMNS": "200", "TZ": "UTC"}
-        return subprocess.run(
-            [sys.executable, "-m", "detent", *arguments],
-            cwd=self.root,
-            env=kept | environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=RUN_S_MAX,
-            check=False,
-        )
+        done = fork_server().run(list(arguments), cwd=str(self.root), env=kept | environment, timeout_s=RUN_S_MAX)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def detent(self, *arguments: str, **environment: str) -> str:
         done = self.run(*arguments, **environment)
