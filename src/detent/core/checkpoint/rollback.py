@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -88,12 +86,5 @@ def _changes(now: Session, states: Mapping[str, PhaseState], version: int) -> di
 def _continued(present: PhaseState, after: PhaseState, version: int) -> PhaseState:
     """The past state with the present counters: attempts, tokens and fences never go back."""
     same_attempt = after.attempt == present.attempt and after.status is not Status.PENDING
-    return replace(
-        after,
-        attempt=present.attempt,
-        fence=after.fence if same_attempt else version if after.status is Status.IN_PROGRESS else present.fence,
-        started=present.started or after.started,
-        tokens=present.tokens,
-        pre=present.pre,
-        post=present.post,
-    )
+    fence = after.fence if same_attempt else version if after.status is Status.IN_PROGRESS else present.fence
+    return present.rolled_back(after, fence=fence, started=present.started or after.started)

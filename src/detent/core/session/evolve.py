@@ -303,7 +303,7 @@ def _reviewed(session: Session, event: events.PhaseReviewed) -> Session:
 def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: datetime, version: int) -> PhaseState:
     match event:
         case events.PhaseBegun() | events.PhaseRedone():
-            return PhaseState(
+            return before.redone(
                 status=status,
                 attempt=event.attempt,
                 fence=version,
@@ -311,10 +311,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 started=before.started or at,
                 begun=at,
                 tokens=before.all_tokens,
-                review_redos=before.review_redos,
                 protected=before.protected or event.protected,
-                pre=before.pre,
-                post=before.post,
             )
         case events.PhaseFinished():
             return replace(
@@ -346,16 +343,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
         case events.PhaseSkipped():
             return replace(before, status=status, skip_reason=event.reason, tokens=before.all_tokens, report=None)
         case events.PhaseReset():
-            return PhaseState(
-                status=status,
-                attempt=before.attempt,
-                fence=before.fence,
-                agent=before.agent,
-                started=before.started,
-                tokens=before.all_tokens,
-                pre=before.pre,
-                post=before.post,
-            )
+            return before.reset(status=status, tokens=before.all_tokens)
         case _:
             assert_never(event)
 
