@@ -481,6 +481,46 @@ def test_a_builder_borrowed_from_another_test_is_noticed(name, text, modules):
     assert borrowed_builders(name, ast.parse(text)) == modules
 
 
+def open_matches(tree: ast.AST) -> list[int]:
+    """Lines of a `case _` that a new member of a union or an enum would fall into without a word.
+
+    A match without it is checked by mypy. Text is matched as it comes, so it needs a case for the rest.
+    """
+    lines = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Match):
+            continue
+        patterns = [part for case in node.cases for part in ast.walk(case.pattern)]
+        is_closed_set = any(
+            isinstance(part, ast.MatchClass)
+            or (isinstance(part, ast.MatchValue) and isinstance(part.value, ast.Attribute))
+            for part in patterns
+        )
+        for case in node.cases if is_closed_set else ():
+            is_rest = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None
+            if is_rest and "assert_never" not in ast.unparse(case):
+                lines.append(case.pattern.lineno)
+    return lines
+
+
+def test_a_match_over_a_union_or_an_enum_has_no_case_for_the_rest():
+    assert {name: lines for name, tree in TREES.items() if (lines := open_matches(tree))} == {}
+
+
+@pytest.mark.parametrize(
+    ("cases", "lines"),
+    [
+        ("case A() | B(): pass\n case _: pass", [3]),
+        ("case Status.OPEN: pass\n case other: pass", [3]),
+        ("case A(): pass\n case _: assert_never(x)", []),
+        ("case A(): pass", []),
+        ("case 'text': pass\n case _: pass", []),
+    ],
+)
+def test_an_open_match_is_noticed(cases, lines):
+    assert open_matches(ast.parse(f"match x:\n {cases}")) == lines
+
+
 #: Who may do what only a few do: the callee's name, the modules that call it.
 CALLERS = {
     "open_project": {"detent.engine.workspace"},

@@ -1,9 +1,11 @@
 """What somebody says is kept; a secret in it is not, whoever says it and wherever it goes from there."""
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 
+from detent.core.session.events import Discovery
 from detent.core.workflow.graph import chain
 from detent.engine.project import init_project, open_project
 
@@ -56,3 +58,20 @@ def test_a_summary_of_a_task_has_none_either(tmp_path, session):
 
     assert said(tmp_path, session) == []
     assert "redacted" in session.tasks.summary("IMPL-1")
+
+
+def test_discovery_notes_and_an_imported_document_are_redacted(tmp_path):
+    init_project(tmp_path)
+    notes = Discovery(text=f"the key is {SECRET}", at=datetime(2026, 2, 9, tzinfo=UTC))
+    document = {
+        "active_workflow": {"phases": ["a", "b"], "description": "imported", "extra": f"own {SECRET}"},
+        "phases": {"a": {"status": "completed", "summary": f"done with {SECRET}"}},
+        "added_by_a_tool": {"api_key": "hunter2-hunter2"},
+    }
+    with open_project(tmp_path, actor="ada") as project:
+        project.start(chain("c", [("One", "x")]), "a task", discovery=notes).cancel("enough")
+        session = project.import_state(document, source="state.json")
+
+        assert said(tmp_path, session) == []
+        carried = session.state.carried["document"]["added_by_a_tool"]
+    assert carried == {"api_key": "[redacted:api-key]"}

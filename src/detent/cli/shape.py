@@ -1,4 +1,7 @@
-"""Types of the documents that Detent writes as plain JSON, for their schemas. A test compares real documents."""
+"""Types of the documents that Detent writes as plain JSON, for their schemas.
+
+A test writes documents of sessions with every field filled, and compares their keys with these types at every depth.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -30,7 +33,7 @@ class SessionDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     session_id: str
     project: str
     type: Literal["simple", "medium", "complex"]
-    current_phase: str
+    current_phase: str | None
     status: Literal["active", "paused", "completed", "cancelled"]
     progress: Progress
     workflow: str
@@ -48,6 +51,14 @@ class GitBranch(msgspec.Struct, kw_only=True):
     name: str
 
 
+class JournalPosition(msgspec.Struct, kw_only=True):
+    """The journal position that the document shows. `hint` is for the store that wrote it."""
+
+    version: int
+    sum: str
+    hint: int
+
+
 class ActiveWorkflow(msgspec.Struct, kw_only=True):
     """The session as the state document shows it. Other tools may add keys."""
 
@@ -56,14 +67,17 @@ class ActiveWorkflow(msgspec.Struct, kw_only=True):
     description: str
     started_at: At
     phases: list[str]
-    current_phase: str
+    current_phase: str | None
     current_phase_index: int
     phase_status: dict[str, PhaseStatus]
-    gate_mode: str
+    gate_mode: Literal["strict", "off"]
+    agents: dict[str, str]
     artifact_prefix: str | None
     artifact_folder: str
     counter_used: int | None
     git_branch: GitBranch | None
+    activation: Literal["explicit", "delegation"]
+    journal: JournalPosition | None = None
     completed_at: At | None = None
     cancelled_at: At | None = None
     cancellation_reason: str | None = None
@@ -81,6 +95,21 @@ class TokenCount(msgspec.Struct, kw_only=True):
     output: int
 
 
+class GateEntry(msgspec.Struct, kw_only=True):
+    """A gate with the verdict that the journal supports. If only paths decide, there is no verdict."""
+
+    name: str
+    kind: str
+    paths: list[str] = []
+    verdict: Literal["PASS", "FAIL", "PENDING", "STALE", "ERROR"] | None = None
+    reason: str | None = None
+
+
+class Delegation(msgspec.Struct, kw_only=True):
+    agent: str
+    agent_id: str
+
+
 class PhaseRecord(msgspec.Struct, kw_only=True):
     status: PhaseStatus
     started: At | None
@@ -93,12 +122,24 @@ class PhaseRecord(msgspec.Struct, kw_only=True):
     context_for_next: str | None = None
     tokens: TokenCount | None = None
     error: str | None = None
+    review: Literal["pending", "reviewing", "done"] | None = None
+    gates: list[GateEntry] = []
+    #: Records of the kinds of gates that keep one, each of a shape of its own.
+    iteration_requirements: dict[str, dict[str, Any]] = {}
+    constitutional_validation: dict[str, Any] | None = None
+    delegations: list[Delegation] = []
 
 
 class HistoryNote(msgspec.Struct, kw_only=True):
     timestamp: At
     agent: str
     action: str
+
+
+class TestIterations(msgspec.Struct, kw_only=True):
+    count: int
+    result: Literal["passed", "escalated", "unknown"]
+    escalated: bool
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
@@ -110,7 +151,7 @@ class Snapshot(msgspec.Struct, kw_only=True):
     duration_minutes: float | None
     summary: str | None
     artifacts: list[str] = []
-    test_iterations: dict[str, Any] | None = None
+    test_iterations: TestIterations | None = None
 
 
 class Metrics(msgspec.Struct, kw_only=True):
@@ -143,6 +184,16 @@ class HistoryEntry(msgspec.Struct, kw_only=True):
     reason: str | None = None
 
 
+class PendingEscalation(msgspec.Struct, kw_only=True):
+    """Other tools may add entries of other shapes."""
+
+    type: str
+    hook: str
+    phase: str
+    detail: str
+    timestamp: At
+
+
 class StateDocument(msgspec.Struct, kw_only=True):
     """`state.json`: the active session, for tools that read and edit one file. Other tools may add keys"""
 
@@ -152,6 +203,6 @@ class StateDocument(msgspec.Struct, kw_only=True):
     active_workflow: ActiveWorkflow | None
     phases: dict[str, PhaseRecord]
     phase_artifacts: dict[str, list[str]]
-    pending_escalations: list[Any]
+    pending_escalations: list[PendingEscalation | Any]
     history: list[HistoryNote]
     workflow_history: list[HistoryEntry]

@@ -39,6 +39,7 @@ from detent.engine.projections.adopt import STATE_DOCUMENT, Adoption, adopt
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
 from detent.engine.projections.write_behind import WriteBehind
+from detent.engine.redact_command import redact_import, redact_start
 from detent.engine.session import SessionHandle
 from detent.engine.session_ids import new_id, next_number, state_version
 from detent.engine.stores import open_store
@@ -218,7 +219,7 @@ class Project:
                 tree=tree,
                 now=now,
             )
-            self._open(session, decide_start(command), at=now)
+            self._open(session, decide_start(redact_start(command)), at=now)
         handle = SessionHandle(self, session)
         if protected is not None:
             handle.keep_protected(first_phase(chosen, size))
@@ -243,7 +244,8 @@ class Project:
             workflow = self._applicable(command.start.workflow)
             options = self.settings.options(command.start.options)
             start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
-            self._open(start.session, decide_import(msgspec.structs.replace(command, start=start)), at=self.clock())
+            command = redact_import(msgspec.structs.replace(command, start=start))
+            self._open(start.session, decide_import(command), at=self.clock())
         return SessionHandle(self, start.session)
 
     def history(self) -> list[dict[str, Any]]:

@@ -3,18 +3,20 @@
 This is one of two boundaries where secrets are removed; the other is `run/feed.py`, for the events of a run. A text is
 redacted while it is whole: cutting it first could leave half a secret that no rule recognises.
 Instructions are kept as written: the task of a session and task documents, which agents have to follow.
+
+A test fills every field of every command with a secret. A field that keeps it must be declared in that test.
 """
 
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
-from detent.core.session.commands import CheckGate, Command
+from detent.core.session.commands import CheckGate, Command, Import, Start
 
 #: Fields in which people and agents write in their own words, of every command and of the values in it.
 _PROSE = frozenset(
     {
-        *("answer", "choices", "context", "deliverables", "detail", "error", "input"),
+        *("answer", "choice", "choices", "context", "deliverables", "detail", "error", "input"),
         *("note", "reason", "report", "summary", "text", "tool", "tools"),
     }
 )
@@ -26,12 +28,30 @@ def redact_command(command: _C) -> _C:
     if isinstance(command, CheckGate):
         # The rest of a receipt comes from output that is redacted already.
         ran = redact_text(command.receipt.command)
-        return msgspec.structs.replace(command, receipt=msgspec.structs.replace(command.receipt, command=ran))
+        return replace(command, receipt=replace(command.receipt, command=ran))
     if not any(name in _PROSE and getattr(command, name) for name in command.__struct_fields__):
         return command
     from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load, and many commands have no prose
 
     return redact_fields(command, _PROSE)
+
+
+def redact_start(command: Start) -> Start:
+    """The command that opens a session, as it may be recorded."""
+    notes = command.discovery
+    if notes is None:
+        return command
+    return replace(command, discovery=replace(notes, text=redact_text(notes.text)))
+
+
+def redact_import(command: Import) -> Import:
+    """The command that imports a state document, as it may be recorded."""
+    imported = command.imported
+    phases = {
+        key: replace(phase, summary=redact_text(phase.summary or "") or None) for key, phase in imported.phases.items()
+    }
+    imported = replace(imported, phases=phases, carried=redact_tree(imported.carried))
+    return replace(command, start=redact_start(command.start), imported=imported)
 
 
 def redact_text(text: str) -> str:

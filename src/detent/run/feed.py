@@ -10,17 +10,22 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.limits import MAX_SAID, MAX_TOOL_INPUT, cut
 from detent.core.redact import redact_fields
-from detent.core.run.agent_event import Said, ToolUsed
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
+    GateJudged,
+    GateStarted,
     PersonNeeded,
     PhaseEnded,
+    Retrying,
     RunEnded,
     RunEvent,
     RunStarted,
+    StepRan,
     TaskEnded,
     TurnStarted,
 )
@@ -31,7 +36,10 @@ _POLL_S = 0.1
 _CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
-    ("choices", "command", "did", "input", "reason", "said", "taken_over", "text", "tool", "warnings", "way_out")
+    {
+        *("choices", "command", "context", "deliverables", "did", "input", "reason", "report", "said", "summary"),
+        *("taken_over", "text", "tool", "tools", "warnings", "way_out"),
+    }
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunEvent).decode
@@ -151,8 +159,8 @@ class _Gist:
             case PhaseEnded():
                 self._drop("turn", event.phase)
                 self._drop("need", event.phase)
-            case _:
-                return
+            case AgentDid() | StepRan() | Retrying() | GateStarted() | GateJudged() | RunEnded():
+                pass
 
     def _drop(self, *start: str) -> None:
         self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
@@ -214,10 +222,14 @@ def redact_event(event: RunEvent) -> RunEvent:
     The runner calls this once for every event; `engine/redact_command.py` is the other boundary.
     """
     redacted = redact_fields(event, _PROSE)
-    match redacted:
-        case AgentDid(did=Said(text=text)):
-            return msgspec.structs.replace(redacted, did=Said(text=cut(text, MAX_SAID)))
-        case AgentDid(did=ToolUsed() as used):
-            tool, given = cut(used.tool, MAX_TOOL_INPUT), cut(used.input, MAX_TOOL_INPUT)
-            return msgspec.structs.replace(redacted, did=msgspec.structs.replace(used, tool=tool, input=given))
-    return redacted
+    return replace(redacted, did=_short(redacted.did)) if isinstance(redacted, AgentDid) else redacted
+
+
+def _short(did: AgentEvent) -> AgentEvent:
+    match did:
+        case Said():
+            return Said(text=cut(did.text, MAX_SAID))
+        case ToolUsed():
+            return replace(did, tool=cut(did.tool, MAX_TOOL_INPUT), input=cut(did.input, MAX_TOOL_INPUT))
+        case Started() | Used() | Finished() | Failed():
+            return did

@@ -96,6 +96,8 @@ def _try(
                     job.stop(reason)
             case Finished() | Failed():
                 end = event
+            case Started() | ToolUsed() | Said():
+                pass
         events.take(event)
     if end is None:
         end = Failed(failure=Failure.ERROR, reason="the agent ended without a result")

@@ -278,11 +278,12 @@ def _record(outcome: "FlowOutcome") -> dict[str, Any]:
 
 
 def _next(task: str, ended: "Ended | None", claim: int | None, *, begun: bool = True) -> list[str]:
-    match ended.value if ended else None:
+    match ended.value if ended else "":
         case "finished":
             return [f'detent task done {task} --claim {claim} -m "SUMMARY"']
         case "waiting":
             return [f"detent flow resume {task} {how}" for how in ("--retry", "--skip", "--set VALUE", "--abort")]
         case "failed":
             return [f"detent flow resume {task}"]
-    return [f"detent flow {'resume' if begun else 'run'} {task}"]
+        case _:
+            return [f"detent flow {'resume' if begun else 'run'} {task}"]

@@ -10,7 +10,7 @@ import msgspec
 from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
 from detent.core.limits import MAX_ERROR, MAX_SAID, MAX_TOOL_INPUT
-from detent.core.run.agent_event import AgentEvent, Failed, Failure, Said, ToolUsed
+from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.engine.agents.environment import AGENT
 from detent.process.conversation import Exited, converse
 from detent.process.marked import end_marked
@@ -133,4 +133,5 @@ def _bounded(event: AgentEvent) -> AgentEvent:
             return ToolUsed(tool=tool[:most], input=given[:most], succeeded=succeeded)
         case Failed(failure=failure, reason=reason):
             return Failed(failure=failure, reason=reason.strip()[: _MARGIN * MAX_ERROR])
-    return event
+        case Started() | Used() | Finished():
+            return event

@@ -102,7 +102,8 @@ class ClaudeCodeReader:
             case "result":
                 self._result = parsed
                 return (Used(tokens=self._total(parsed)),)
-        return ()
+            case _:
+                return ()
 
     def unfinished(self) -> Iterable[ToolUsed]:
         return self._calls.unfinished()
@@ -126,6 +127,8 @@ class ClaudeCodeReader:
                     self._calls.begin(block.id, block.name, block.input)
                 case "tool_result":
                     yield from self._calls.end(block.tool_use_id, succeeded=not block.is_error)
+                case _:
+                    pass
         used = _tokens(message.usage) if message.usage else None
         if used and self._used.get(message.id) != used:
             self._used[message.id] = used

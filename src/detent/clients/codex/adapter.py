@@ -98,6 +98,8 @@ class CodexReader:
             case "error":
                 self._error = parsed.message
                 return (Said(text=parsed.message),)
+            case _:
+                pass
         return ()
 
     def unfinished(self) -> Iterable[ToolUsed]:

@@ -101,6 +101,8 @@ class GeminiReader:
                 # The total has the tokens of thinking, which the output does not count.
                 output = max(stats.output_tokens, stats.total_tokens - stats.input_tokens)
                 yield Used(tokens=Tokens(input=stats.input_tokens, output=output))
+            case _:
+                pass
 
     def _ended(self, exited: Exited) -> Finished | Failed:
         result = self._result

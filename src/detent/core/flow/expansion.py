@@ -116,7 +116,7 @@ class _Expansion:
                 return f"'\"{variable}\"'"
             case Place.ANSI:
                 return f"'\"{variable}\"$'"
-            case _:
+            case Place.WORD | Place.BARE | Place.ASSIGNED | Place.ESCAPE:
                 return f'"{variable}"'
 
     def _variable(self, site: Site, value: str) -> str:

@@ -176,7 +176,7 @@ def record(run: FlowRun, step: Step, outcome: Outcome) -> tuple[FlowRun, Next]:
             return _moved(run, state, Move.RETRY), Next.AGAIN
         case OnError.MANUAL_INTERVENTION:
             return _moved(run, state, Move.WAIT), Next.WAITING
-        case _:
+        case OnError.FAIL | OnError.RETRY_ONCE:
             return _moved(run, state, Move.FAIL), Next.FAILED
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -10,6 +11,14 @@ from detent.core.gate.evidence import Receipt, Result
 from detent.core.session import events
 from detent.core.session.events import Commit, Event, PhasesImported
 from detent.core.session.phase_state import Tokens
+
+#: Events that neither begin nor end an attempt, and are no part of its record.
+_OUTSIDE = (
+    (events.TaskEvent | events.QuestionEvent | events.EscalationEvent | events.QuestionAnswered | events.VoteCast)
+    | (events.GateApproved | events.PhaseReviewed | events.AgentEnded | events.CheckpointTaken | events.ComplexitySet)
+    | (events.SessionStarted | events.SessionPaused | events.SessionResumed | events.SessionReopened)
+    | (events.SessionArchived | events.DocumentAdopted | events.TailDropped)
+)
 
 
 class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +63,8 @@ class _Attempts:
         self._live: dict[str, int] = {}
 
     def add(self, event: Event, at: datetime) -> None:
+        if isinstance(event, _OUTSIDE):
+            return
         match event:
             case events.PhaseBegun() | events.PhaseRedone():
                 self._end(event.phase, at, how="redone")
@@ -72,17 +83,19 @@ class _Attempts:
             case events.SessionCompleted() | events.SessionCancelled():
                 for phase in tuple(self._live):
                     self._end(phase, at, how="left")
-            case events.AgentLaunched() if event.phase in self._live:
-                agents = self.attempts[self._live[event.phase]].agents
-                self._change(event.phase, agents=tuple(dict.fromkeys((*agents, event.agent))))
-            case events.GateChecked() if event.receipt.result is not Result.PASSED and event.phase in self._live:
-                closed = self.attempts[self._live[event.phase]].closed
-                check = FailedCheck(gate=event.gate, receipt=event.receipt, at=at)
-                self._change(event.phase, closed=(*closed, check))
+            case events.AgentLaunched():
+                if event.phase in self._live:
+                    agents = self.attempts[self._live[event.phase]].agents
+                    self._change(event.phase, agents=tuple(dict.fromkeys((*agents, event.agent))))
+            case events.GateChecked():
+                if event.receipt.result is not Result.PASSED and event.phase in self._live:
+                    closed = self.attempts[self._live[event.phase]].closed
+                    check = FailedCheck(gate=event.gate, receipt=event.receipt, at=at)
+                    self._change(event.phase, closed=(*closed, check))
             case events.PhasesImported():
                 self._import(event)
             case _:
-                return
+                assert_never(event)
 
     def _begin(self, phase: str, attempt: int, at: datetime, agent: str) -> None:
         self._live[phase] = len(self.attempts)

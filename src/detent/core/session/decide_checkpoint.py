@@ -20,9 +20,12 @@ from detent.core.session.events import (
     CheckpointTaken,
     Event,
     PhaseBegun,
+    PhaseEvent,
     PhaseFailed,
     PhaseFinished,
     PhaseRedone,
+    PhaseReset,
+    PhaseSkipped,
     RolledBack,
 )
 from detent.core.session.session import Session
@@ -34,6 +37,8 @@ def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> It
     """The checkpoint of each event that causes one; none if the files are not captured."""
     parent = session.checkpoint
     for event in events if facts.tree is not None else ():
+        if not isinstance(event, PhaseEvent):
+            continue
         match event:
             case PhaseBegun() | PhaseRedone():
                 kind, taken = CheckpointKind.PRE, Taken.STARTED
@@ -43,7 +48,7 @@ def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> It
                 kind, taken = CheckpointKind.POST, Taken.APPROVED if approved else Taken.SUCCESS
             case PhaseFailed():
                 kind, taken = CheckpointKind.POST, Taken.FAILED
-            case _:
+            case PhaseSkipped() | PhaseReset():
                 continue
         checkpoint = _take(session, facts, event.phase, event.attempt, kind=kind, taken=taken, parent=parent)
         parent = checkpoint.id

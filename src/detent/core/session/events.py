@@ -347,29 +347,32 @@ class SessionArchived(_Event, frozen=True, kw_only=True, tag="session_archived")
 TaskEvent = TaskWritten | TaskRemoved | TaskMoved
 PhaseEvent = PhaseBegun | PhaseRedone | PhaseFinished | PhaseFailed | PhaseSkipped | PhaseReset
 GateEvent = GateChecked | QuestionAnswered | VoteCast | GateApproved
-Event = (
+DelegationEvent = AgentLaunched | AgentEnded
+QuestionEvent = QuestionAsked | QuestionReplied
+EscalationEvent = EscalationRaised | EscalationsResolved
+CheckpointEvent = CheckpointTaken | RolledBack
+SessionEvent = (
     SessionStarted
-    | PhasesImported
-    | PhaseEvent
-    | GateEvent
-    | AgentLaunched
-    | AgentEnded
-    | QuestionAsked
-    | QuestionReplied
-    | EscalationRaised
-    | EscalationsResolved
-    | PhaseReviewed
     | SessionCompleted
     | SessionCancelled
-    | DocumentAdopted
-    | TaskEvent
-    | ComplexitySet
     | SessionPaused
     | SessionResumed
     | SessionReopened
     | SessionArchived
-    | CheckpointTaken
-    | RolledBack
+)
+Event = (
+    SessionEvent
+    | PhasesImported
+    | PhaseEvent
+    | GateEvent
+    | DelegationEvent
+    | QuestionEvent
+    | EscalationEvent
+    | PhaseReviewed
+    | DocumentAdopted
+    | TaskEvent
+    | ComplexitySet
+    | CheckpointEvent
     | TailDropped
 )
 

@@ -92,4 +92,6 @@ def _sources(session: Session, phase: str) -> tuple[str, ...]:
                 completed.add(key)
             case Status.SKIPPED:
                 waiting.extend(session.workflow.by_key[key].needs)
+            case Status.PENDING | Status.IN_PROGRESS | Status.FAILED:
+                pass
     return tuple(sorted(completed, key=session.workflow.rank.__getitem__))

@@ -68,6 +68,8 @@ def judge(output: str, exit_code: int | None, *, trusted_exit: bool = False, by:
             error = symptom(text, counted.line) or f"exit code {exit_code}"
         case Result.UNCLEAR:
             error = shortened(f"{reason}: {counted.line}" if counted.is_empty and counted.line else reason)
+        case Result.PASSED:
+            pass
     return TestRun(
         result=result,
         failures=counted.failed,

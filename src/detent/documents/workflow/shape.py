@@ -239,7 +239,8 @@ def _session_status(session: Session, phases: list[dict[str, Any]]) -> str:
             return "completed"
         case SessionStatus.CANCELLED:
             return "failed"
-    return status_of(phases) if phases else "active"
+        case SessionStatus.ACTIVE:
+            return status_of(phases) if phases else "active"
 
 
 def _current_phase(session: Session, phases: list[dict[str, Any]]) -> str | None:

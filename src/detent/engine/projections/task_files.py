@@ -12,12 +12,25 @@ import msgspec
 from detent import __version__
 from detent.core.path_text import from_text, to_text
 from detent.core.session.events import (
+    CheckpointTaken,
     Commit,
     ComplexitySet,
+    DelegationEvent,
+    DocumentAdopted,
+    EscalationEvent,
+    GateEvent,
     PhaseBegun,
+    PhaseFailed,
     PhaseFinished,
     PhaseRedone,
+    PhaseReset,
+    PhaseReviewed,
+    PhasesImported,
+    PhaseSkipped,
+    QuestionEvent,
     RolledBack,
+    SessionEvent,
+    TailDropped,
     TaskMoved,
     TaskRemoved,
     TaskWritten,
@@ -36,6 +49,10 @@ MAX_SHOWN = 2_000
 _PUBLISHED = f"{task_document.FOLDER}/.published.json"
 #: With more tasks than this, only `adopt` and `doctor` look at every file.
 MAX_WATCHED = 5_000
+#: Events that change neither a task file nor a view of the tasks.
+_NO_TASK = (
+    SessionEvent | GateEvent | DelegationEvent | QuestionEvent | EscalationEvent | CheckpointTaken | PhaseFailed
+) | (PhaseSkipped | PhaseReset | PhaseReviewed | PhasesImported | DocumentAdopted | TailDropped)
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
@@ -233,6 +250,8 @@ class TaskFiles:
         while more:
             commits, end, _, more = self._store.read(self._session, end)
             for event in (event for commit in commits for event in commit.events):
+                if isinstance(event, _NO_TASK):
+                    continue
                 match event:
                     case TaskWritten():
                         changed[event.task], replanned = event.document, True

@@ -183,7 +183,7 @@ def _time(state: PhaseState, now: datetime) -> str:
             return elapsed(state.started, state.completed)
         case Status.IN_PROGRESS:
             return elapsed(state.started, now)
-        case _:
+        case Status.PENDING | Status.SKIPPED:
             return ""
 
 
@@ -206,5 +206,5 @@ def _detail(session: Session, key: str, *, needs: bool) -> str:
             return state.skip_reason or ""
         case Status.PENDING if needs and session.workflow.by_key[key].needs:
             return f"after {', '.join(session.workflow.by_key[key].needs)}"
-        case _:
+        case Status.PENDING | Status.IN_PROGRESS:
             return ""

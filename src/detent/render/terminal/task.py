@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from detent.core.session.describe import describe
-from detent.core.session.events import CheckpointTaken, Event, TailDropped, TaskMoved, TaskRemoved, TaskWritten
+from detent.core.session.events import (
+    CheckpointTaken,
+    Event,
+    TailDropped,
+    TaskEvent,
+    TaskMoved,
+    TaskRemoved,
+    TaskWritten,
+)
 from detent.core.session.session import Session, SessionStatus
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed, moment
@@ -127,6 +135,10 @@ def claimed_text(
 
 def _changes(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote: str = "added") -> Iterator[str]:
     for event in events:
+        if not isinstance(event, TaskEvent):
+            if not isinstance(event, CheckpointTaken | TailDropped):
+                yield canvas.cut(f"  {describe(event)}", canvas.width)
+            continue
         match event:
             case TaskMoved():
                 row = session.tasks.get(event.task)
@@ -142,10 +154,6 @@ def _changes(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote
                 yield f"{glyph(state, canvas)} {canvas.cut(text, canvas.width - 2)}"
             case TaskRemoved():
                 yield f"{canvas.draw('─')} removed {event.task}"
-            case CheckpointTaken() | TailDropped():
-                pass
-            case _:
-                yield canvas.cut(f"  {describe(event)}", canvas.width)
 
 
 def _state_lines(session: Session, task: str, now: datetime, canvas: Canvas) -> Iterator[str]:

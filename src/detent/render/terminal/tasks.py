@@ -217,7 +217,7 @@ def _detail(plan: Plan, claims: dict[str, Claim], row: Row, now: datetime) -> st
         case TaskStatus.PENDING:
             waits = () if plan.is_ready(row.id) else plan.waiting_for(row.id)
             return f"after {named(waits)}" if waits else ""
-        case _:
+        case TaskStatus.BLOCKED | TaskStatus.FAILED:
             return row.reason or ""
 
 
