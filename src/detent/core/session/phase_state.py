@@ -2,8 +2,7 @@
 
 import hashlib
 from datetime import datetime
-from enum import Enum
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,26 +15,6 @@ _encode = msgspec.json.Encoder().encode
 _SHA256 = hashlib.sha256()
 #: Maximum number of artifacts and of deliverables of an attempt. The last ones are kept.
 MAX_PATHS = 1_000
-
-
-class Lasts(Enum):
-    """How long a field of a phase's state keeps its value. Every field of `PhaseState` declares it."""
-
-    #: It is empty again in the next attempt.
-    ATTEMPT = 1
-    #: It survives a redo. A phase that is reset begins without it.
-    REDO = 2
-    #: It survives a redo and a reset. A rollback returns it to its past value.
-    RESET = 3
-    #: It never goes back.
-    ALWAYS = 4
-
-
-_T = TypeVar("_T")
-OfAttempt = Annotated[_T, Lasts.ATTEMPT]
-OverRedos = Annotated[_T, Lasts.REDO]
-OverResets = Annotated[_T, Lasts.RESET]
-Always = Annotated[_T, Lasts.ALWAYS]
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,42 +62,60 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of one phase. Times are those of the last attempt, except `started`, which is of the first."""
+# The state of a phase, by how long a field keeps its value: a field belongs to the class that says it.
 
-    status: OverResets[Status] = Status.PENDING
-    attempt: Always[int] = 0
-    fence: Always[int] = 0
-    agent: OverResets[str] = ""
-    started: Always[datetime | None] = None
-    begun: OfAttempt[datetime | None] = None
-    completed: OfAttempt[datetime | None] = None
-    gate_passed: OfAttempt[datetime | None] = None
-    summary: OfAttempt[str | None] = None
-    artifacts: OfAttempt[tuple[str, ...]] = ()
-    deliverables: OfAttempt[tuple[str, ...]] = ()
-    context: OfAttempt[str] = ""
-    error: OfAttempt[str | None] = None
-    skip_reason: OfAttempt[str | None] = None
-    tokens: Always[Tokens] = Tokens()
-    #: The last tool calls of the attempt, and the number of earlier ones.
-    tools: OfAttempt[tuple[ToolUse, ...]] = ()
-    tools_dropped: OfAttempt[int] = 0
-    #: Gate name to its state in the current attempt.
-    gates: OfAttempt[dict[str, GateState]] = {}
-    delegations: OfAttempt[tuple[Delegated, ...]] = ()
-    #: The reports of the agents of the attempt in progress.
-    report: OfAttempt[Report | None] = None
-    #: Digest of the manifest of the protected tests at the first begin.
-    protected: OverRedos[str | None] = None
-    #: The status of a person's review: pending, reviewing or done; None without supervision.
-    review: OfAttempt[str | None] = None
-    review_redos: OverRedos[int] = 0
-    #: A person let the phase continue over its budget.
-    budget_accepted: OfAttempt[bool] = False
+
+class _Always(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Never goes back, not even in a rollback."""
+
+    attempt: int = 0
+    fence: int = 0
+    started: datetime | None = None
+    tokens: Tokens = Tokens()
     #: The last attempts that have a PRE or POST checkpoint of their own.
-    pre: Always[int] = 0
-    post: Always[int] = 0
+    pre: int = 0
+    post: int = 0
+
+
+class _OverResets(_Always, frozen=True, kw_only=True, omit_defaults=True):
+    """Survives a redo and a reset. A rollback returns it to its past value."""
+
+    status: Status = Status.PENDING
+    agent: str = ""
+
+
+class _OverRedos(_OverResets, frozen=True, kw_only=True, omit_defaults=True):
+    """Survives a redo. A phase that is reset begins without it."""
+
+    #: Digest of the manifest of the protected tests at the first begin.
+    protected: str | None = None
+    review_redos: int = 0
+
+
+class PhaseState(_OverRedos, frozen=True, kw_only=True, omit_defaults=True):
+    """The state of one phase. What stands here is of the last attempt, and the next one begins without it."""
+
+    begun: datetime | None = None
+    completed: datetime | None = None
+    gate_passed: datetime | None = None
+    summary: str | None = None
+    artifacts: tuple[str, ...] = ()
+    deliverables: tuple[str, ...] = ()
+    context: str = ""
+    error: str | None = None
+    skip_reason: str | None = None
+    #: The last tool calls of the attempt, and the number of earlier ones.
+    tools: tuple[ToolUse, ...] = ()
+    tools_dropped: int = 0
+    #: Gate name to its state in the current attempt.
+    gates: dict[str, GateState] = {}
+    delegations: tuple[Delegated, ...] = ()
+    #: The reports of the agents of the attempt in progress.
+    report: Report | None = None
+    #: The status of a person's review: pending, reviewing or done; None without supervision.
+    review: str | None = None
+    #: A person let the phase continue over its budget.
+    budget_accepted: bool = False
 
     def digest(self) -> bytes:
         total = _SHA256.copy()
@@ -136,23 +133,15 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def redone(self, **changes: Any) -> "PhaseState":
         """The state at the beginning of the next attempt."""
-        return replace(self, **{**_EMPTY[Lasts.ATTEMPT], **changes})
+        return PhaseState(**{**self._fields(_OverRedos), **changes})
 
     def reset(self, **changes: Any) -> "PhaseState":
         """The state of the phase if it has to be done again, as after the redo of a phase that it needs."""
-        return replace(self, **{**_EMPTY[Lasts.ATTEMPT], **_EMPTY[Lasts.REDO], **changes})
+        return PhaseState(**{**self._fields(_OverResets), **changes})
 
     def rolled_back(self, past: "PhaseState", **changes: Any) -> "PhaseState":
         """The state of the phase after a rollback to `past`: the fields that never go back are those of the present."""
-        return replace(past, **{**{name: getattr(self, name) for name in _EMPTY[Lasts.ALWAYS]}, **changes})
+        return replace(past, **{**self._fields(_Always), **changes})
 
-
-#: The fields by how long they last, with their values before the first attempt.
-_EMPTY: dict[Lasts, dict[str, Any]] = {
-    lasts: {
-        name: getattr(PhaseState(), name)
-        for name, declared in PhaseState.__annotations__.items()
-        if lasts in getattr(declared, "__metadata__", ())
-    }
-    for lasts in Lasts
-}
+    def _fields(self, of: type[_Always]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in of.__struct_fields__}
