@@ -71,3 +71,13 @@ def test_they_load_no_click(session):
     for line in ("finish -m Done", "begin", "fail -m broken", "redo 03-architecture", "status"):
         assert line.split()[0] in PLAIN_VERBS
         assert "click" not in loaded(session, *line.split())
+
+
+def test_status_loads_nothing_that_only_a_change_needs(session):
+    modules = loaded(session, "status")
+
+    only_for_changes = ("commands", "decide", "decide_phase")
+    assert not modules & {f"detent.core.session.{name}" for name in only_for_changes}
+    assert not modules & {"detent.engine.policy", "detent.engine.session", "detent.documents.state"}
+    # msgspec would load both, if typing_extensions is installed.
+    assert not modules & {"typing_extensions", "inspect"}

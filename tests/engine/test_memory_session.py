@@ -15,8 +15,8 @@ from detent.core.run.run_event import End, RunEvent
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.doctor.invariants import check
+from detent.documents import STATE_DOCUMENT
 from detent.engine.project import Project
-from detent.engine.projections.adopt import STATE_DOCUMENT
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed
 from detent.run.context import RunOptions

@@ -8,18 +8,17 @@ from collections.abc import Iterator
 
 from detent.core.session.session import Session, SessionStatus
 from detent.doctor.finding import FIX, WARNING, Finding, decoded, finding
-from detent.documents import session as session_document
+from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.documents.state import history_entry, mirror_violations
 from detent.engine.project import Project
 from detent.engine.projections import history
-from detent.engine.projections.adopt import STATE_DOCUMENT
 from detent.engine.projections.publish import edited_documents
 from detent.errors import DetentError
 
 
 def check_documents(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
     active = project.active()
-    names = [f"{name}/{session_document.NAME}" for name in folded]
+    names = [f"{name}/{SESSION_DOCUMENT}" for name in folded]
     pending = edited_documents(project.store, [*names, STATE_DOCUMENT])
     for name in pending:
         yield finding("I2", name, "it was edited by hand", "detent adopt", severity=WARNING)

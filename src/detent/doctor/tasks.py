@@ -20,7 +20,7 @@ from detent.core.task.lifecycle import Action
 from detent.core.task.row import Row, TaskStatus, put_row
 from detent.core.task.rules import damaged_bonds, plan_problems
 from detent.doctor.finding import ERROR, FIX, WARNING, Finding, Repair, apply_repairs, decoded, finding
-from detent.documents import session as session_document
+from detent.documents import SESSION_DOCUMENT
 from detent.documents import task as task_document
 from detent.engine.project import Project
 from detent.engine.projections.adopt_task import TaskAdoption
@@ -205,7 +205,7 @@ def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
 
 
 def _session_file_repairs(project: Project, name: str) -> Iterator[Repair]:
-    file = f"{name}/{session_document.NAME}"
+    file = f"{name}/{SESSION_DOCUMENT}"
     data = project.store.get(file)
     document = decoded(data)
     if data is None:

@@ -1,0 +1,4 @@
+"""JSON documents that other programs read and write. Their names stand here, so that naming one loads none of them."""
+
+STATE_DOCUMENT = "state.json"
+SESSION_DOCUMENT = "workflow-session.json"

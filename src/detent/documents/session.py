@@ -7,8 +7,6 @@ from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.documents.state.writing import current_phase, stamp
 
-NAME = "workflow-session.json"
-
 
 def write(session: Session, *, active: bool) -> dict[str, Any]:
     """The document. `active`: the project's marker names this session; otherwise an open session is paused."""

@@ -17,7 +17,6 @@ from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import NO_TASKS, Session, decode_session, encode_session
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
-from detent.engine.policy import authorize_events
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
@@ -134,6 +133,8 @@ class SessionJournal:
             if not self._remembers:
                 self._remembers, self._remembers_from = True, self._last_taken
             events = decide(before)
+            from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
+
             authorize_events(actor, events)
             if self._torn:
                 events = (TailDropped(bytes=self._torn), *events)

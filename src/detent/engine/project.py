@@ -1,4 +1,7 @@
-"""A project: its sessions, documents and history, on one store, for one actor."""
+"""A project: its sessions, documents and history, on one store, for one actor.
+
+Modules that only a change needs are imported where they are used: they would double the time of `detent status`.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -11,45 +14,36 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from detent.config import place as places
-from detent.config.catalogue import Catalogue
 from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts
 from detent.core.limits import check_task
-from detent.core.session.commands import Pause, Resume, Start
-from detent.core.session.decide import decide, decide_import, decide_start
-from detent.core.session.decide_phase import first_phase
 from detent.core.session.events import Commit, Discovery, Event
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import check_session_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
-from detent.documents import session as session_document
-from detent.documents import state as state_document
+from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.engine.actor import identify
 from detent.engine.agents.binding import AgentBinding
-from detent.engine.gates.applicable import applicable
 from detent.engine.journal import SessionJournal
-from detent.engine.policy import Decision, authorize
-from detent.engine.projections import history
-from detent.engine.projections.adopt import STATE_DOCUMENT, Adoption, adopt
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
 from detent.engine.projections.write_behind import WriteBehind
-from detent.engine.redact_command import redact_import, redact_start
-from detent.engine.session import SessionHandle
-from detent.engine.session_ids import new_id, next_number, state_version
 from detent.engine.stores import open_store
 from detent.errors import Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
+    from detent.config.catalogue import Catalogue
     from detent.core.checkpoint.manifest import Manifest
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
+    from detent.engine.projections.adopt import Adoption
+    from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
 
 MAX_FOLDER = 60
@@ -138,7 +132,9 @@ class Project:
         return Rollbacks(self, self.checkpoints)
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> "Catalogue":
+        from detent.config.catalogue import Catalogue  # noqa: PLC0415
+
         return Catalogue(self.settings)
 
     @property
@@ -154,22 +150,30 @@ class Project:
 
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
+        from detent.engine.gates.applicable import applicable  # noqa: PLC0415
+
         kept, left_out = applicable(workflow, self.place, delegates=delegates)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
-    def session(self, name: str | None = None, *, actor: Actor | None = None) -> SessionHandle:
+    def session(self, name: str | None = None, *, actor: Actor | None = None) -> "SessionHandle":
         """The named session; else the one that this process works for; else the active one.
 
         `actor` is the author of what is done through the handle, where that is not the one who opened the project.
         """
+        from detent.engine.session import SessionHandle  # noqa: PLC0415
+
+        return SessionHandle(self, self.session_id(name), actor)
+
+    def session_id(self, name: str | None = None) -> str:
+        """The id of the session that `session` returns."""
         own = self.binding.session if self.binding is not None else None
         wanted = check_session_id(name) if name is not None else own or self.active()
         if wanted is None:
             raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
         if name is not None and wanted not in self.store.sessions():
             raise NotFound(f"there is no session {wanted}", way_out="detent history lists those that ended")
-        return SessionHandle(self, wanted, actor)
+        return wanted
 
     def start(
         self,
@@ -182,12 +186,19 @@ class Project:
         discovery: Discovery | None = None,
         delegates: bool = False,
         joins: bool = False,
-    ) -> SessionHandle:
+    ) -> "SessionHandle":
         """Open a session with its first phase in progress, and make it the active one.
 
         `delegates`: the caller delegates the phases itself, so delegation gates apply.
         `joins`: return the active session if it has the same task.
         """
+        from detent.core.session.commands import Start  # noqa: PLC0415
+        from detent.core.session.decide import decide_start  # noqa: PLC0415
+        from detent.core.session.decide_phase import first_phase  # noqa: PLC0415
+        from detent.engine.redact_command import redact_start  # noqa: PLC0415
+        from detent.engine.session import SessionHandle  # noqa: PLC0415
+        from detent.engine.session_ids import new_id, next_number, state_version  # noqa: PLC0415
+
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
         check_task(task)
@@ -227,6 +238,8 @@ class Project:
 
     def _protected(self, workflow: Workflow, size: str | None) -> str | None:
         """The digest of the tests that the first phase protects."""
+        from detent.core.session.decide_phase import first_phase  # noqa: PLC0415
+
         gates = workflow.by_key[first_phase(workflow, size)].gates
         if self.settings.gates != "strict" or not any(gate.protected for gate in gates):
             return None
@@ -234,8 +247,15 @@ class Project:
 
         return GateChecks(self.store, self.place, "", self.checkpoints.moment).protected_digest(gates)
 
-    def import_state(self, document: object, *, source: str) -> SessionHandle:
+    def import_state(self, document: object, *, source: str) -> "SessionHandle":
         """Create a session from a state document, and make it the active one."""
+        from detent.core.session.decide import decide_import  # noqa: PLC0415
+        from detent.documents import state as state_document  # noqa: PLC0415
+        from detent.engine.policy import Decision, authorize  # noqa: PLC0415
+        from detent.engine.redact_command import redact_import  # noqa: PLC0415
+        from detent.engine.session import SessionHandle  # noqa: PLC0415
+        from detent.engine.session_ids import state_version  # noqa: PLC0415
+
         authorize(self.actor, Decision.IMPORT)
         with self.store.lock(PROJECT):
             taken = tuple(self.store.sessions())
@@ -250,6 +270,8 @@ class Project:
 
     def history(self) -> list[dict[str, Any]]:
         """An entry for each session that ended, oldest first."""
+        from detent.engine.projections import history  # noqa: PLC0415
+
         return history.read_history(self.store)
 
     # Documents and journals
@@ -266,12 +288,14 @@ class Project:
         with self.store.lock(PROJECT):
             self._projector.rebuild()
 
-    def reconcile(self, *, every: bool = False, publish: bool = True) -> list[Adoption]:
+    def reconcile(self, *, every: bool = False, publish: bool = True) -> list["Adoption"]:
         """Finish the work of an interrupted command, and adopt edits made by hand.
 
         `every` also reads task files that do not look changed. `publish=False` leaves the documents to the change that
         follows, which publishes them once, unless an edit was adopted.
         """
+        from detent.engine.projections.adopt import adopt  # noqa: PLC0415
+
         with self.store.lock(PROJECT):
             if self.store.get(INTENT) is not None:
                 self.notices.extend(filter(None, [self.rollbacks.recover()]))
@@ -284,7 +308,7 @@ class Project:
             tasks = self._adopt_tasks(active, every=every)
             adoptions = [
                 adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
-                for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"])
+                for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
             ]
             if adoptions or publish:
                 # An adopted edit is written over at once: after a later commit and a kill it would look like a new one.
@@ -295,6 +319,9 @@ class Project:
 
     def _reconcile_pause(self, journal: SessionJournal) -> None:
         """Resume a session that has the marker but is recorded as paused: a command was interrupted."""
+        from detent.core.session.commands import Resume  # noqa: PLC0415
+        from detent.core.session.decide import decide  # noqa: PLC0415
+
         session = journal.session()
         if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
             facts = Facts(now=self.clock())
@@ -309,7 +336,7 @@ class Project:
             self._release_tasks(str(name), active)
             self._projector.publish(str(name))
 
-    def _adopt_tasks(self, name: str, *, every: bool) -> list[Adoption]:
+    def _adopt_tasks(self, name: str, *, every: bool) -> list["Adoption"]:
         if not self.journal(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
             return []
         from detent.engine.projections.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
@@ -353,7 +380,7 @@ class Project:
     def pending_edits(self) -> list[str]:
         """The documents of the active session that were edited by hand."""
         active = self.active()
-        return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{session_document.NAME}"]) if active else []
+        return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"]) if active else []
 
     def touched(self, session: str, *, urgent: bool = False) -> None:
         """Publish the documents of a session soon, and before the process ends."""
@@ -402,6 +429,9 @@ class Project:
 
     def _release_tasks(self, name: str, for_session: str) -> None:
         """Pause the session if it has tasks in progress: a session that is not active gives them back."""
+        from detent.core.session.commands import Pause  # noqa: PLC0415
+        from detent.core.session.decide import decide  # noqa: PLC0415
+
         journal = self.journal(name)
         with journal.reading() as before:
             is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))

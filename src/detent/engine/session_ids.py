@@ -4,9 +4,9 @@ import msgspec
 
 from detent.core.session.events import SessionStarted
 from detent.core.session.slug import check_session_id, session_id
+from detent.documents import STATE_DOCUMENT
 from detent.documents import state as state_document
 from detent.engine.journal import no_commit
-from detent.engine.projections.adopt import STATE_DOCUMENT
 from detent.engine.projections.projector import Projector
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Invalid

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from detent.documents import STATE_DOCUMENT
 from detent.engine.project import Project
 from detent.engine.projections import history
-from detent.engine.projections.adopt import STATE_DOCUMENT
 from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import LEDGER, UNREADABLE, digest, edited_documents, read_ledger
 from detent.hooks.files import has_prefix

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from detent.cli.plain import SESSION
-from detent.cli.request import Request, is_active, local_now
+from detent.cli.request import Request, local_now
 
 if TYPE_CHECKING:
     from detent.core.session.session import Session
@@ -26,9 +26,9 @@ def status(request: Request, session: str | None = None) -> None:
             record = {"session": None, "active": False, "next": [START]}
             request.answer(lambda canvas: idle_text(where, canvas=canvas), record)
             return
-        handle = project.session(session)
-        state, active, now = handle.state, is_active(project, handle), local_now(project)
-        lease = live_lease(project.store, handle.id, now=project.clock())
+        name = project.session_id(session)
+        state, active, now = project.journal(name).session(), project.active() == name, local_now(project)
+        lease = live_lease(project.store, name, now=project.clock())
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next command, or detent adopt, completes it")
     runner = {name: getattr(lease, name) for name in ("run", "owner", "host", "pid", "since")} if lease else None

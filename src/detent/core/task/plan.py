@@ -8,7 +8,6 @@ must not ask plans of one line at the same time.
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from detent.core.task.cycle import find_cycles
 from detent.core.task.id import parent_of, sort_key
 from detent.core.task.index import Index
 from detent.core.task.row import Row, TaskStatus
@@ -176,6 +175,8 @@ class Plan:
     def cycles(self) -> list[tuple[str, ...]]:
         """Cycles of tasks that wait for each other; see `find_cycles`."""
         index = self._ranked()
+        from detent.core.task.cycle import find_cycles  # noqa: PLC0415 - most plans are never asked
+
         return find_cycles(index.rows, index.children, index.ranks.stuck)
 
     def cycle_through(self, ids: Iterable[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from detent.core.session.events import CheckpointTaken, Commit, RolledBack, Sess
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session
 from detent.core.session.slug import check_session_id
-from detent.documents import session as session_document
+from detent.documents import SESSION_DOCUMENT
 from detent.documents import task as task_document
 from detent.engine.checkpoints import bundle_file
 from detent.engine.checkpoints.bundle_file import FILES, JOURNAL, OBJECTS, Header, Part, Progress, Reader
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from detent.objects.pack import Objects
 
 #: Files in the directory of a session that Detent computes from the journal, and trusts.
-_DERIVED = frozenset(
-    {JOURNAL, "snapshot.json", LEDGER, session_document.NAME, f"{task_document.FOLDER}/.published.json"}
-)
+_DERIVED = frozenset({JOURNAL, "snapshot.json", LEDGER, SESSION_DOCUMENT, f"{task_document.FOLDER}/.published.json"})
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,14 +6,13 @@ from detent.core.actor import Actor
 from detent.core.gate.evidence import Facts
 from detent.core.session.events import DocumentAdopted, Event
 from detent.core.session.session import Session, SessionStatus
+from detent.documents import STATE_DOCUMENT
 from detent.documents.state.edits import edit_events
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.errors import Refused
 from detent.store.port import Store
-
-STATE_DOCUMENT = "state.json"
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,15 +10,10 @@ from weakref import WeakValueDictionary
 
 from detent.config.place import Place
 from detent.core.session.session import Session, SessionStatus
-from detent.documents import session as session_document
-from detent.documents import state as state_document
+from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.engine.journal import SessionJournal
-from detent.engine.projections import history
-from detent.engine.projections.adopt import STATE_DOCUMENT
-from detent.engine.projections.mirror import mirror
 from detent.engine.projections.publish import decoded, encode, witness
 from detent.engine.projections.publish import publish as write_documents
-from detent.engine.projections.rejected_edits import keep_rejected
 from detent.errors import Corrupt
 from detent.store.port import Store
 
@@ -73,9 +68,13 @@ class Projector:
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """The expected documents of `sessions`; the state document is that of the active one."""
+        from detent.documents import session as session_document  # noqa: PLC0415
+        from detent.documents import state as state_document  # noqa: PLC0415
+        from detent.engine.projections import history  # noqa: PLC0415
+
         active = self.active()
         contents = {
-            f"{name}/{session_document.NAME}": encode(session_document.write(session, active=name == active))
+            f"{name}/{SESSION_DOCUMENT}": encode(session_document.write(session, active=name == active))
             for name, session in sessions.items()
         }
         idle = self._idle(active, sessions)
@@ -90,6 +89,9 @@ class Projector:
 
     def _idle(self, active: str | None, sessions: Mapping[str, Session]) -> bytes | None:
         """The state document without an active session, if it still shows one of `sessions` that was paused."""
+        from detent.documents import state as state_document  # noqa: PLC0415
+        from detent.engine.projections import history  # noqa: PLC0415
+
         if active is not None:
             return None
         document = decoded(self._store.get(STATE_DOCUMENT))
@@ -106,6 +108,10 @@ class Projector:
         The marker of a session that ended or is not active goes last, so that after a crash the next command sees the
         unfinished work.
         """
+        from detent.engine.projections import history  # noqa: PLC0415
+        from detent.engine.projections.mirror import mirror  # noqa: PLC0415
+        from detent.engine.projections.rejected_edits import keep_rejected  # noqa: PLC0415
+
         journal = self.journal(name)
         session = journal.session()
         if session.checkpoint is not None:
@@ -160,6 +166,9 @@ class Projector:
 
     def rebuild(self) -> None:
         """Rebuild the history and the documents of every session. A session with a damaged journal is left as it is."""
+        from detent.engine.projections import history  # noqa: PLC0415
+        from detent.engine.projections.rejected_edits import keep_rejected  # noqa: PLC0415
+
         sessions = []
         for name in self._store.sessions():
             with suppress(Corrupt):
@@ -187,6 +196,8 @@ class Projector:
         return self._store.written(MARKER + name)
 
     def _damaged_history(self) -> bool:
+        from detent.engine.projections import history  # noqa: PLC0415
+
         try:
             history.read_history(self._store)
         except Corrupt:
