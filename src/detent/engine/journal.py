@@ -26,7 +26,7 @@ SNAPSHOT_EVERY = 250
 #: Estimated size of an event in the journal, to weigh reading events against writing a snapshot.
 _EVENT_BYTES = 256
 #: Commits with checkpoints that are kept in memory until their documents are written.
-_REMEMBERED = 1_000
+_REMEMBERED = 4_000
 #: From this number on, their documents are written at once.
 _CROWDED = _REMEMBERED // 4
 
@@ -57,10 +57,11 @@ class Committed(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """A commit that took checkpoints, and the session right before it."""
+    """A commit that took checkpoints, and the session right before and after it."""
 
     before: Session | None
     commit: Commit
+    after: Session
 
 
 class SessionJournal:
@@ -144,17 +145,17 @@ class SessionJournal:
             self._cursor = self._store.append(self.id, self._cursor, commit)
             self._session, self._torn = after, 0
             self._unsaved_events += len(events)
-            self._remember(before, commit)
+            self._remember(before, commit, after)
             return Committed(commit, after)
 
-    def _remember(self, before: Session | None, commit: Commit) -> None:
+    def _remember(self, before: Session | None, commit: Commit, after: Session) -> None:
         if CheckpointTaken in map(type, commit.events):
             self._last_taken = commit.version
             if not self._remembers:
                 return
             while len(self._taken) > _REMEMBERED:
                 self._remembers_from = self._taken.popleft().commit.version
-            self._taken.append(Taking(before, commit))
+            self._taken.append(Taking(before, commit, after))
 
     def save_snapshot(self) -> None:
         """Write a snapshot if it saves enough reading. The caller holds PROJECT."""
@@ -191,8 +192,8 @@ class SessionJournal:
         while more:
             commits, cursor, torn, more = self._store.read(self.id, self._cursor)
             for commit in commits:
-                self._remember(session, commit)
-                session = evolve(session, commit)
+                before, session = session, evolve(session, commit)
+                self._remember(before, commit, session)
                 self._unsaved_events += len(commit.events)
             # Only now: a commit that cannot be applied must stop every later reading at the same place.
             self._session, self._cursor, self._torn = session, cursor, torn

@@ -174,7 +174,7 @@ class Runner:
     def _submit(self, session: Session) -> None:
         if len(self._jobs) >= self._options.parallel:
             return
-        if not session.escalations:
+        if session.tasks_sum and not session.escalations:
             self._retry_tasks()
         self._held = {key: at for key, at in self._held.items() if not self._is_released(session, key, at)}
         busy: dict[str, int] = {}
@@ -295,6 +295,8 @@ class Runner:
         """Stop the jobs whose attempt another process has ended, and those over their budget."""
         # The claims are read first: a session that is read later contains their beginning.
         claimed = [(job, job.claim) for job in self._jobs if job.claim is not None]
+        if not claimed:
+            return
         session, now = self._handle.state, self._project.clock()
         for job, claim in claimed:
             if not claim.is_live(session):

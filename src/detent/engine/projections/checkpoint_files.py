@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from detent.core.checkpoint.manifest import Manifest
-from detent.core.session.events import Commit
+from detent.core.session.events import CheckpointTaken
 from detent.core.session.evolve import evolve
 from detent.core.session.session import Session
 from detent.documents.checkpoint import INDEX, EncodedAgents, Position, document, file_name, summary
 from detent.engine.checkpoints.checkpoints import positions_of, sessions_at
-from detent.engine.journal import SessionJournal
+from detent.engine.journal import SessionJournal, Taking
 from detent.engine.projections.publish import UNREADABLE, encode
 from detent.store.port import Store, all_commits
 
@@ -26,7 +26,6 @@ MAX_OTHER_BYTES, MAX_OTHER_INDEXED = 64 * 1024, 100
 MAX_INDENTED = 256 * 1024
 
 Files = Callable[[str], Manifest]
-Step = tuple[Session | None, Commit]
 
 
 class _Run(msgspec.Struct, kw_only=True):
@@ -69,12 +68,12 @@ def publish_checkpoints(store: Store, journal: SessionJournal, files: Files) -> 
     index = _read(store)
     run = index.of(journal.id)
     taken = journal.taken_since(run.version)
-    steps: Iterable[Step] = taken if taken is not None else _folded(store, journal.id, run.version)
+    steps: Iterable[Taking] = taken if taken is not None else _folded(store, journal.id, run.version)
     version, count, lines = run.version, run.count, deque(run.checkpoints, maxlen=MAX_INDEXED)
     agents = EncodedAgents()
     # One at a time: there may be thousands.
-    for before, commit in steps:
-        for position, session in sessions_at(before, commit):
+    for step in steps:
+        for position, session in _checkpoints(step):
             data = encode(_document(session, position, files, agents))
             store.put(file_name(journal.id, position.event.name), data)
             version, count = position.version, count + 1
@@ -94,7 +93,7 @@ def publish_checkpoints(store: Store, journal: SessionJournal, files: Files) -> 
 def expected(store: Store, name: str, files: Files) -> Iterator[tuple[str, bytes]]:
     """The expected document of each checkpoint of the session."""
     agents = EncodedAgents()
-    for before, commit in _folded(store, name, 0):
+    for before, commit, _ in _folded(store, name, 0):
         for position, session in sessions_at(before, commit):
             yield file_name(name, position.event.name), encode(_document(session, position, files, agents))
 
@@ -114,12 +113,21 @@ def _document(session: Session, position: Position, files: Files, agents: Encode
     return document(session, position, files(position.event.tree.manifest) if session.declared else {}, agents)
 
 
-def _folded(store: Store, name: str, after: int) -> Iterator[Step]:
+def _checkpoints(step: Taking) -> Iterable[tuple[Position, Session]]:
+    """The checkpoints of a commit, each with the session at it."""
+    *others, last = step.commit.events
+    if isinstance(last, CheckpointTaken) and not any(isinstance(event, CheckpointTaken) for event in others):
+        # The usual case. The phases are those after the commit, and nothing has to be applied again.
+        return ((position, step.after) for position in positions_of(step.commit))
+    return sessions_at(step.before, step.commit)
+
+
+def _folded(store: Store, name: str, version: int) -> Iterator[Taking]:
     session: Session | None = None
     for commit in all_commits(store, name):
-        if commit.version > after:
-            yield session, commit
-        session = evolve(session, commit)
+        before, session = session, evolve(session, commit)
+        if commit.version > version:
+            yield Taking(before, commit, session)
 
 
 def _read(store: Store) -> _Index:
