@@ -113,7 +113,7 @@ class SessionHandle:
         moment = (
             self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
         )
-        command = Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch)
+        command = Begin(phase=phase, agent=agent, launch=launch)
         return self._begun(command, moment)
 
     def redo(
@@ -126,9 +126,7 @@ class SessionHandle:
         launch: str | None = None,
     ) -> Begun:
         """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
-        protected = self._protect(phase)
-        command = Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, protected=protected, launch=launch)
-        return self._begun(command)
+        return self._begun(Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, launch=launch))
 
     def finish(
         self,
@@ -398,18 +396,6 @@ class SessionHandle:
         if command.action is not Action.START:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
-
-    def _protect(self, phase: str | None) -> str | None:
-        session = self._journal.known()
-        key = phase or next(iter(session.ready), "")
-        if key not in session.phases or session.phases[key].protected is not None:
-            return None
-        gates = session.workflow.by_key[key].gates
-        return self.gates.checks.protect(gates) if session.gates_apply and gates else None
-
-    def keep_protected(self, phase: str) -> None:
-        """Store the protected tests of the first phase as they are now."""
-        self.gates.checks.protect(self.state.workflow.by_key[phase].gates)
 
     def _now(self) -> datetime:
         return self._project.clock()

@@ -174,7 +174,7 @@ def test_a_weakened_test_does_not_open_the_gate(tmp_path, how):
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
     assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
-    with pytest.raises(GateClosed, match="the tests as they were when the phase began: failed"):
+    with pytest.raises(GateClosed, match="the tests as they were when the session began: failed"):
         handle.finish("done")
 
 
@@ -382,11 +382,12 @@ def test_a_check_that_takes_too_long_opens_nothing(tmp_path, monkeypatch, kind):
 
 def test_protected_tests_that_take_too_long_open_nothing(tmp_path, monkeypatch):
     calculator(tmp_path)
-    slow_in_a_copy = "case $PWD in */project) sleep 30;; *) true;; esac"
+    slow_in_a_copy = "case $PWD in */detent-protected-*) sleep 30;; *) true;; esac"
     _, handle = started(
         tmp_path, f'{{ kind = "tests", command = "{slow_in_a_copy}", protected = ["tests/**"], inputs = ["calc.py"] }}'
     )
     monkeypatch.setattr(checks, "TIMEOUT_S", 1.0)
+    write(tmp_path, "tests/test_calc.py", TEST + "# changed\n")
 
     handle.gates.run("tests")
 

@@ -86,8 +86,6 @@ class PhaseState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     delegations: tuple[Delegated, ...] = ()
     #: The reports of the agents of the attempt in progress.
     report: Report | None = None
-    #: Digest of the manifest of the protected tests at the first begin.
-    protected: str | None = None
     #: The status of a person's review: pending, reviewing or done; None without supervision.
     review: str | None = None
     review_redos: int = 0

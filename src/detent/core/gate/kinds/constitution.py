@@ -20,6 +20,10 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
     #: Article to a command that decides it.
     checks: dict[str, str] = {}
     max_iterations: int = 5
+    env: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.check_settings()
 
     @property
     def inputs(self) -> None:
