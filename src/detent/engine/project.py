@@ -105,6 +105,8 @@ class Project:
         #: Gates that were left out of the session just started, with reasons.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
+        #: Gets the name of a gate and the seconds that its check has run, while somebody waits for it.
+        self.checking: Callable[[str, float], object] | None = None
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
@@ -254,8 +256,17 @@ class Project:
             base = max(command.start.base, state_version(self.store, self._projector))
             workflow = self._applicable(command.start.workflow)
             options = self.settings.options(command.start.options)
-            start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
-            self._open(start.session, decide_import(msgspec.structs.replace(command, start=start)), at=self.clock())
+            protected, kept = self._protected(workflow, self.checkpoints.moment())
+            start = msgspec.structs.replace(
+                command.start,
+                base=base,
+                options=options,
+                workflow=workflow,
+                toolchain=self._toolchain(workflow),
+                protected=protected,
+            )
+            events = decide_import(msgspec.structs.replace(command, start=start))
+            self._open(start.session, events, at=self.clock(), files=kept)
         return SessionHandle(self, start.session)
 
     def history(self) -> list[dict[str, Any]]:

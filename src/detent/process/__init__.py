@@ -74,6 +74,17 @@ def run(
     return Ran(exit_code=child.returncode, output=text, duration_s=time.monotonic() - started)
 
 
+def detach(argv: Sequence[str], *, cwd: str) -> int:
+    """Start a process that outlives this one, without input and output; its id."""
+    with open(os.devnull, "r+b") as nothing:
+        child = subprocess.Popen(  # noqa: S603 - the caller names the program
+            argv, cwd=cwd, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        )
+    # Nobody waits for it here; the system is told that it is left on purpose.
+    child.returncode = 0
+    return child.pid
+
+
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """Output and errors of a script, up to a limit. `left_out` is the size of the output beyond the limit.
 

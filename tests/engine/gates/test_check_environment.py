@@ -7,6 +7,7 @@ import sys
 import msgspec
 import pytest
 
+from detent.engine.gates import checks
 from detent.engine.gates.environment import environment_of
 from tests.support.command import DETENT, Tool
 from tests.support.gated import started
@@ -250,6 +251,26 @@ def test_a_missing_program_is_an_error_that_lists_what_was_left_out(tmp_path, co
     assert f"PATH lacked {tmp_path}/bin" in reason
     assert "DATABASE_URL" in reason
     assert "env = [" in reason
+
+
+def test_a_missing_program_of_a_constitution_is_no_violation(tmp_path):
+    gate = '{ kind = "constitution", articles = ["I"], checks = { I = "no-such-program" } }'
+    _, handle = started(tmp_path, gate)
+
+    handle.gates.run("constitution")
+
+    [judged] = handle.gates.judgements()["work"]
+    assert (judged.verdict, "the command was not found" in judged.reason) == ("ERROR", True)
+
+
+def test_a_check_that_was_ended_lists_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "TIMEOUT_S", 0.1)
+    _, handle = started(tmp_path, '{ kind = "command", command = "sleep 30" }')
+
+    handle.gates.run("command")
+
+    [judged] = handle.gates.judgements()["work"]
+    assert judged.reason == "the check could not run: ended after 0.1 s"
 
 
 def test_a_suite_that_prints_such_a_line_and_fails_has_failed(tmp_path):

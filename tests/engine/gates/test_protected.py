@@ -118,6 +118,18 @@ def test_an_honest_new_test_passes_with_the_old_ones(work):
     assert (root / "tests/test_more.py").exists()
 
 
+def test_a_project_without_tests_gets_its_first_ones(tmp_path):
+    write(tmp_path, "calc.py", CODE)
+    write(tmp_path, "pyproject.toml", PYPROJECT)
+    project, handle = started(tmp_path, GATE)
+    with project:
+        write(tmp_path, "tests/conftest.py", "")
+        write(tmp_path, "tests/test_easy.py", EASY)
+        handle.gates.run("tests")
+
+        assert (protected_result(handle), verdicts(handle)) == (None, {"tests": Verdict.PASS})
+
+
 def test_a_part_that_cannot_be_separated_closes_the_gate_and_is_named(work):
     root, handle = work
     write(root, "calc.py", CODE)

@@ -61,7 +61,7 @@ class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
     #: The version of the project's state document before this session.
     base: int = 0
     options: Options = Options()
-    #: The programs that checks use; None for an imported session.
+    #: The programs that checks use; None if the start recorded none.
     toolchain: Toolchain | None = None
     #: Digest of the manifest of the protected files; None if no gate protects any.
     protected: str | None = None

@@ -66,6 +66,16 @@ class GateChecks:
                 changed[receipt.inputs] = changed_files(recorded, files)
         return Facts(exists=exists, changed=changed, damaged=damaged, now=now)
 
+    def is_current(self, session: Session, phase: str, gate: Gate, moment: "Moment") -> bool:
+        """Whether Detent ran the check in this attempt, on the files of the moment."""
+        receipt = _receipt(session, phase, gate)
+        if receipt is None or receipt.observed:
+            return False
+        if receipt.inputs is None or gate.inputs is None:
+            return True
+        recorded = self._recorded(receipt.inputs)
+        return recorded == file_digests(moment, gate.inputs, declared=session.declared)
+
     def run(
         self,
         session: Session,
@@ -79,7 +89,7 @@ class GateChecks:
         environment = environment_of(session, gate, self._place, os.environ, env or {})
         receipt = gate.run(_Runner(self, session, phase, gate, environment), command)
         program = program_of(receipt.command, environment.variables["PATH"].split(":"), self._base)
-        left_out = environment.left_out[:_MAX_LEFT_OUT] if receipt.result is Result.ERROR else ()
+        left_out = environment.left_out[:_MAX_LEFT_OUT] if _is_missing(receipt) else ()
         return self._complete(gate, msgspec.structs.replace(receipt, program=program, left_out=left_out), before)
 
     def observed(self, gate: Gate, command: str, output: str, exit_code: int | None) -> Receipt | None:
@@ -117,7 +127,7 @@ class GateChecks:
                 raise Corrupt("it is gone")
             kept, moment = ProtectedFiles.decode(digest, data), self._moments(None)
             changes = kept.changes(moment, patterns, accepted=frozenset(accepted))
-            if not changes:
+            if not changes or not kept.has_tests():
                 return None
             if changes.unclear:
                 raise Corrupt(f"the test runner's part of {', '.join(changes.unclear)} cannot be told from the rest")
@@ -181,6 +191,11 @@ class _Runner(NamedTuple):
 def protected_patterns(workflow: Workflow) -> tuple[str, ...]:
     """The patterns of further protected files, of all gates."""
     return tuple(dict.fromkeys(each for phase in workflow.phases for gate in phase.gates for each in gate.protected))
+
+
+def _is_missing(receipt: Receipt) -> bool:
+    """Whether a program was missing, so that the caller wants to know what the check did not get."""
+    return receipt.result is Result.ERROR and "not found" in (receipt.error or "")
 
 
 def _missing_program(ran: process.Ran) -> str | None:

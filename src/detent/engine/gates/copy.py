@@ -121,9 +121,10 @@ class _Copy:
             mode = stat.S_IMODE(status.st_mode)
             copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
             try:
-                if not self._clone(fd, copy):
-                    while data := os.read(fd, _CHUNK):
-                        os.write(copy, data)
+                if status.st_size and not self._clone(fd, copy):
+                    left = status.st_size
+                    while left > 0 and (data := os.read(fd, _CHUNK)):
+                        left -= os.write(copy, data)
                 os.fchmod(copy, mode)
                 # Builds compare times.
                 os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -103,6 +103,11 @@ class ProtectedFiles:
                 (added if before is None else deleted if now is None else changed).append(path)
         return Changes(tuple(changed), tuple(deleted), tuple(added), tuple(unclear))
 
+    def has_tests(self) -> bool:
+        """Whether there were tests at all; without any there is nothing that must still pass."""
+        by_path = roles(self.files)
+        return any(by_path.get(path, Role.TEST) is Role.TEST for path in self.files)
+
     def copied(self, place: "Place", moment: "Moment", changes: Changes) -> Copied:
         """The present project with the protected files as they were."""
         look = moment.look(Request())
