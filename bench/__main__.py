@@ -19,6 +19,7 @@ from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.measure import Setting, say
 from bench.peers import ENVIRONMENTS
+from bench.protected import protected
 from bench.rollback import rollback
 from bench.runner import runner
 from bench.stored import stored
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,
+    "protected": protected,
     "stored": stored,
     "tasks": tasks,
     "runner": runner,

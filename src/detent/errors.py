@@ -42,6 +42,13 @@ class GateClosed(DetentError):
     exit_code = 3
 
 
+class CheckRunning(DetentError):
+    """The check of a gate runs and has not ended; it goes on."""
+
+    kind = "check_running"
+    exit_code = 6
+
+
 class Conflict(DetentError):
     """Somebody else moved the session on since it was read."""
 

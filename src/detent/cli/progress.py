@@ -21,9 +21,19 @@ class Progress:
         now_s = time.monotonic()
         if self._due_s is None or not done or total != self._total:
             self._due_s, self._total = now_s + _QUIET_S, total
-        if now_s < self._due_s:
+        self._draw(f"{self._doing}, {done} of {total}", now_s)
+
+    def running(self, gate: str, seconds: float) -> None:
+        """The check of a gate runs for so long."""
+        now_s = time.monotonic()
+        if self._due_s is None:
+            self._due_s = now_s + _QUIET_S
+        self._draw(f"the check of {gate} runs, {seconds:.0f} s", now_s)
+
+    def _draw(self, text: str, now_s: float) -> None:
+        if self._due_s is None or now_s < self._due_s:
             return
-        line = f"detent: {self._doing}, {done} of {total}"
+        line = f"detent: {text}"
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{line:<{self._drawn}}")
             self._drawn = len(line)

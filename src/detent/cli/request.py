@@ -74,8 +74,10 @@ class Request:
         return self.workspace.actor(Channel.TERMINAL)
 
     def watch(self, project: "Project") -> None:
-        """Show progress while the project captures files."""
-        project.checkpoints.progress = self.progress("working on files")
+        """Show progress while the project captures files or waits for a check."""
+        progress = self.progress("working on files")
+        project.checkpoints.progress = progress
+        project.checking = progress.running if progress is not None else None
 
     def progress(self, doing: str) -> "Progress | None":
         """A progress line for `doing`; None with --json, unless standard error is a terminal."""

@@ -1,7 +1,7 @@
 """Checks all invariants against the disk, and repairs what can be rebuilt; the same checks end every test.
 
-One module checks one family: `journal` (I1, I4, I5, I10), `documents` (I2, I6), `markers` (I3), `checkpoints` (I7, I2),
-`tasks` (I8, I9). A check never changes anything.
+One module checks one family: `journal` (I1, I4, I5, I10), `evidence` (I5), `documents` (I2, I6), `markers` (I3),
+`checkpoints` (I7, I2), `tasks` (I8, I9). A check never changes anything.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from contextlib import suppress
 from detent.core.session.session import Session
 from detent.doctor.checkpoints import check_checkpoints
 from detent.doctor.documents import check_documents, check_history
+from detent.doctor.evidence import check_evidence
 from detent.doctor.finding import WARNING, Finding, finding
 from detent.doctor.journal import check_phases, replay
 from detent.doctor.markers import check_markers, fix_markers, unmarked
@@ -35,6 +36,7 @@ def check(project: Project) -> list[Finding]:
             findings.append(finding("I1", name, error.message, error.way_out or "restore it from a backup"))
     for session in sessions.values():
         findings.extend(check_phases(session))
+        findings.extend(check_evidence(project, session))
     findings.extend(check_markers(project, sessions))
     findings.extend(check_documents(project, sessions))
     findings.extend(check_history(project, sessions))

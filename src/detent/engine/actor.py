@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from detent.clients.registry import shell_marks
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.limits import MAX_NAME, check_text
-from detent.engine.agents.environment import PHASE, RUN
+from detent.engine.agents.environment import GATE, PHASE, RUN
 
 
 def agent_marks() -> dict[str, str]:
@@ -14,7 +14,7 @@ def agent_marks() -> dict[str, str]:
 
     A run starts gate checks and flow steps too, and agents write those.
     """
-    return {**shell_marks(), PHASE: "agent", RUN: "agent"}
+    return {**shell_marks(), PHASE: "agent", RUN: "agent", GATE: "check"}
 
 
 def identify(environment: Mapping[str, str], channel: Channel, *, name: str | None = None) -> Actor:

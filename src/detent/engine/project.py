@@ -18,7 +18,7 @@ from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
-from detent.core.gate.evidence import Facts
+from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
 from detent.core.session.events import Commit, Discovery, Event
 from detent.core.session.evolve import evolve, fingerprint
@@ -35,7 +35,7 @@ from detent.engine.projections.publish import decoded, edited_documents
 from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import open_store
 from detent.errors import Invalid, NotFound, StoreFailed
-from detent.store.port import PROJECT, Store
+from detent.store.port import PROJECT, SessionFile, Store
 
 if TYPE_CHECKING:
     from detent.config.catalogue import Catalogue
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from detent.engine.projections.adopt import Adoption
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
+    from detent.objects.universe import Moment
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -100,6 +101,8 @@ class Project:
         #: Gates that were left out of the session just started, with reasons.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
+        #: Gets the name of a gate and the seconds that its check has run, while somebody waits for it.
+        self.checking: Callable[[str, float], object] | None = None
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
@@ -194,7 +197,6 @@ class Project:
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
-        from detent.core.session.decide_phase import first_phase  # noqa: PLC0415
         from detent.engine.redact_command import redact_start  # noqa: PLC0415
         from detent.engine.session import SessionHandle  # noqa: PLC0415
         from detent.engine.session_ids import new_id, next_number, state_version  # noqa: PLC0415
@@ -202,10 +204,13 @@ class Project:
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
         check_task(task)
-        protected = self._protected(chosen, size)
         now = self.clock()
         epoch = self.checkpoints.epoch() if self.takes_checkpoints else None
-        tree = self.checkpoints.tree(checkpoint_id(task, now, "start")) if self.takes_checkpoints else None
+        owner = checkpoint_id(task, now, "start")
+        # The first checkpoint and the protected files are about the same files: one look serves both.
+        moment = self.checkpoints.moment(owner if self.takes_checkpoints else None)
+        tree = self.checkpoints.tree(owner, moment=moment) if self.takes_checkpoints else None
+        protected, kept = self._protected(chosen, moment)
         with self.store.lock(PROJECT):
             if epoch is not None:
                 self.checkpoints.check_current(epoch)
@@ -226,26 +231,33 @@ class Project:
                 size=size,
                 base=state_version(self.store, self._projector),
                 options=self.settings.options(),
+                toolchain=self._toolchain(chosen),
                 protected=protected,
                 tree=tree,
                 now=now,
             )
-            self._open(session, decide_start(redact_start(command)), at=now)
-        handle = SessionHandle(self, session)
-        if protected is not None:
-            handle.keep_protected(first_phase(chosen, size))
-        return handle
+            self._open(session, decide_start(redact_start(command)), at=now, files=kept)
+        return SessionHandle(self, session)
 
-    def _protected(self, workflow: Workflow, size: str | None) -> str | None:
-        """The digest of the tests that the first phase protects."""
-        from detent.core.session.decide_phase import first_phase  # noqa: PLC0415
+    def _toolchain(self, workflow: Workflow) -> Toolchain:
+        """The programs that the checks of a new session use."""
+        from detent.engine.gates.environment import toolchain  # noqa: PLC0415 - only a start needs it
 
-        gates = workflow.by_key[first_phase(workflow, size)].gates
-        if self.settings.gates != "strict" or not any(gate.protected for gate in gates):
-            return None
-        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only protected tests need it
+        gates = (gate for phase in workflow.phases for gate in phase.gates)
+        commands = {line: None for gate in gates if (line := gate.runnable(self.settings.run.tests)) is not None}
+        return toolchain(os.environ, self.place, commands, started_by=self.actor.kind)
 
-        return GateChecks(self.store, self.place, "", self.checkpoints.moment).protected_digest(gates)
+    def _protected(self, workflow: Workflow, moment: "Moment") -> tuple[str | None, list[tuple[SessionFile, bytes]]]:
+        """The digest of the protected files, and the file that keeps them; nothing if no gate protects any."""
+        gates = [gate for phase in workflow.phases for gate in phase.gates]
+        if self.settings.gates != "strict" or not any(gate.protects for gate in gates):
+            return None, []
+        from detent.engine.gates.checks import protected_patterns  # noqa: PLC0415 - only protected files need it
+        from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415
+        from detent.engine.gates.stored import PROTECTED  # noqa: PLC0415
+
+        digest, data = ProtectedFiles.take(moment, protected_patterns(workflow)).encode()
+        return digest, [(SessionFile(f"{PROTECTED}/{digest}"), data)]
 
     def import_state(self, document: object, *, source: str) -> "SessionHandle":
         """Create a session from a state document, and make it the active one."""
@@ -263,9 +275,17 @@ class Project:
             base = max(command.start.base, state_version(self.store, self._projector))
             workflow = self._applicable(command.start.workflow)
             options = self.settings.options(command.start.options)
-            start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
-            command = redact_import(msgspec.structs.replace(command, start=start))
-            self._open(start.session, decide_import(command), at=self.clock())
+            protected, kept = self._protected(workflow, self.checkpoints.moment())
+            start = msgspec.structs.replace(
+                command.start,
+                base=base,
+                options=options,
+                workflow=workflow,
+                toolchain=self._toolchain(workflow),
+                protected=protected,
+            )
+            events = decide_import(redact_import(msgspec.structs.replace(command, start=start)))
+            self._open(start.session, events, at=self.clock(), files=kept)
         return SessionHandle(self, start.session)
 
     def history(self) -> list[dict[str, Any]]:
@@ -411,14 +431,16 @@ class Project:
             self.notices.append(f"{failure.message}; the commit stands")
             self.touched(name)
 
-    def _open(self, session: str, events: Iterable[Event], *, at: datetime) -> None:
+    def _open(
+        self, session: str, events: Iterable[Event], *, at: datetime, files: Iterable[tuple[SessionFile, bytes]] = ()
+    ) -> None:
         commit = Commit(version=1, at=at, actor=self.actor, events=tuple(events), state="")
         after = evolve(None, commit)
         # The marker comes first: without its session it counts for nothing, and of two the higher one counts.
         active = self.active()
         self.store.put(MARKER + session, b"%d" % (self._projector.rank(active)[0] + 1 if active else 1))
         try:
-            self.store.create(session, msgspec.structs.replace(commit, state=fingerprint(after)))
+            self.store.create(session, msgspec.structs.replace(commit, state=fingerprint(after)), files=files)
         except BaseException:
             with suppress(StoreFailed):
                 self.store.delete(MARKER + session)

@@ -113,7 +113,7 @@ class SessionHandle:
         moment = (
             self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
         )
-        command = Begin(phase=phase, agent=agent, protected=self._protect(phase), launch=launch)
+        command = Begin(phase=phase, agent=agent, launch=launch)
         return self._begun(command, moment)
 
     def redo(
@@ -126,9 +126,7 @@ class SessionHandle:
         launch: str | None = None,
     ) -> Begun:
         """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
-        protected = self._protect(phase)
-        command = Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, protected=protected, launch=launch)
-        return self._begun(command)
+        return self._begun(Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, launch=launch))
 
     def finish(
         self,
@@ -162,7 +160,7 @@ class SessionHandle:
             tools=tuple(tools),
             merged_commit=merged_commit,
         )
-        return self.execute(command, warnings)
+        return self.execute(command, warnings, looked=self._run_due_checks(command))
 
     def fail(
         self,
@@ -323,16 +321,16 @@ class SessionHandle:
         choose: Callable[[Session], Command] | None = None,
         then: Callable[[], object] | None = None,
         moment: "Moment | None" = None,
+        looked: "_Looked | None" = None,
     ) -> "Committed":
         authorize_command(self._actor, command)
         if choose is None:
             command = redact_command(command)
         # Facts are gathered before the lock: that may take a while. `decide` refuses if a receipt changed since.
-        epoch = self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
-        # Gates and the checkpoint are about the same files: one look serves both.
-        owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
-        if moment is None and isinstance(command, _LOOKED_AT):
-            moment = self._project.checkpoints.moment(owner)
+        if looked is None and moment is None and isinstance(command, _LOOKED_AT):
+            looked = self._look(command)
+        epoch = looked.epoch if looked is not None else self._epoch(command)
+        moment = looked.moment if looked is not None else moment
         facts, foreseen = self._with_tree(command, self._facts(command, moment), choose, moment)
 
         def decided(session: Session) -> tuple[Event, ...]:
@@ -352,6 +350,9 @@ class SessionHandle:
             self._project.checkpoints.remember(moment, self.id, committed.commit.version)
         self._project.touched(self.id, urgent=self._journal.is_crowded)
         return committed
+
+    def _epoch(self, command: Command) -> int | None:
+        return self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
 
     def _takes_checkpoint(self, command: Command) -> bool:
         return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
@@ -389,6 +390,28 @@ class SessionHandle:
             return self._task_facts(command, moment)
         return Facts(now=self._now())
 
+    def _run_due_checks(self, command: Finish) -> "_Looked | None":
+        """Run the checks of the attempt that were not run on the present files, unless a runner does that.
+
+        If there are none, the look at the files serves the commit too.
+        """
+        session = self.state
+        live = session.with_status(Status.IN_PROGRESS)
+        named = command.token.phase if command.token else command.phase
+        phase = named if named is not None else live[0] if len(live) == 1 else ""
+        is_current = phase in live and command.token in (None, session.token(phase))
+        gates = session.workflow.by_key[phase].gates if is_current and session.gates_apply else ()
+        if self._project.binding is not None or not any(gate.runnable(None) for gate in gates):
+            return None
+        looked = self._look(command)
+        return None if self.gates.run_due(phase, looked.moment) else looked
+
+    def _look(self, command: Command) -> "_Looked":
+        """A look at the files for the gates and the checkpoint of a command, which are about the same files."""
+        epoch = self._epoch(command)
+        owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
+        return _Looked(self._project.checkpoints.moment(owner), epoch)
+
     def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
         """The abandoned tasks, and the facts for the gates of the phase that tasks move."""
         session = self._journal.known()
@@ -399,25 +422,18 @@ class SessionHandle:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
 
-    def _protect(self, phase: str | None) -> str | None:
-        session = self._journal.known()
-        key = phase or next(iter(session.ready), "")
-        if key not in session.phases or session.phases[key].protected is not None:
-            return None
-        gates = session.workflow.by_key[key].gates
-        return self.gates.checks.protect(gates) if session.gates_apply and gates else None
-
-    def keep_protected(self, phase: str) -> None:
-        """Store the protected tests of the first phase as they are now."""
-        self.gates.checks.protect(self.state.workflow.by_key[phase].gates)
-
     def _now(self) -> datetime:
         return self._project.clock()
 
     def execute(
-        self, command: Command, warnings: Iterable[str] = (), *, then: Callable[[], object] | None = None
+        self,
+        command: Command,
+        warnings: Iterable[str] = (),
+        *,
+        then: Callable[[], object] | None = None,
+        looked: "_Looked | None" = None,
     ) -> Outcome:
-        commit, session = self._commit(command, then=then)
+        commit, session = self._commit(command, then=then, looked=looked)
         near: tuple[str, ...] = ()
         if session.options.budget is not None and isinstance(command, Finish | Fail | CheckGate):
             near = _near_limits(session, commit)
@@ -453,6 +469,13 @@ _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckp
 
 _BEGUN = (PhaseBegun, PhaseRedone)
 _WORKED = (PhaseFinished, PhaseFailed, GateChecked)
+
+
+class _Looked(NamedTuple):
+    """A look at the files, and the epoch before it."""
+
+    moment: "Moment"
+    epoch: int | None
 
 
 class _Foreseen(NamedTuple):

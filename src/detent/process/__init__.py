@@ -1,6 +1,7 @@
 """Starts processes: in a process group of their own, without input, with limits for output and time."""
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -20,6 +21,10 @@ _TICK_S = 0.1
 _MAX_LINE_BYTES = 4 * 1024
 
 
+#: The shell of the system, whatever PATH says; it reads no start-up file.
+_SHELL = (shutil.which("bash", path=os.defpath) or "bash", "--noprofile", "--norc", "-c")
+
+
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a command. `exit_code` is None if it could not be started or took too long."""
 
@@ -37,14 +42,17 @@ def run(
     env: Mapping[str, str] | None = None,
     tail_bytes: int = TAIL_BYTES,
 ) -> Ran:
-    """Run a shell command line or an argument vector; output and errors are merged, in order."""
-    argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
+    """Run a shell command line or an argument vector; output and errors are merged, in order.
+
+    `env` is the whole environment; without it the process has the one of this process.
+    """
+    argv = [*_SHELL, command] if isinstance(command, str) else list(command)
     started = time.monotonic()
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
             argv,
             cwd=cwd,
-            env={**os.environ, **(env or {})},
+            env=None if env is None else dict(env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -64,6 +72,17 @@ def run(
         raise
     text = output.text()
     return Ran(exit_code=child.returncode, output=text, duration_s=time.monotonic() - started)
+
+
+def detach(argv: Sequence[str], *, cwd: str) -> int:
+    """Start a process that outlives this one, without input and output; its id."""
+    with open(os.devnull, "r+b") as nothing:
+        child = subprocess.Popen(  # noqa: S603 - the caller names the program
+            argv, cwd=cwd, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        )
+    # Nobody waits for it here; the system is told that it is left on purpose.
+    child.returncode = 0
+    return child.pid
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True):

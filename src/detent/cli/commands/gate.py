@@ -31,6 +31,33 @@ def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: st
         return _answer(request, handle, gate, phase)
 
 
+@verb("wait", example="detent gate wait tests")
+@click.argument("gate")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), help="Seconds to wait; then the exit code is 6.")
+@_phase_option
+@session_option
+def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: str | None, session: str | None) -> int:
+    """Wait for the check of GATE that runs in the background, and show the verdict.
+
+    Ctrl-C ends the waiting, and the check goes on. The exit code is 3 if the gate is closed afterwards.
+    """
+    from detent.cli.request import print_error
+    from detent.engine.gates.check_process import live_check, wait_for
+
+    with request.reading() as project:
+        handle = project.session(session)
+        request.watch(project)
+        running = live_check(project.store, handle.id, gate)
+        try:
+            if running is not None:
+                wait_for(running, timeout_s, project.checking)
+        except KeyboardInterrupt:
+            request.clear_progress()
+            print_error(f"the check of {gate} goes on; wait for it again with detent gate wait {gate}")
+            raise
+        return _answer(request, handle, gate, phase)
+
+
 @verb("report", example="detent gate report constitution --compliant")
 @click.argument("gate")
 @click.option("--compliant/--not-compliant", required=True, help="The result of the review.")
@@ -68,6 +95,7 @@ def answer_gate(
 gate_verb = VerbGroup(
     "gate",
     run_gate,
+    wait_gate,
     report_gate,
     answer_gate,
     help="Run a gate's check, or record evidence for it.",

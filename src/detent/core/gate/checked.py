@@ -2,6 +2,7 @@
 
 from detent.core.gate.evidence import Facts, GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name, listed
+from detent.core.gate.program import accepted_name, other_program
 from detent.errors import Refused
 
 TAIL_CHARS = 2_000
@@ -53,15 +54,29 @@ class Checked(Gate):
             case Result.UNCLEAR:
                 return Verdict.PENDING, f"{tries} was unclear: {receipt.error or 'no result could be read from it'}"
             case Result.ERROR:
-                return Verdict.ERROR, f"the check could not run: {receipt.error or receipt.command}"
+                return Verdict.ERROR, f"the check could not run: {receipt.error or receipt.command}{_left_out(receipt)}"
             case Result.PASSED:
-                return self._judge_pass(receipt, evidence.facts)
+                other = self._other_program(evidence)
+                return (Verdict.FAIL, other) if other is not None else self._judge_pass(receipt, evidence.facts)
+
+    def _other_program(self, evidence: Evidence) -> str | None:
+        """The reason that the run used another program than the session knows; None if a person accepted that one."""
+        program = evidence.gate.receipt.program if evidence.gate.receipt is not None else None
+        other = other_program(evidence.programs, program)
+        if other is None or program is None or (name := accepted_name(program)) in evidence.gate.accepted:
+            return None
+        return f"{other}; a person accepts it with `detent gate accept {gate_name(self)} {name} -m WHY`"
 
     def _judge_pass(self, receipt: Receipt, facts: Facts) -> tuple[Verdict, str]:
         shortfall = self.shortfall(receipt)
         if shortfall is not None:
             return Verdict.FAIL, shortfall
         if receipt.inputs is not None:
+            if receipt.inputs in facts.damaged:
+                return (
+                    Verdict.ERROR,
+                    f"{facts.damaged[receipt.inputs]} is damaged: its content is not what was recorded",
+                )
             if receipt.inputs not in facts.changed:
                 return Verdict.ERROR, "another run was recorded meanwhile; ask again"
             changed = facts.changed[receipt.inputs]
@@ -71,6 +86,16 @@ class Checked(Gate):
 
     def way_out(self, phase: str, state: GateState) -> str:
         return f"detent gate run {gate_name(self)}"
+
+    def check_settings(self) -> None:
+        """Refuse entries of `env` that cannot be used."""
+        if not self.env:
+            return
+        from detent.core.gate.environment import declared_problems  # noqa: PLC0415 - few gates declare any
+
+        problems = declared_problems(self.env)
+        if problems:
+            raise ValueError(f"env: {'; '.join(problems)}")
 
     def exhausted(self, state: GateState) -> str | None:
         receipt = state.receipt
@@ -84,6 +109,19 @@ class Checked(Gate):
 
     def tries(self) -> str:
         return f", {self.max_iterations} times at most"
+
+
+def _left_out(receipt: Receipt) -> str:
+    """The part of the reason that names what the check did not get."""
+    if not receipt.left_out:
+        return ""
+    names = [entry for entry in receipt.left_out if not entry.startswith("/")]
+    entries = [entry for entry in receipt.left_out if entry.startswith("/")]
+    text = f"; PATH lacked {', '.join(entries)}" if entries else ""
+    if names:
+        line = ", ".join(f'"{name}"' for name in names[:1])
+        text += f"; variables left out: {', '.join(names)} (a gate passes one on with env = [{line}])"
+    return text
 
 
 def receipt_of(ran: Ran, command: str, result: Result) -> Receipt:

@@ -31,6 +31,24 @@ class _Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pass
 
 
+class Program(_Value, frozen=True, kw_only=True):
+    """The program that a command starts: its first word, the file that it meant, and the digest of that file."""
+
+    name: str
+    #: Relative to the project for a file of it.
+    path: str
+    digest: str
+
+
+class Toolchain(_Value, frozen=True, kw_only=True):
+    """The programs of a session's start, and the variables that lead to them."""
+
+    path: tuple[str, ...] = ()
+    homes: dict[str, str] = {}
+    #: The first word of a gate's command to the program that it meant.
+    programs: dict[str, Program] = {}
+
+
 class Receipt(_Value, frozen=True, kw_only=True):
     """One run that was made for a gate."""
 
@@ -51,6 +69,9 @@ class Receipt(_Value, frozen=True, kw_only=True):
     observed: bool = False
     #: Articles of a constitution that the work does not comply with.
     violated: tuple[str, ...] = ()
+    program: Program | None = None
+    #: Variables and entries of PATH that the check did not get; only if it could not run.
+    left_out: tuple[str, ...] = ()
 
 
 class Vote(_Value, frozen=True, kw_only=True):
@@ -73,6 +94,8 @@ class GateState(_Value, frozen=True, kw_only=True):
     #: A person opened the gate by hand.
     approved_by: str | None = None
     approval_reason: str = ""
+    #: What a person accepted: tests that are lost, programs that changed.
+    accepted: tuple[str, ...] = ()
     interactions: int = 0
     selection: str | None = None
     votes: dict[str, Vote] = {}
@@ -103,6 +126,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     exists: frozenset[str] | None = None
     #: Manifest digest of a receipt to the files that have changed since.
     changed: dict[str, tuple[str, ...]] = {}
+    #: Manifest digest of a receipt to the location of the stored manifest, if that is damaged.
+    damaged: dict[str, str] = {}
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
     #: Tasks whose claim is void: the process of the holder ended, or the lease expired.

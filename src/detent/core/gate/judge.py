@@ -52,4 +52,5 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, paths_exist: boo
 
 def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:
     state = session.phases[phase]
-    return Evidence(session.folder, state, state.gates.get(gate_name(gate), GateState()), facts)
+    gate_state = state.gates.get(gate_name(gate), GateState())
+    return Evidence(session.folder, state, gate_state, facts, session.programs)

@@ -4,13 +4,13 @@ A kind is one module: a subclass of `GateSettings` whose fields are the settings
 and whose methods answer the questions below. Most have a default. `registry.register` makes the kind known.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
-from detent.core.gate.evidence import Facts, GateState, Receipt, Verdict
+from detent.core.gate.evidence import Facts, GateState, Program, Receipt, Verdict
 from detent.errors import Refused
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Evidence(NamedTuple):
     state: "PhaseState"
     gate: GateState
     facts: Facts
+    #: The programs that the session knows, by the words of commands.
+    programs: Mapping[str, Program] = {}
 
 
 class Surroundings(NamedTuple):
@@ -95,7 +97,7 @@ class CheckRunner(Protocol):
         ...
 
     def run_protected(self, command: str) -> Ran | None:
-        """Run it in a copy that has the protected files as they were when the phase began; None if there are none."""
+        """Run it in a copy that has the protected files as they were at the start; None if none of them changed."""
         ...
 
 
@@ -149,9 +151,17 @@ class Gate:
         """Patterns of the files whose change makes a passed run stale. Empty means every file, None means no file."""
         return None
 
+    #: Whether the tests and the runner's settings are kept as they are when the session starts.
+    protects: ClassVar[bool] = False
+
     @property
     def protected(self) -> tuple[str, ...]:
-        """Patterns of the files to keep as they are when the phase begins."""
+        """Patterns of further files to keep."""
+        return ()
+
+    @property
+    def env(self) -> tuple[str, ...]:
+        """Variables of the check: `NAME=value`, or `NAME` to pass on the one of the caller."""
         return ()
 
     def skipped_because(self, project: Surroundings) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from detent.core.checkpoint.checkpoint import Tree
-from detent.core.gate.evidence import Receipt
+from detent.core.gate.evidence import Receipt, Toolchain
 from detent.core.session.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported
 from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.core.session.session import Session
@@ -33,7 +33,8 @@ class Start(_Command, frozen=True, kw_only=True):
     size: str | None = None
     base: int = 0
     options: Options = Options()
-    #: Digest of the manifest of the first phase's protected tests.
+    toolchain: Toolchain | None = None
+    #: Digest of the manifest of the protected files.
     protected: str | None = None
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
@@ -52,8 +53,6 @@ class Begin(_Command, frozen=True, kw_only=True):
 
     phase: str | None = None
     agent: str | None = None
-    #: Digest of the manifest of the protected tests.
-    protected: str | None = None
     #: The id of the agent that is launched in the same commit.
     launch: str | None = None
 
@@ -92,7 +91,6 @@ class Redo(_Command, frozen=True, kw_only=True):
     agent: str | None = None
     reason: str = ""
     cascade: bool = False
-    protected: str | None = None
     launch: str | None = None
 
 

@@ -63,7 +63,7 @@ def decide_start(command: Start) -> tuple[Event, ...]:
     events: tuple[Event, ...] = (
         started,
         *(PhaseSkipped(phase=key, reason=f"size {command.size}") for key in left_out),
-        PhaseBegun(phase=first, attempt=1, agent=command.workflow.by_key[first].agent, protected=command.protected),
+        PhaseBegun(phase=first, attempt=1, agent=command.workflow.by_key[first].agent),
     )
     if command.tree is None or command.now is None:
         return events
@@ -133,6 +133,8 @@ def _session_started(command: Start) -> SessionStarted:
         discovery=command.discovery,
         base=command.base,
         options=command.options,
+        toolchain=command.toolchain,
+        protected=command.protected,
     )
 
 
@@ -145,7 +147,7 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
         phase = known_phase(session, command.phase)
     state = session.phases[phase]
     agent = _agent(session, phase, command.agent)
-    event = PhaseBegun(phase=phase, attempt=state.attempt + 1, agent=agent, protected=command.protected)
+    event = PhaseBegun(phase=phase, attempt=state.attempt + 1, agent=agent)
     _check_legal(session, event)
     _check_needs(session, phase)
     _check_free(session)
@@ -206,7 +208,6 @@ def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
         attempt=session.phases[phase].attempt + 1,
         agent=_agent(session, phase, command.agent),
         reason=cut(check_optional("a reason", command.reason, None), MAX_REASON),
-        protected=command.protected,
     )
     _check_legal(session, event)
     _check_needs(session, phase)

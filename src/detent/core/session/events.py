@@ -7,7 +7,7 @@ import msgspec
 
 from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree
-from detent.core.gate.evidence import Receipt
+from detent.core.gate.evidence import Receipt, Toolchain
 from detent.core.session.phase_state import PhaseState, Report, Tokens, ToolUse
 from detent.core.workflow.graph import Workflow
 
@@ -61,6 +61,10 @@ class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
     #: The version of the project's state document before this session.
     base: int = 0
     options: Options = Options()
+    #: The programs that checks use; None if the start recorded none.
+    toolchain: Toolchain | None = None
+    #: Digest of the manifest of the protected files; None if no gate protects any.
+    protected: str | None = None
 
 
 class ImportedPhase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -89,7 +93,6 @@ class PhaseBegun(_Event, frozen=True, kw_only=True, tag="phase_begun"):
     phase: str
     attempt: int
     agent: str = ""
-    protected: str | None = None
 
 
 class PhaseRedone(_Event, frozen=True, kw_only=True, tag="phase_redone"):
@@ -99,7 +102,6 @@ class PhaseRedone(_Event, frozen=True, kw_only=True, tag="phase_redone"):
     attempt: int
     agent: str = ""
     reason: str = ""
-    protected: str | None = None
 
 
 class PhaseFinished(_Event, frozen=True, kw_only=True, tag="phase_finished"):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
-from detent.core.gate.evidence import Delegated, GateState
+from detent.core.gate.evidence import Delegated, GateState, Program
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
 from detent.core.session import events
@@ -68,8 +68,8 @@ def fingerprint(session: Session) -> str:
     return total.hexdigest()[:16]
 
 
-#: `tasks_sum` covers `tasks`; `adopted` is only needed until the documents are written.
-_NOT_HASHED = ("workflow", "phases", "notes", "adopted", "tasks")
+#: `tasks_sum` covers `tasks`; `toolchain` never changes; `adopted` is only needed until the documents are written.
+_NOT_HASHED = ("workflow", "phases", "notes", "adopted", "tasks", "toolchain")
 _hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name not in _NOT_HASHED))
 #: Copying a hash object is twice as fast as making one.
 _SHA256 = hashlib.sha256()
@@ -86,7 +86,8 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
     if isinstance(event, GateEvent):
         gates = session.phases[event.phase].gates
         after = gate_after(gates.get(event.gate, GateState()), event, at=at, by=by)
-        return with_state(session, event.phase, gates={**gates, event.gate: after})
+        session = with_state(session, event.phase, gates={**gates, event.gate: after})
+        return _with_program(session, event.receipt.program) if isinstance(event, events.GateChecked) else session
     if isinstance(event, TaskEvent):
         return _with_task(session, event, version)
     match event:
@@ -180,6 +181,13 @@ _REOPENED: dict[str, Any] = {
 }
 
 
+def _with_program(session: Session, program: Program | None) -> Session:
+    """The session with the program of a run, if it knows none by that name."""
+    if program is None or program.name in session.programs:
+        return session
+    return replace(session, programs={**session.programs, program.name: program})
+
+
 def _started(event: events.SessionStarted, at: datetime) -> Session:
     return Session(
         id=event.session,
@@ -193,6 +201,9 @@ def _started(event: events.SessionStarted, at: datetime) -> Session:
         updated_at=at,
         base=event.base,
         options=event.options,
+        toolchain=event.toolchain,
+        programs=event.toolchain.programs if event.toolchain else {},
+        protected=event.protected,
         phases=Phases({key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order}),
         # A plan of its own: a plan shares its index with later versions of it, which two sessions must not.
         tasks=Plan(),
@@ -311,7 +322,6 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 started=before.started or at,
                 begun=at,
                 tokens=before.all_tokens,
-                protected=before.protected or event.protected,
             )
         case events.PhaseFinished():
             return replace(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from detent.core.gate.evidence import Program, Toolchain
 from detent.core.gate.registry import decode_gate
 from detent.core.lazy import lazy
 from detent.core.session.events import Claim, Discovery, Options
@@ -86,6 +87,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     phases: Phases
     notes: tuple[Note, ...] = ()
     options: Options = Options()
+    toolchain: Toolchain | None = None
+    #: The first word of a gate's command to the program that it meant at the start, or at the first run.
+    programs: dict[str, Program] = {}
+    #: Digest of the manifest of the protected files.
+    protected: str | None = None
     escalations: tuple[Escalation, ...] = ()
     #: Document to the digest of the edit that the last commit adopted: after a crash the file may still have that text.
     adopted: dict[str, str] = {}

@@ -15,7 +15,7 @@ _PYTHON = re.compile(r"(?:python|pypy)[\d.]*|py")
 
 def runner(words: Words) -> str | None:
     """The name of the runner; None for a command that runs no tests, even if it names a runner or asks it for help."""
-    words = _behind_prefixes(words)
+    words = behind_prefixes(words)
     if not words or not _ASKS.isdisjoint(words):
         return None
     tool = tool_name(words[0])
@@ -24,7 +24,7 @@ def runner(words: Words) -> str | None:
     return _TOOLS[tool](words[1:]) if tool in _TOOLS else None
 
 
-def _behind_prefixes(words: Words) -> Words:
+def behind_prefixes(words: Words) -> Words:
     while words:
         start = 1 if _ASSIGNMENT.match(words[0]) else command_start(tool_name(words[0]), words)[0]
         if not start:

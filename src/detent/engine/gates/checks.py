@@ -1,9 +1,7 @@
 """Runs the checks of gates and gathers the facts that judging needs."""
 
-import hashlib
 import os
-import shutil
-import tempfile
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,12 +13,17 @@ from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Facts, Receipt, Result
 from detent.core.gate.kind import required_paths
 from detent.core.session.session import Session
-from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests, protected_digests
+from detent.core.workflow.graph import Workflow
+from detent.engine.gates.environment import environment_of, program_of
+from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
+from detent.engine.gates.stored import EVIDENCE, PROTECTED, is_intact
 from detent.engine.redact_command import redact_text
+from detent.errors import Corrupt
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
     from detent.config.place import Place
+    from detent.core.gate.environment import CheckEnvironment
     from detent.objects.universe import Moment
 
 #: Owner of the objects that a check stores.
@@ -28,6 +31,10 @@ OWNER = "gate"
 TIMEOUT_S = 1_800.0
 #: Exit codes of a shell that could not run a command.
 _NOT_RUN = {126: "the command cannot be executed", 127: "the command was not found"}
+#: How shells and make tell that a program inside of a command was not found.
+_NOT_FOUND = re.compile(r"\S*(?:sh|make|env)(?:\[\d+\])?: .*(?:not found|No such file or directory|Error 127)\W*")
+#: Maximum number of variables and entries of PATH that a receipt names.
+_MAX_LEFT_OUT = 40
 _decode_digests = msgspec.json.Decoder(FileDigests).decode
 
 
@@ -38,7 +45,7 @@ class GateChecks:
         """`moments` looks at the project's files, and stores what it reads if it is given an owner."""
         self._store = store
         self._moments = moments
-        self._base = place.base
+        self._place, self._base = place, place.base
         self._session = session
 
     def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
@@ -47,13 +54,27 @@ class GateChecks:
         gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
         paths = (path for gate in gates for path in required_paths(gate, session.folder))
         exists = frozenset(path for path in paths if os.path.exists(os.path.join(self._base, path)))
-        changed = {}
+        changed, damaged = {}, {}
         for gate in gates:
             receipt = _receipt(session, phase, gate)
             if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
+                recorded = self._recorded(receipt.inputs)
+                if recorded is None:
+                    damaged[receipt.inputs] = self._store.location(self._name(EVIDENCE, receipt.inputs))
+                    continue
                 files = file_digests(moment, gate.inputs or (), declared=session.declared)
-                changed[receipt.inputs] = changed_files(self._recorded(receipt.inputs), files)
-        return Facts(exists=exists, changed=changed, now=now)
+                changed[receipt.inputs] = changed_files(recorded, files)
+        return Facts(exists=exists, changed=changed, damaged=damaged, now=now)
+
+    def is_current(self, session: Session, phase: str, gate: Gate, moment: "Moment") -> bool:
+        """Whether Detent ran the check in this attempt, on the files of the moment."""
+        receipt = _receipt(session, phase, gate)
+        if receipt is None or receipt.observed:
+            return False
+        if receipt.inputs is None or gate.inputs is None:
+            return True
+        recorded = self._recorded(receipt.inputs)
+        return recorded == file_digests(moment, gate.inputs, declared=session.declared)
 
     def run(
         self,
@@ -63,10 +84,13 @@ class GateChecks:
         command: str | None,
         env: Mapping[str, str] | None = None,
     ) -> Receipt:
-        """Run the gate's check now, with `env` besides the environment of this process."""
+        """Run the gate's check now; `env` are the variables of a runner."""
         before = None if gate.inputs is None else self._digests(gate.inputs)
-        receipt = gate.run(_Runner(self, session.phases[phase].protected, env), command)
-        return self._complete(gate, receipt, before)
+        environment = environment_of(session, gate, self._place, os.environ, env or {})
+        receipt = gate.run(_Runner(self, session, phase, gate, environment), command)
+        program = program_of(receipt.command, environment.variables["PATH"].split(":"), self._base)
+        left_out = environment.left_out[:_MAX_LEFT_OUT] if _is_missing(receipt) else ()
+        return self._complete(gate, msgspec.structs.replace(receipt, program=program, left_out=left_out), before)
 
     def observed(self, gate: Gate, command: str, output: str, exit_code: int | None) -> Receipt | None:
         """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate.
@@ -83,50 +107,37 @@ class GateChecks:
         error = redact_text(note)[:200] or None
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
-    def protected_digest(self, gates: Iterable[Gate]) -> str | None:
-        """The digest of the protected tests as they are now; none if the gates protect nothing."""
-        patterns = _protected_patterns(gates)
-        return encode_digests(protected_digests(self._moments(None), patterns))[0] if patterns else None
-
-    def protect(self, gates: Iterable[Gate]) -> str | None:
-        """Keep the protected tests as they are now; the digest of their manifest."""
-        patterns = _protected_patterns(gates)
-        if not patterns:
-            return None
-        digests = protected_digests(self._moments(None), patterns)
-        digest, data = encode_digests(digests)
-        with self._store.lock(PROJECT):
-            for path, content_digest in digests.items():
-                with open(os.path.join(self._base, path), "rb") as file:
-                    self._store.put(self._kept_name(content_digest), file.read())
-            self._store.put(self._name("evidence", digest), data)
-        return digest
-
-    def run_command(self, command: str, env: Mapping[str, str] | None, cwd: str | None = None) -> process.Ran:
-        """Run a command with secrets removed from its output, before anything reads it."""
+    def run_command(self, command: str, env: Mapping[str, str], cwd: str | None = None) -> process.Ran:
+        """Run a command in this environment, with secrets removed from its output before anything reads it."""
         ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=env)
-        problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0)
+        problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem)
 
-    def run_protected(self, command: str, baseline: str, env: Mapping[str, str] | None) -> process.Ran:
-        """Run a command in a copy of the project that has the tests of `baseline`."""
-        kept = {path: self._store.get(self._kept_name(digest)) for path, digest in self._recorded(baseline).items()}
-        if self._store.get(self._name("evidence", baseline)) is None or None in kept.values():
-            return process.Ran(exit_code=None, output="", duration_s=0.0, problem="the protected tests are gone")
-        with tempfile.TemporaryDirectory(prefix="detent-protected-") as directory:
-            copy = os.path.join(directory, "project")
-            # Bytecode of the edited tests could stand in for the protected ones.
-            left_out = shutil.ignore_patterns(".git", ".workflow", "__pycache__")
-            shutil.copytree(self._base, copy, symlinks=True, ignore=left_out)
-            for path, content in kept.items():
-                target = os.path.join(copy, path)
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                # A link may lead out of the copy, to the very file that is in use.
-                if os.path.lexists(target):
-                    os.unlink(target)
-                with open(target, "wb") as file:
-                    file.write(content or b"")
-            return self.run_command(command, env, copy)
+    def run_protected(
+        self, command: str, env: Mapping[str, str], digest: str, patterns: Iterable[str], accepted: Iterable[str]
+    ) -> process.Ran | None:
+        """Run a command in a copy of the project that has the protected files as they were; None if none changed."""
+        from detent.engine.gates.copy import project_copy  # noqa: PLC0415 - most runs change no test
+        from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415
+
+        name = self._name(PROTECTED, digest)
+        data = self._store.get(name)
+        try:
+            if data is None:
+                raise Corrupt("it is gone")
+            kept, moment = ProtectedFiles.decode(digest, data), self._moments(None)
+            changes = kept.changes(moment, patterns, accepted=frozenset(accepted))
+            if not changes or not kept.has_tests():
+                return None
+            if changes.unclear:
+                raise Corrupt(f"the test runner's part of {', '.join(changes.unclear)} cannot be told from the rest")
+            copied = kept.copied(self._place, moment, changes)
+        except Corrupt as damage:
+            problem = f"the protected tests ({self._store.location(name)}): {damage.message}"
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=problem)
+        with project_copy(copied) as directory:
+            # Git would write the times of the copy into the index of the project.
+            return self.run_command(command, {**env, "GIT_OPTIONAL_LOCKS": "0"}, directory)
 
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
         """The receipt with the digest of the files that it rests on."""
@@ -138,42 +149,62 @@ class GateChecks:
         digests = self._digests(patterns)
         digest, data = encode_digests({path: (before or {}).get(path, now) for path, now in digests.items()})
         with self._store.lock(PROJECT):
-            self._store.put(self._name("evidence", digest), data)
+            self._store.put(self._name(EVIDENCE, digest), data)
         return digest
 
     def _digests(self, patterns: Iterable[str]) -> FileDigests:
         """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
         return file_digests(self._moments(OWNER), patterns)
 
-    def _recorded(self, digest: str) -> FileDigests:
-        data = self._store.get(self._name("evidence", digest))
-        return _decode_digests(data) if data is not None else {}
+    def _recorded(self, digest: str) -> FileDigests | None:
+        """The input files of a run, empty if they are gone; None if what was stored is damaged."""
+        data = self._store.get(self._name(EVIDENCE, digest))
+        if data is None:
+            return {}
+        return _decode_digests(data) if is_intact(digest, data) else None
 
     def _name(self, kind: str, digest: str) -> str:
         return f"{self._session}/{kind}/{digest}"
-
-    def _kept_name(self, content_digest: str) -> str:
-        # The digest of a link holds its target, which is no file name.
-        return self._name("protected", hashlib.sha256(content_digest.encode()).hexdigest()[:32])
 
 
 class _Runner(NamedTuple):
     """The `CheckRunner` of one check."""
 
     checks: GateChecks
-    #: Manifest of the protected files of the phase.
-    baseline: str | None
-    env: Mapping[str, str] | None
+    session: Session
+    phase: str
+    gate: Gate
+    environment: "CheckEnvironment"
 
     def run(self, command: str) -> process.Ran:
-        return self.checks.run_command(command, self.env)
+        return self.checks.run_command(command, self.environment.variables)
 
     def run_protected(self, command: str) -> process.Ran | None:
-        return None if self.baseline is None else self.checks.run_protected(command, self.baseline, self.env)
+        if self.session.protected is None:
+            return None
+        state = self.session.phases[self.phase].gates.get(gate_name(self.gate))
+        accepted = [name.removeprefix("file:") for name in state.accepted] if state else []
+        variables, patterns = self.environment.variables, protected_patterns(self.session.workflow)
+        return self.checks.run_protected(command, variables, self.session.protected, patterns, accepted)
 
 
-def _protected_patterns(gates: Iterable[Gate]) -> list[str]:
-    return [pattern for gate in gates for pattern in gate.protected]
+def protected_patterns(workflow: Workflow) -> tuple[str, ...]:
+    """The patterns of further protected files, of all gates."""
+    return tuple(dict.fromkeys(each for phase in workflow.phases for gate in phase.gates for each in gate.protected))
+
+
+def _is_missing(receipt: Receipt) -> bool:
+    """Whether a program was missing, so that the caller wants to know what the check did not get."""
+    return receipt.result is Result.ERROR and "not found" in (receipt.error or "")
+
+
+def _missing_program(ran: process.Ran) -> str | None:
+    """The sentence that a program inside of a command was not found; None if the command failed for another reason."""
+    if not ran.exit_code:
+        return None
+    lines = [line for line in ran.output.splitlines() if line.strip()][-3:]
+    missing = next((line for line in lines if _NOT_FOUND.fullmatch(line)), None)
+    return None if missing is None else f"a program was not found: {missing}"
 
 
 def _receipt(session: Session, phase: str, gate: Gate) -> Receipt | None:

@@ -2,10 +2,9 @@
 
 A gate that declares inputs counts the files that its patterns match. A gate without them counts every file but prose
 and hidden files. The rules of the universe hold for both, with two exceptions: an ignored file counts if a gate names
-it in full, and protected tests are found wherever they are, so that no ignore rule can hide them.
+it in full, and files that a test runner reads count whatever they are called.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -14,6 +13,8 @@ from functools import lru_cache
 
 import msgspec
 
+from detent.core.testrun.runner_files import roles, test_directory
+from detent.engine.gates.stored import content_name
 from detent.errors import Invalid
 from detent.objects.universe import Moment, Request
 
@@ -42,16 +43,9 @@ def file_digests(moment: Moment, patterns: Iterable[str], *, declared: Iterable[
     return _chosen(moment, Request(declared=frozenset(declared), named=named), _matcher(chosen) if chosen else _is_code)
 
 
-def protected_digests(moment: Moment, patterns: Iterable[str]) -> FileDigests:
-    """The digest of every protected file, whether or not it is ignored."""
-    matches = _matcher(_normal(patterns))
-    named = frozenset(filter(matches, moment.universe.all_files()))
-    return _chosen(moment, Request(named=named), matches)
-
-
 def encode_digests(digests: FileDigests) -> tuple[str, bytes]:
     data = msgspec.json.encode(digests)
-    return hashlib.sha256(data).hexdigest()[:32], data
+    return content_name(data), data
 
 
 def changed_files(before: FileDigests, now: FileDigests) -> tuple[str, ...]:
@@ -76,13 +70,17 @@ def _chosen(moment: Moment, request: Request, matches: Callable[[str], bool]) ->
     return digests
 
 
+def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a path is one of the patterns, below one of them, or matched by one."""
+    return _matcher(_normal(patterns))
+
+
 def _normal(patterns: Iterable[str]) -> tuple[str, ...]:
     return tuple(pattern.strip("/").removeprefix("./") for pattern in patterns)
 
 
 @lru_cache(maxsize=32)
 def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a path is one of the patterns, below one of them, or matched by one."""
     if "." in patterns:
         return lambda _: True
     starts = tuple(f"{pattern}/" for pattern in patterns)
@@ -96,4 +94,8 @@ _is_never_prose = re.compile("|".join(map(translate, NOT_PROSE))).match
 
 def _is_code(path: str) -> bool:
     first, last = path.partition("/")[0], path.rpartition("/")[2]
-    return bool(_is_never_prose(last)) or not (_is_prose_name(first) or _is_prose_name(last))
+    if _is_never_prose(last) or not (_is_prose_name(first) or _is_prose_name(last)):
+        return True
+    # Tests read text files as data, and the settings of runners are often hidden files. Other hidden files are caches.
+    is_hidden = path.startswith(".") or "/." in path
+    return (not is_hidden and test_directory(path) is not None) or path in roles((path,))

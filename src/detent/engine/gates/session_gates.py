@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from detent.core.actor import ActorKind, Channel
 from detent.core.gate import gate_name
-from detent.core.gate.evidence import GateState, Judgement, Receipt
+from detent.core.gate.evidence import GateState, Judgement, Receipt, Verdict
 from detent.core.gate.judge import judgements
 from detent.core.session.commands import CheckGate
 from detent.core.session.decide_gate import find_gate
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from detent.engine.gates.checks import GateChecks
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
+    from detent.objects.universe import Moment
+
+
+#: Seconds that a command in an agent's shell waits for a check: clients end a shell that is silent for longer.
+SHELL_S = 60.0
 
 
 class SessionGates:
@@ -43,6 +49,50 @@ class SessionGates:
         """Run the gate's check now and record the receipt."""
         key = live_phase(self._handle.state, phase)
         return self.record(gate, phase=key, receipt=self.check(gate, phase=key, command=command))
+
+    def run_due(self, phase: str, moment: "Moment") -> bool:
+        """Run every check that was not run on the files of the moment, once; False if none was to be run.
+
+        Raises `CheckRunning` if one takes too long.
+        """
+        done: set[str] = set()
+        while (gate := self._due(phase, done, moment)) is not None:
+            done.add(gate)
+            moment = self._project.checkpoints.moment()
+            if self._project.actor.channel is Channel.LIBRARY:
+                self.run(gate, phase=phase)
+            else:
+                self._run_apart(gate, phase)
+        return bool(done)
+
+    def _due(self, phase: str, done: set[str], moment: "Moment") -> str | None:
+        """The next gate whose check is to be run; those that run last only if every other gate is open."""
+        session = self._handle.state
+        facts = self.checks.facts(session, phase, self._project.clock(), moment)
+        judged = judgements(session, phase, facts)
+        closed = {judgement.gate for judgement in judged if judgement.verdict is not Verdict.PASS}
+        for gate in session.workflow.by_key[phase].gates:
+            name = gate_name(gate)
+            state = session.phases[phase].gates.get(name, GateState())
+            if name not in closed - done or gate.runnable(None) is None or state.escalated is not None:
+                continue
+            if gate.runs_last and closed != {name}:
+                continue
+            if not self.checks.is_current(session, phase, gate, moment):
+                return name
+        return None
+
+    def _run_apart(self, gate: str, phase: str) -> None:
+        """Run the check in a process of its own, and wait for it as long as the caller can."""
+        from detent.engine.gates.check_process import start_check, wait_for  # noqa: PLC0415 - few commands run checks
+
+        actor = self._project.actor
+        started = start_check(self._project, self._handle.id, gate, phase)
+        if actor.channel in (Channel.HOOK, Channel.PAGE):
+            patience_s: float | None = 0.0
+        else:
+            patience_s = SHELL_S if actor.kind is ActorKind.AGENT else None
+        wait_for(started, patience_s, self._project.checking)
 
     def check(
         self, gate: str, *, phase: str, command: str | None = None, env: Mapping[str, str] | None = None

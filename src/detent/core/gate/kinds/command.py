@@ -14,6 +14,10 @@ class CommandGate(GateSettings, Checked, frozen=True, kw_only=True, tag="command
     inputs: tuple[str, ...] = ()
     max_iterations: int = 10
     circuit_breaker: int = 3
+    env: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.check_settings()
 
     def requirement(self, phase: str, folder: str, tests: str | None) -> str:
         return f"`{self.command}` must exit with 0. Detent runs it when your turn ends{self.tries()}."

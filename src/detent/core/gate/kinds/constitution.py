@@ -20,6 +20,10 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
     #: Article to a command that decides it.
     checks: dict[str, str] = {}
     max_iterations: int = 5
+    env: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.check_settings()
 
     @property
     def inputs(self) -> None:
@@ -52,6 +56,10 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
             raise Refused(
                 "none of the articles has a check to run", way_out="detent gate report constitution --compliant"
             )
+        command = "; ".join(self.checks.values())
+        broken = next((ran for ran in runs.values() if ran.problem), None)
+        if broken is not None:
+            return receipt_of(broken, command, Result.ERROR)
         violated = tuple(article for article, ran in runs.items() if ran.exit_code != 0)
         unchecked = tuple(article for article in self.articles if article not in runs)
         failing = runs[violated[0]] if violated else next(iter(runs.values()))
@@ -59,7 +67,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         error = f"article {violated[0]} does not hold" if violated else None
         if result is Result.UNCLEAR:
             error = f"articles {', '.join(unchecked)} have no check; report them"
-        receipt = receipt_of(failing, "; ".join(self.checks.values()), result)
+        receipt = receipt_of(failing, command, result)
         return replace(receipt, error=error, signature=",".join(violated), violated=violated)
 
     def needs_person(self, verdict: Verdict, *, sees_tests: bool) -> bool:

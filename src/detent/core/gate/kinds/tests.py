@@ -22,6 +22,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
 
     # pytest would take the name for a class of tests.
     __test__: ClassVar[bool] = False
+    protects: ClassVar[bool] = True
 
     #: The command that `detent gate run` executes; without it a run seen in the agent's shell counts.
     command: str | None = None
@@ -30,14 +31,18 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     max_iterations: int = 10
     circuit_breaker: int = 3
     coverage: int | None = None
-    #: Test files that must also pass as they were when the phase began.
+    #: Files besides the tests and the runner's settings that are kept as they were when the session began.
     protected: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.check_settings()
 
     def shortfall(self, receipt: Receipt) -> str | None:
         if self._falls_short(receipt):
             return f"coverage is {receipt.coverage:g} %, and {self.coverage} % are needed"
-        if self.protected and receipt.protected is not Result.PASSED:
-            return f"the tests as they were when the phase began: {receipt.protected or 'not run'}"
+        if receipt.protected not in (None, Result.PASSED):
+            return f"the tests as they were when the session began: {receipt.protected}"
         return None
 
     def limit_reason(self, receipt: Receipt) -> str:
@@ -52,8 +57,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
 
     def requirement(self, phase: str, folder: str, tests: str | None) -> str:
         enough = f", with {self.coverage} % coverage or more" if self.coverage is not None else ""
-        patterns = ", ".join(self.protected)
-        protected = f"; {patterns} must also pass as they were when the phase began" if patterns else ""
+        protected = "; the tests that stood when the session began must also pass as they were"
         command = self.command or tests
         if command:
             return f"`{command}` must pass{enough}{protected}. Detent runs it when your turn ends{self.tries()}."
@@ -69,7 +73,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if ran.problem:
             return receipt_of(ran, line, Result.ERROR)
         receipt = self._read(ran, line)
-        if not self.protected or receipt.result is not Result.PASSED:
+        if receipt.result is not Result.PASSED:
             return receipt
         again = runner.run_protected(line)
         if again is None:

@@ -1,0 +1,91 @@
+"""The environment of checks on this machine: the toolchain of a session's start, and the program of a command."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from detent.core.actor import ActorKind
+from detent.core.gate.environment import CheckEnvironment, check_environment, is_below, tool_homes, tool_path
+from detent.core.gate.evidence import Program, Toolchain
+from detent.engine.actor import agent_marks
+from detent.engine.agents.environment import GATE
+
+if TYPE_CHECKING:
+    from detent.config.place import Place
+    from detent.core.gate import Gate
+    from detent.core.session.session import Session
+
+#: Of a larger program the size and the time are compared.
+_MAX_HASHED = 16 * 1024 * 1024
+#: Words of a shell that are no programs.
+_BUILTINS = frozenset(
+    (*("cd", "set", "export", "unset", "ulimit", "umask", "source", ".", "true", "false", ":", "test", "["), "exit")
+)
+
+
+def toolchain(
+    environment: Mapping[str, str], place: "Place", commands: Iterable[str], *, started_by: ActorKind
+) -> Toolchain:
+    """The toolchain of a session that starts now. What an agent set in its shell is trusted less."""
+    is_trusted = started_by is not ActorKind.AGENT
+    roots = _roots(place)
+    tools = Toolchain(
+        path=tool_path(environment.get("PATH", "").split(":"), roots, _real_directory, is_trusted=is_trusted),
+        homes=tool_homes(environment, roots, is_trusted=is_trusted),
+    )
+    programs = (program_of(command, tools.path, place.base) for command in commands)
+    return replace(tools, programs={program.name: program for program in programs if program is not None})
+
+
+def environment_of(
+    session: "Session", gate: "Gate", place: "Place", inherited: Mapping[str, str], marks: Mapping[str, str]
+) -> CheckEnvironment:
+    """The environment of a check of the gate. `marks` are the variables of a runner."""
+    tools = session.toolchain
+    if tools is None:
+        # The start recorded nothing: whoever asks is not trusted.
+        tools = toolchain(inherited, place, (), started_by=ActorKind.AGENT)
+    stands = tuple(entry for entry in tools.path if _real_directory(entry) is not None)
+    environment = check_environment(inherited, gate.env, replace(tools, path=stands), marks=agent_marks())
+    # Agents write what a check runs, so nothing in it counts as a person.
+    variables = {GATE: session.id, **environment.variables, **marks}
+    return environment._replace(variables=variables)
+
+
+def program_of(command: str, path: Iterable[str], base: str) -> Program | None:
+    """The program that the command starts; None if it is not found, or only the shell works."""
+    from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415 - only a check needs it
+    from detent.core.testrun.detect import behind_prefixes  # noqa: PLC0415
+
+    words = (behind_prefixes(list(words)) for words in simple_commands(command, base))
+    name = next((each[0] for each in words if each and each[0] not in _BUILTINS), None)
+    if name is None:
+        return None
+    file = os.path.normpath(os.path.join(base, name)) if "/" in name else shutil.which(name, path=":".join(path))
+    digest = _digest(file) if file is not None else None
+    if file is None or digest is None:
+        return None
+    return Program(name=name, path=os.path.relpath(file, base) if is_below(file, base) else file, digest=digest)
+
+
+def _digest(file: str) -> str | None:
+    try:
+        with open(file, "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if status.st_size > _MAX_HASHED:
+                return f"size:{status.st_size}:{status.st_mtime_ns}"
+            return hashlib.file_digest(opened, "sha256").hexdigest()[:32]
+    except OSError:
+        return None
+
+
+def _roots(place: "Place") -> tuple[str, ...]:
+    return tuple(dict.fromkeys((os.path.realpath(place.root), place.root, os.path.realpath(place.base), place.base)))
+
+
+def _real_directory(entry: str) -> str | None:
+    return os.path.realpath(entry) if os.path.isdir(entry) else None
