@@ -153,7 +153,7 @@ class Project:
 
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
-        kept, left_out = applicable(workflow, self.place, delegates=delegates)
+        kept, left_out = applicable(workflow, self.place, tests=self.settings.run.tests, delegates=delegates)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 

@@ -384,7 +384,8 @@ class SessionHandle:
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
-                return self.gates.checks.facts(session, key, self._now(), moment)
+                facts = self.gates.checks.facts(session, key, self._now(), moment)
+                return msgspec.structs.replace(facts, in_run=self._project.binding is not None)
         if isinstance(command, MoveTask):
             return self._task_facts(command, moment)
         return Facts(now=self._now())

@@ -52,4 +52,4 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, paths_exist: boo
 
 def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:
     state = session.phases[phase]
-    return Evidence(session.folder, state, state.gates.get(gate_name(gate), GateState()), facts)
+    return Evidence(session.folder, state, state.gates.get(gate_name(gate), GateState()), facts, session.baseline)

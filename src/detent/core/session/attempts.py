@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.gate.evidence import Receipt, Result
+from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import Commit, Event, PhasesImported
 from detent.core.session.phase_state import Tokens
@@ -75,7 +75,7 @@ class _Attempts:
             case events.AgentLaunched() if event.phase in self._live:
                 agents = self.attempts[self._live[event.phase]].agents
                 self._change(event.phase, agents=tuple(dict.fromkeys((*agents, event.agent))))
-            case events.GateChecked() if event.receipt.result is not Result.PASSED and event.phase in self._live:
+            case events.GateChecked() if not event.receipt.is_pass and event.phase in self._live:
                 closed = self.attempts[self._live[event.phase]].closed
                 check = FailedCheck(gate=event.gate, receipt=event.receipt, at=at)
                 self._change(event.phase, closed=(*closed, check))

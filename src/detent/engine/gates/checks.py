@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,11 +13,14 @@ import msgspec
 
 from detent import process
 from detent.core.gate import Gate, gate_name
-from detent.core.gate.evidence import Facts, Receipt, Result
-from detent.core.gate.kind import required_paths
+from detent.core.gate.evidence import Facts, RanBy, Receipt, Result
+from detent.core.gate.kind import KnownNames, required_paths
 from detent.core.session.session import Session
+from detent.core.testrun.baseline import KnownTests
+from detent.core.testrun.junit import MAX_BYTES
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests, protected_digests
 from detent.engine.redact_command import redact_text
+from detent.errors import Corrupt, Refused
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
@@ -62,18 +66,25 @@ class GateChecks:
         gate: Gate,
         command: str | None,
         env: Mapping[str, str] | None = None,
+        *,
+        by: RanBy = RanBy.DETENT,
     ) -> Receipt:
         """Run the gate's check now, with `env` besides the environment of this process."""
         before = None if gate.inputs is None else self._digests(gate.inputs)
-        receipt = gate.run(_Runner(self, session.phases[phase].protected, env), command)
-        return self._complete(gate, receipt, before)
+        try:
+            receipt = gate.run(_Runner(self, session, session.phases[phase].protected, env), command)
+        except Corrupt as damage:
+            receipt = Receipt(result=Result.ERROR, command=command or "", error=damage.message)
+        return self._complete(gate, msgspec.structs.replace(receipt, by=by), before)
 
-    def observed(self, gate: Gate, command: str, output: str, exit_code: int | None) -> Receipt | None:
+    def observed(
+        self, session: Session, gate: Gate, command: str, output: str, exit_code: int | None
+    ) -> Receipt | None:
         """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate.
 
         `output` is redacted.
         """
-        receipt = gate.observe(command, output, exit_code)
+        receipt = gate.observe(_Runner(self, session, None, None), command, output, exit_code)
         return None if receipt is None else self._complete(gate, receipt)
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
@@ -103,10 +114,17 @@ class GateChecks:
         return digest
 
     def run_command(self, command: str, env: Mapping[str, str] | None, cwd: str | None = None) -> process.Ran:
-        """Run a command with secrets removed from its output, before anything reads it."""
-        ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=env)
+        """Run a command with secrets removed from its output, before anything reads it.
+
+        If it runs pytest, however deep, a report names the tests. The report is outside of the project.
+        """
+        with tempfile.TemporaryDirectory(prefix="detent-report-") as directory:
+            path = os.path.join(directory, "junit.xml")
+            asked = {**(env or {}), "PYTEST_ADDOPTS": f"-o junit_family=xunit1 --junitxml={path}"}
+            ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=asked)
+            report = _report(path)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0)
-        return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem)
+        return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
 
     def run_protected(self, command: str, baseline: str, env: Mapping[str, str] | None) -> process.Ran:
         """Run a command in a copy of the project that has the tests of `baseline`."""
@@ -127,6 +145,48 @@ class GateChecks:
                 with open(target, "wb") as file:
                     file.write(content or b"")
             return self.run_command(command, env, copy)
+
+    def baseline(self, command: str) -> KnownTests:
+        """Run a test command; the tests that it tried. Raises `Refused` if they cannot be counted."""
+        from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - only this needs it
+        from detent.core.testrun.verdict import judge  # noqa: PLC0415
+
+        ran = self.run_command(command, None)
+        if ran.report is not None:
+            with suppress(Unreadable):
+                suite = read_junit(ran.report)
+                return KnownTests(count=suite.counts.passed, names=self.keep_names(suite.tried))
+        counts = judge(ran.output, ran.exit_code).counts
+        if counts is None:
+            raise Refused(
+                f"the tests of `{command}` cannot be counted: {ran.problem or f'exit code {ran.exit_code}'}",
+                way_out="run the command yourself and see what it prints",
+            )
+        return KnownTests(count=counts.passed)
+
+    def keep_names(self, names: frozenset[str]) -> str:
+        """Store a list of tests; its digest."""
+        data = msgspec.json.encode(sorted(names))
+        digest = hashlib.sha256(data).hexdigest()[:32]
+        with self._store.lock(PROJECT):
+            self._store.put(self._name("evidence", digest), data)
+        return digest
+
+    def names(self, digest: str) -> frozenset[str]:
+        """The stored list of tests; `Corrupt` if it is gone or changed."""
+        data = self._store.get(self._name("evidence", digest))
+        if data is None or hashlib.sha256(data).hexdigest()[:32] != digest:
+            raise Corrupt(
+                f"the list of tests {digest} of {self._session} is gone or was changed",
+                way_out="as a person, detent gate baseline tests -m WHY",
+            )
+        return frozenset(msgspec.json.decode(data, type=list[str]))
+
+    def selection(self, command: str) -> str | None:
+        """The argument with which a command runs only a part of the tests."""
+        from detent.core.testrun.whole import selection  # noqa: PLC0415 - few gates need it
+
+        return selection(command, self._base)
 
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
         """The receipt with the digest of the files that it rests on."""
@@ -161,15 +221,41 @@ class _Runner(NamedTuple):
     """The `CheckRunner` of one check."""
 
     checks: GateChecks
+    session: Session
     #: Manifest of the protected files of the phase.
-    baseline: str | None
+    protected: str | None
     env: Mapping[str, str] | None
 
     def run(self, command: str) -> process.Ran:
         return self.checks.run_command(command, self.env)
 
     def run_protected(self, command: str) -> process.Ran | None:
-        return None if self.baseline is None else self.checks.run_protected(command, self.baseline, self.env)
+        return None if self.protected is None else self.checks.run_protected(command, self.protected, self.env)
+
+    def known(self, command: str) -> KnownNames | None:
+        baseline = self.session.baseline
+        tests = baseline.tests.get(command)
+        if tests is None:
+            return None
+        names = None if tests.names is None else self.checks.names(tests.names) - frozenset(baseline.accepted)
+        return KnownNames(tests.count, names)
+
+    def keep(self, names: frozenset[str]) -> str:
+        return self.checks.keep_names(names)
+
+    def is_protected(self) -> bool:
+        return self.protected is not None
+
+    def selection(self, command: str) -> str | None:
+        return self.checks.selection(command)
+
+
+def _report(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError:
+        return None
 
 
 def _protected_patterns(gates: Iterable[Gate]) -> list[str]:
