@@ -45,8 +45,9 @@ def ran(*passed, skipped=(), expected=(), failed=(), exit_code=0, output=""):
 class Runner:
     """The `CheckRunner` of a test: every run has the same end."""
 
-    def __init__(self, run, *, protected=None, known=None, keeps=False, part=None):
+    def __init__(self, run, *, protected=None, known=None, keeps=False, part=None, rewrites=False):
         self._run, self._protected, self._known, self._keeps, self._part = run, protected, known, keeps, part
+        self._rewrites = rewrites
         self.kept = []
 
     def run(self, command):
@@ -61,6 +62,9 @@ class Runner:
     def keep(self, names):
         self.kept.append(sorted(names))
         return f"kept-{len(self.kept)}"
+
+    def rewrites_tests(self):
+        return self._rewrites
 
     def is_protected(self):
         return self._keeps
@@ -182,7 +186,8 @@ def test_where_tests_have_no_names_their_number_counts():
 
 
 def test_a_run_that_names_no_test_does_not_stand_in_for_one_that_did():
-    receipt = PYTEST.run(Runner(Ran(output="40 passed in 0.1s"), known=names("a", "b")), None)
+    gate = TestsGate(command="make test")
+    receipt = gate.run(Runner(Ran(output="40 passed in 0.1s"), known=names("a", "b")), None)
 
     assert judged(receipt)[0] is Verdict.PENDING
     assert "the run named no test, and the baseline names 2" in judged(receipt)[1]
@@ -221,6 +226,23 @@ def test_a_protected_run_that_cannot_run_opens_nothing():
 
     assert receipt.protected == ProtectedRun(result=Result.ERROR, error="ended after 9 s")
     assert judged(receipt)[0] is Verdict.FAIL
+
+
+def test_a_phase_that_rewrites_tests_need_not_pass_the_old_ones_but_keeps_their_names():
+    again = ran("a", failed=["b"], exit_code=1)
+
+    rewritten = PYTEST.run(Runner(ran("a", "b"), protected=again, rewrites=True), None)
+    fewer = PYTEST.run(Runner(ran("a", "c", "d"), protected=again, rewrites=True), None)
+
+    assert judged(rewritten)[0] is Verdict.PASS
+    assert fewer.lost == {"t.py::b": Outcome.MISSING}
+
+
+def test_pytest_that_ended_before_its_report_did_not_pass():
+    verdict, reason = judged(PYTEST.run(Runner(Ran(output="3 passed in 0.1s")), None))
+
+    assert verdict is Verdict.PENDING
+    assert "pytest wrote no report" in reason
 
 
 # Which runs count

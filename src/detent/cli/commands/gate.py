@@ -100,7 +100,7 @@ def accept_gate(
 @click.option("-m", "--reason", type=TEXT, required=True, help="Why it changes; it is recorded.")
 @_phase_option
 @session_option
-def set_gate(request: Request, gate: str, *, command: str, reason: str, phase: str | None, session: str | None) -> int:
+def set_gate(request: Request, gate: str, *, command: str, reason: str, phase: str | None, session: str | None) -> None:
     """Set the command of GATE for the rest of the session.
 
     It is set in every phase that has the gate and is not completed, or in PHASE. Only a person may change it.
@@ -108,7 +108,7 @@ def set_gate(request: Request, gate: str, *, command: str, reason: str, phase: s
     with request.changing() as project:
         handle = project.session(session)
         handle.gates.set_command(gate, command, reason, phase=phase)
-        return _answer(request, handle, gate, phase)
+        _answer(request, handle, gate, phase)
 
 
 @verb("baseline", example="detent gate baseline tests")

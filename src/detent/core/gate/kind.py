@@ -126,6 +126,10 @@ class CheckRunner(Protocol):
         """Store a list of tests; the digest by which it is found again."""
         ...
 
+    def rewrites_tests(self) -> bool:
+        """Whether the phase may rewrite tests that stood when the session began."""
+        ...
+
     def is_protected(self) -> bool:
         """Whether the test files as they were when the session began are kept."""
         ...

@@ -162,7 +162,7 @@ def _record_baseline(
 
 def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> events.EscalationRaised:
     receipt = state.receipt or Receipt(result=Result.UNCLEAR)
-    lost = f"{receipt.lost_count} tests of the baseline did not pass" if receipt.lost_count else ""
+    lost = f"it lost {receipt.lost_count} of the tests of the baseline" if receipt.lost_count else ""
     covered = f"coverage is {receipt.coverage:g} %" if receipt.coverage is not None else ""
     error = receipt.error or lost or covered or "no reason was given"
     times = f"the same failure {state.repeats} times" if why == "circuit_breaker" else f"{state.iterations} runs"

@@ -101,7 +101,7 @@ def describe(event: Event) -> str:
 
 
 def _receipt_text(receipt: Receipt) -> str:
-    lost = f", but {receipt.lost_count} tests of the baseline did not pass" if receipt.lost_count else ""
+    lost = f", but it lost {receipt.lost_count} of the tests of the baseline" if receipt.lost_count else ""
     aside = f", which decides nothing: {receipt.aside}" if receipt.aside else ""
     return f"{receipt.result}{lost}{aside}"
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import msgspec
 
+from detent.core.guard.shell.walk import simple_commands
 from detent.core.testrun.detect import runner
 from detent.core.testrun.suite import Counts, Suite
 from detent.core.testrun.tally import Tally, tally
@@ -78,6 +79,11 @@ def judge(output: str, exit_code: int | None, *, suite: Suite | None = None, by:
         signature=None if error is None else _signature(error, counted.failed),
         coverage=coverage(text),
     )
+
+
+def writes_report(command: str) -> bool:
+    """Whether the command starts pytest itself, which then writes the report that Detent asks for."""
+    return any(runner(words) == "pytest" for words in simple_commands(command))
 
 
 def _with_report(counted: Tally, suite: Suite) -> Tally:

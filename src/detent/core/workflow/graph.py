@@ -35,6 +35,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     tasks: bool = False
     #: `begin` hands over the discovery notes, with a warning if they are old.
     discovery: bool = False
+    #: The phase may rewrite tests that stood when the session began. It may not lose any of them.
+    rewrites_tests: bool = False
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):

@@ -72,7 +72,7 @@ class GateChecks:
         """Run the gate's check now, with `env` besides the environment of this process."""
         before = None if gate.inputs is None else self._digests(gate.inputs)
         try:
-            receipt = gate.run(_Runner(self, session, session.phases[phase].protected, env), command)
+            receipt = gate.run(_Runner(self, session, phase, session.phases[phase].protected, env), command)
         except Corrupt as damage:
             receipt = Receipt(result=Result.ERROR, command=command or "", error=damage.message)
         return self._complete(gate, msgspec.structs.replace(receipt, by=by), before)
@@ -84,7 +84,7 @@ class GateChecks:
 
         `output` is redacted.
         """
-        receipt = gate.observe(_Runner(self, session, None, None), command, output, exit_code)
+        receipt = gate.observe(_Runner(self, session, "", None, None), command, output, exit_code)
         return None if receipt is None else self._complete(gate, receipt)
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
@@ -222,6 +222,7 @@ class _Runner(NamedTuple):
 
     checks: GateChecks
     session: Session
+    phase: str
     #: Manifest of the protected files of the phase.
     protected: str | None
     env: Mapping[str, str] | None
@@ -242,6 +243,9 @@ class _Runner(NamedTuple):
 
     def keep(self, names: frozenset[str]) -> str:
         return self.checks.keep_names(names)
+
+    def rewrites_tests(self) -> bool:
+        return self.session.workflow.by_key[self.phase].rewrites_tests
 
     def is_protected(self) -> bool:
         return self.protected is not None

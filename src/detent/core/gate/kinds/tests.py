@@ -124,9 +124,11 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         again = runner.run_protected(line)
         stood = None
         if again is not None:
-            receipt, stood = self._with_protected(runner, again, receipt)
-            if receipt.result is not Result.PASSED:
-                return receipt
+            shown, stood = self._with_protected(runner, again, receipt)
+            if shown.result is not Result.PASSED and not runner.rewrites_tests():
+                return shown
+            # A phase that rewrites tests need not pass the old ones, but none of them may be missing.
+            receipt = replace(receipt, protected=shown.protected)
         return self._with_lost(runner, receipt, suite, stood)
 
     def _with_protected(self, runner: CheckRunner, again: Ran, receipt: Receipt) -> tuple[Receipt, Suite | None]:
@@ -160,7 +162,8 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             missing = known.passed - (receipt.tests.passed if receipt.tests is not None else 0)
             return _with_loss(replace(receipt, lost_count=max(0, missing)))
         lost = lost_tests(known.names, suite)
-        is_renamed = (stood is not None or runner.is_protected()) and len(suite.passed) >= len(known.names)
+        old_pass = receipt.protected.result is Result.PASSED if receipt.protected is not None else runner.is_protected()
+        is_renamed = old_pass and len(suite.passed) >= len(known.names)
         if is_renamed and all(outcome is Outcome.MISSING for outcome in lost.values()):
             # The old tests pass, in the present files or in the copy, and there are no fewer of them now.
             return receipt
@@ -196,6 +199,10 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         suite = _suite(ran)
         judged = verdict.judge(ran.output, ran.exit_code, suite=suite)
         receipt = receipt_of(ran, command, Result(judged.result))
+        if suite is None and receipt.result is Result.PASSED and verdict.writes_report(command):
+            receipt = replace(receipt, result=Result.UNCLEAR)
+            error = "pytest wrote no report that names its tests; it ended early, or the command has a --junitxml"
+            return replace(receipt, error=error, signature=error, tests=judged.counts), None
         return replace(
             receipt,
             error=judged.error or receipt.error,
