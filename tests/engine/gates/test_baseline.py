@@ -175,9 +175,8 @@ def test_a_lost_test_is_named_everywhere_until_a_person_accepts_it(project, hand
     judged = handle.gates.judgements(PHASE)[PHASE]
     prompt = phase_prompt(handle.state, handle.handover(PHASE), judged, turn=2)
     assert f"Tests that passed when the session began and do not now:\n- {LOST}: {outcome}\n" in prompt
-    assert event_lines(list(handle.log())[-1].events) == [
-        f"tests of {PHASE}: passed, but 1 tests of the baseline did not pass"
-    ]
+    [line] = event_lines(list(handle.log())[-1].events)
+    assert line == f"tests of {PHASE}: passed, but it lost 1 of the tests of the baseline"
 
     agent = open_project(base, actor=AGENT).session()
     with pytest.raises(Refused, match="gate accept is a person's decision"):
