@@ -13,7 +13,7 @@ from detent.core.session.decide_phase import checked_report, decide_phase, known
 from detent.core.session.events import Event
 from detent.core.session.session import Question, Session
 from detent.core.session.status import Status
-from detent.core.testrun.baseline import PROGRAM, KnownTests
+from detent.core.testrun.baseline import OTHERS, KnownTests
 from detent.errors import Invalid, NotFound, Refused
 
 DECISIONS = ("continue", "review", "redo")
@@ -120,7 +120,7 @@ def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossA
         )
     receipt = session.phases[phase].gates.get(command.gate, GateState()).receipt
     lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
-    unknown = [name for name in command.names if name not in lost and not name.startswith(PROGRAM)]
+    unknown = [name for name in command.names if name not in lost and not name.startswith(OTHERS)]
     if unknown and len(lost) == count:
         raise NotFound(
             f"{', '.join(unknown[:3])} is not among the tests that gate {command.gate} of {phase} lost: "

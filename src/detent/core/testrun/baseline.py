@@ -6,8 +6,8 @@ import msgspec
 
 from detent.core.testrun.suite import Outcome, Suite
 
-#: A name that a person accepts stands for a test. With this prefix it stands for the program that ran the tests.
-PROGRAM = "program:"
+#: A name that a person accepts stands for a test; with a prefix for a program that runs the tests, or for a file.
+OTHERS = ("program:", "file:")
 
 
 class KnownTests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -147,7 +147,7 @@ class GateChecks:
             return self.run_command(command, env, copy)
 
     def baseline(self, command: str) -> KnownTests:
-        """Run a test command; the tests that it tried. Raises `Refused` if they cannot be counted."""
+        """Run the command of a gate; the tests that it tried. Raises `Refused` if they cannot be counted."""
         from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - only this needs it
         from detent.core.testrun.verdict import judge  # noqa: PLC0415
 

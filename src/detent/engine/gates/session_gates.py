@@ -110,17 +110,21 @@ class SessionGates:
         Anybody may do that while there is none. To replace one is a person's decision.
         """
         session = self._handle.state
-        command = next(
+        declared = next(
             (
-                candidate.runnable()
+                candidate
                 for key in ((known_phase(session, phase),) if phase else session.workflow.order)
                 for candidate in session.workflow.by_key[key].gates
                 if gate_name(candidate) == gate and not session.phases[key].status.is_settled
             ),
             None,
         )
-        if command is None:
-            raise Refused(f"gate {gate} has no command", way_out=f"detent gate set {gate} --command COMMAND -m WHY")
+        command = declared.runnable() if declared is not None else None
+        if declared is None or command is None:
+            raise Refused(
+                f"no gate {gate} that is still to be opened has a command",
+                way_out=f"detent gate set {gate} --command COMMAND -m WHY",
+            )
         if command in session.baseline.tests:
             authorize(self._project.actor, Decision.BASELINE)
         tests = self.checks.baseline(command)

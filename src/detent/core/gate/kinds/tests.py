@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
 from detent.core.gate.evidence import MAX_LOST, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, GateSettings, KnownNames, Ran, Surroundings, gate_name
-from detent.core.testrun.baseline import PROGRAM, Baseline, KnownTests, lost_tests, unaccepted
+from detent.core.testrun.baseline import OTHERS, Baseline, KnownTests, lost_tests, unaccepted
 from detent.core.testrun.suite import Counts, Outcome, Suite
 from detent.errors import Refused
 
@@ -293,7 +293,7 @@ def counts_text(counts: Counts | None, known: KnownTests | None) -> str:
 
 
 def _accepted_text(baseline: Baseline) -> str:
-    count = sum(not name.startswith(PROGRAM) for name in baseline.accepted)
+    count = sum(not name.startswith(OTHERS) for name in baseline.accepted)
     return f"; the loss of {count} {_tests(count)} was accepted" if count else ""
 
 
