@@ -45,9 +45,9 @@ def ran(*passed, skipped=(), expected=(), failed=(), exit_code=0, output=""):
 class Runner:
     """The `CheckRunner` of a test: every run has the same end."""
 
-    def __init__(self, run, *, protected=None, known=None, keeps=False, part=None, rewrites=False):
+    def __init__(self, run, *, protected=None, known=None, keeps=False, part=None, rewrites=False, accepted=()):
         self._run, self._protected, self._known, self._keeps, self._part = run, protected, known, keeps, part
-        self._rewrites = rewrites
+        self._rewrites, self._accepted = rewrites, frozenset(accepted)
         self.kept = []
 
     def run(self, command):
@@ -58,6 +58,9 @@ class Runner:
 
     def known(self, command):
         return self._known
+
+    def accepted(self):
+        return self._accepted
 
     def keep(self, names):
         self.kept.append(sorted(names))
@@ -219,6 +222,18 @@ def test_a_protected_run_that_fails_is_what_the_receipt_shows():
     verdict, reason = judged(receipt)
     assert verdict is Verdict.FAIL
     assert "the tests as they were when the session began did not pass: FAILED t.py::b - assert 0 (t.py::b)" in reason
+
+
+def test_a_person_accepts_that_an_old_test_fails_but_not_that_a_file_cannot_be_read():
+    again = ran("a", failed=["b"], exit_code=1)
+    broken = "<testcase classname='' name='t'><error message='collection failure'/></testcase>"
+    unread = again._replace(report=again.report.replace(b"</testsuite>", f"{broken}</testsuite>".encode()))
+
+    accepted = PYTEST.run(Runner(ran("a"), protected=again, accepted=["t.py::b"]), None)
+    unreadable = PYTEST.run(Runner(ran("a"), protected=unread, accepted=["t.py::b"]), None)
+
+    assert judged(accepted)[0] is Verdict.PASS
+    assert judged(unreadable)[0] is Verdict.FAIL
 
 
 def test_a_protected_run_that_cannot_run_opens_nothing():

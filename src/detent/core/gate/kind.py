@@ -103,7 +103,7 @@ class KnownNames(NamedTuple):
 
     #: The number of cases that passed.
     passed: int
-    #: Without those whose loss a person accepted; None if the baseline has no names.
+    #: None if the baseline has no names.
     names: frozenset[str] | None
 
 
@@ -120,6 +120,10 @@ class CheckRunner(Protocol):
 
     def known(self, command: str) -> KnownNames | None:
         """The tests of the baseline for the command; None if no run has set it."""
+        ...
+
+    def accepted(self) -> frozenset[str]:
+        """The names of lost tests that a person accepted."""
         ...
 
     def keep(self, names: frozenset[str]) -> str:

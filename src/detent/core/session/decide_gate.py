@@ -120,11 +120,13 @@ def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossA
         )
     receipt = session.phases[phase].gates.get(command.gate, GateState()).receipt
     lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
-    unknown = [name for name in command.names if name not in lost and not name.startswith(OTHERS)]
+    failing = receipt.protected.failing if receipt is not None and receipt.protected is not None else ()
+    known = {*lost, *failing}
+    unknown = [name for name in command.names if name not in known and not name.startswith(OTHERS)]
     if unknown and len(lost) == count:
         raise NotFound(
             f"{', '.join(unknown[:3])} is not among the tests that gate {command.gate} of {phase} lost: "
-            f"{', '.join(lost) or 'none'}",
+            f"{', '.join(sorted(known)) or 'none'}",
             way_out=f"detent gates {phase}",
         )
     return events.LossAccepted(

@@ -48,6 +48,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     #: Function to the worst outcome of its cases.
     outcomes: dict[str, Outcome]
+    #: Failures without a name: files that could not be collected.
+    unnamed: int = 0
 
     @property
     def tried(self) -> frozenset[str]:
@@ -67,11 +69,14 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 def suite_of(cases: Iterable[TestCase]) -> Suite:
     """The suite of these cases. Cases of a function are merged."""
     outcomes: dict[str, Outcome] = {}
+    unnamed = 0
     numbers = dict.fromkeys(Outcome, 0)
     for case in cases:
         numbers[case.outcome] += 1
         name = case.name.partition("[")[0]
-        if name:
+        if not name:
+            unnamed += 1
+        else:
             known = outcomes.get(name, Outcome.MISSING)
             outcomes[name] = min(known, case.outcome, key=_WORST_FIRST.index)
     counts = Counts(
@@ -80,4 +85,4 @@ def suite_of(cases: Iterable[TestCase]) -> Suite:
         skipped=numbers[Outcome.SKIPPED],
         expected_fail=numbers[Outcome.EXPECTED_FAIL],
     )
-    return Suite(counts=counts, outcomes=outcomes)
+    return Suite(counts=counts, outcomes=outcomes, unnamed=unnamed)

@@ -238,8 +238,11 @@ class _Runner(NamedTuple):
         tests = baseline.tests.get(command)
         if tests is None:
             return None
-        names = None if tests.names is None else self.checks.names(tests.names) - frozenset(baseline.accepted)
+        names = None if tests.names is None else self.checks.names(tests.names)
         return KnownNames(tests.count, names)
+
+    def accepted(self) -> frozenset[str]:
+        return frozenset(self.session.baseline.accepted)
 
     def keep(self, names: frozenset[str]) -> str:
         return self.checks.keep_names(names)
