@@ -8,8 +8,10 @@ from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import RanBy, Result, Verdict
 from detent.core.guard import state_reader
 from detent.core.run.run_event import End, GateStarted
+from detent.core.session.commands import RecordBaseline
 from detent.core.session.describe import event_lines
 from detent.core.task.title import escaped
+from detent.core.testrun.baseline import KnownTests
 from detent.documents import state as state_document
 from detent.documents.checkpoint import governance
 from detent.engine.project import open_project
@@ -138,6 +140,8 @@ def test_anybody_records_the_first_baseline_and_a_person_replaces_it(project, ha
 
     with pytest.raises(Refused, match="replacing a baseline is a person's decision"):
         agent.gates.baseline("tests", reason="fewer are enough")
+    with pytest.raises(Refused, match="replacing a baseline is a person's decision"):
+        agent.execute(RecordBaseline(command=COMMAND, tests=KnownTests(count=1), reason="fewer are enough"))
     with pytest.raises(Invalid, match="a reason to replace the baseline"):
         handle.gates.baseline("tests")
     handle.gates.baseline("tests", reason="sub is gone")
