@@ -6,7 +6,9 @@ import shutil
 import pytest
 
 from detent.clients import installing
+from detent.core.gate.evidence import Receipt, Result
 from detent.core.guard.rules import PEOPLE_ONLY
+from detent.core.testrun.suite import Outcome
 from detent.engine.checkpoints.bundle import export_session
 from detent.engine.policy import Decision
 from detent.engine.project import open_project
@@ -17,8 +19,11 @@ SETTINGS = """
 [supervised]
 phases = ["a"]
 [workflows.w]
-phases = ["a", {key = "b", gates = [{kind = "elicitation", final = ["go"]}, {kind = "approval"}]}, "c"]
+phases = ["a", {key = "b", gates = [
+    {kind = "elicitation", final = ["go"]}, {kind = "approval"}, {kind = "tests", command = "pytest"}
+]}, "c"]
 """
+LOST = Receipt(result=Result.PASSED, lost={"t.py::test_old": Outcome.MISSING}, lost_count=1)
 SHELLS = ({"CLAUDECODE": "1"}, {"DETENT_PHASE": "b"}, {"DETENT_RUN": "run-1"})
 #: For each decision a command line that carries it out.
 DECISIONS = {
@@ -36,6 +41,8 @@ DECISIONS = {
     "complete --force": ("complete", "--force"),
     "checkpoint import": ("checkpoint", "import", "other.tar"),
     "gate answer": ("gate", "answer", "--choice", "go", "--phase", "b"),
+    "gate accept": ("gate", "accept", "tests", "t.py::test_old", "-m", "it is gone"),
+    "gate set": ("gate", "set", "tests", "--command", "make test", "-m", "it needs a build"),
 }
 #: The same verbs where they only show something, and what they show.
 LOOKING = {
@@ -54,6 +61,7 @@ def at_gates(handle):
     handle.review("continue")
     handle.begin("b")
     handle.ask("Which colour?", phase="b")
+    handle.gates.record("tests", phase="b", receipt=LOST)
     handle.escalate("stuck", "b", "it does not get on")
 
 
@@ -104,7 +112,7 @@ def test_every_decision_of_a_person_is_tried_here():
 
 
 def test_what_the_policy_leaves_to_people_is_also_denied_by_the_hook():
-    assert set(map(str, Decision)) - {Decision.STEP} <= set(PEOPLE_ONLY)
+    assert set(map(str, Decision)) - {Decision.STEP, Decision.BASELINE} <= set(PEOPLE_ONLY)
 
 
 @pytest.mark.parametrize("decision", PEOPLE_ONLY)

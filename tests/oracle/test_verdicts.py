@@ -221,7 +221,7 @@ def test_only_the_verdict_sees_that_a_file_has_changed(tmp_path: Path) -> None:
 def test_of_two_gates_of_a_kind_the_one_that_fails_makes_the_corridor(tmp_path: Path) -> None:
     two = """
     [phases.build]
-    gates = [{ kind = "tests", name = "unit" }, { kind = "tests", name = "slow", command = "true" }]
+    gates = [{ kind = "tests", name = "unit" }, { kind = "tests", name = "slow", command = "echo 1 passed in 0.1s" }]
     """
     with session(tmp_path, PHASE, settings=two) as (_, handle):
         run_in_shell(tmp_path, "npm test", "1 failed, 3 passed")
@@ -235,7 +235,7 @@ def test_of_two_gates_of_a_kind_the_one_that_fails_makes_the_corridor(tmp_path: 
 def test_tests_that_fail_as_they_were_hold_in_the_document(tmp_path: Path) -> None:
     protected = """
     [phases.build]
-    gates = [{ kind = "tests", command = "grep -q good check.txt", protected = ["check.txt"] }]
+    gates = [{ kind = "tests", command = "grep -q good check.txt && echo 1 passed in 0.1s", protected = ["check.txt"] }]
     """
     (tmp_path / "check.txt").write_text("bad")
     with session(tmp_path, PHASE, settings=protected) as (_, handle):

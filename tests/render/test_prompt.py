@@ -63,9 +63,13 @@ def architecture(**settings):
 
 def implementation(**settings):
     session = with_gates(story.half_way())
+    pinned = session.workflow.with_gates(
+        session.workflow.order, lambda gate: gate.with_command("pytest -q") if gate.runs_tests else gate
+    )
+    session = msgspec.structs.replace(session, workflow=pinned)
     if settings.get("turn", 1) > 1:
         session = at_gate(session, "06-implementation", FAILING)
-    return prompt(session, "06-implementation", tests="pytest -q", **settings)
+    return prompt(session, "06-implementation", **settings)
 
 
 def planned():
@@ -153,7 +157,7 @@ def test_an_agent_in_a_client_is_told_the_same():
 
 EVERY_GATE = [
     (TestsGate(command="make test"), ["`make test` must pass", "Detent runs it when your turn ends"]),
-    (TestsGate(), ["`pytest -q` must pass"]),
+    (TestsGate(), ["the tests must pass", "gate run tests --phase a"]),
     (TestsGate(coverage=80), ["with 80 % coverage or more"]),
     (TestsGate(protected=("tests/old",)), ["tests/old must also pass as they were when the phase began"]),
     (
@@ -182,7 +186,7 @@ def test_a_gate_is_one_line_that_says_what_opens_it(gate, says):
     session = of_gates(gate)
     judged = judgements(session, "a", Facts(now=NOON))
 
-    [line] = gate_lines(session, "a", judged, tests="pytest -q")
+    [line] = gate_lines(session, "a", judged)
 
     assert line.startswith(f"- {gate.kind}: ")
     assert line.endswith(f" Now {judged[0].verdict}.")
@@ -197,7 +201,7 @@ def test_every_kind_of_gate_is_told():
 
 
 def test_tests_that_nobody_names_a_command_for_are_run_by_the_agent():
-    [line] = gate_lines(of_gates(TestsGate(name="unit")), "a", (), tests=None)
+    [line] = gate_lines(of_gates(TestsGate(name="unit")), "a", ())
 
     assert "`detent gate run unit --phase a -- YOUR TEST COMMAND`" in line
 
@@ -205,7 +209,7 @@ def test_tests_that_nobody_names_a_command_for_are_run_by_the_agent():
 def test_where_gates_do_not_apply_none_is_told():
     session = of_gates(ApprovalGate(), gates=False)
 
-    assert gate_lines(session, "a", (), tests=None) == []
+    assert gate_lines(session, "a", ()) == []
 
 
 # What failed

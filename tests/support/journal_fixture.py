@@ -11,7 +11,9 @@ from pathlib import Path
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.session.status import Status
+from detent.core.testrun.suite import Outcome
 from detent.engine.project import Project, open_project
+from detent.engine.session import SessionHandle
 from detent.store.line import FORMAT
 from tests.support.project import build_project
 from tests.support.values import TickingClock
@@ -27,7 +29,7 @@ tokens = 10
 [workflows.mixed]
 phases = ["plan", "build", "check", "tell", "end"]
 [phases.build]
-gates = [{ kind = "tests", command = "true" }, { kind = "approval" }, { kind = "elicitation" }]
+gates = [{ kind = "tests", command = "echo 1 passed in 0.1s" }, { kind = "approval" }, { kind = "elicitation" }]
 """
 
 
@@ -54,6 +56,8 @@ def write(directory: Path) -> Path:
         session.resolve("retry", "once more")
         (directory / "thing.py").write_text("thing = 2\n")
         session.gates.run("tests")
+        decide_about_tests(session)
+        session.gates.run("tests")
         session.answer(choice="save")
         session.approve("looks right", gate="approval", who="ada")
         session.finish("built", artifacts=["thing.py"])
@@ -79,6 +83,15 @@ def write(directory: Path) -> Path:
         project.sessions.archive(NAME)
         project.flush()
     return directory / ".workflow" / NAME / "journal.jsonl"
+
+
+def decide_about_tests(session: SessionHandle) -> None:
+    session.gates.set_command("tests", "echo 2 passed in 0.1s", "one more")
+    session.gates.baseline("tests")
+    session.gates.baseline("tests", reason="once more")
+    lost = Receipt(result=Result.PASSED, lost={"t.py::test_old": Outcome.MISSING}, lost_count=1)
+    session.gates.record("tests", phase="build", receipt=lost)
+    session.gates.accept("tests", ["t.py::test_old"], "not needed any more")
 
 
 def append(directory: Path, data: bytes) -> None:

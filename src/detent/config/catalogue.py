@@ -103,6 +103,7 @@ class Catalogue:
             optional=bool(_first(layer.optional for layer in layers)),
             tasks=bool(_first(layer.tasks for layer in layers)),
             discovery=bool(_first(layer.discovery for layer in layers)),
+            rewrites_tests=bool(_first(layer.rewrites_tests for layer in layers)),
         )
 
 

@@ -26,6 +26,8 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
     #: Whether a run does the tasks of a session in this phase; by default IMPLEMENT, 06-implementation, development.
     tasks: bool | None = None
     discovery: bool | None = None
+    #: Whether the phase may rewrite tests that stood when the session began. It may never lose any of them.
+    rewrites_tests: bool | None = None
 
 
 class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):

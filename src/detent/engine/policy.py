@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from detent.core.actor import Actor, ActorKind, Assurance, Channel
 from detent.core.session.commands import (
+    AcceptLoss,
     Answer,
     Approve,
     Cancel,
@@ -20,12 +21,16 @@ from detent.core.session.commands import (
     Resolve,
     Review,
     Rollback,
+    SetGateCommand,
     Skip,
 )
 from detent.core.session.events import (
+    BaselineReplaced,
     EscalationsResolved,
     Event,
     GateApproved,
+    GateCommandSet,
+    LossAccepted,
     PhaseReviewed,
     PhasesImported,
     PhaseSkipped,
@@ -43,6 +48,9 @@ class Decision(StrEnum):
     """What only a person decides, by the name that a refusal gives it."""
 
     APPROVE = "approve"
+    ACCEPT = "gate accept"
+    COMMAND = "gate set"
+    BASELINE = "replacing a baseline"
     RESOLVE = "resolve"
     REVIEW = "review"
     REPLY = "reply"
@@ -67,6 +75,9 @@ class Rule(NamedTuple):
 #: `FORCE` is told by a field, see below. `STEP` and `UNINSTALL` leave no event and are authorized by name.
 RULES = (
     Rule(Decision.APPROVE, (Approve, Override), (GateApproved, VoteCast)),
+    Rule(Decision.ACCEPT, (AcceptLoss,), (LossAccepted,)),
+    Rule(Decision.COMMAND, (SetGateCommand,), (GateCommandSet,)),
+    Rule(Decision.BASELINE, (), (BaselineReplaced,)),
     Rule(Decision.RESOLVE, (Resolve,), (EscalationsResolved,)),
     Rule(Decision.REVIEW, (Review,), (PhaseReviewed,)),
     Rule(Decision.REPLY, (Reply,), (QuestionReplied,)),

@@ -155,7 +155,7 @@ class Project:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
 
-        kept, left_out = applicable(workflow, self.place, delegates=delegates)
+        kept, left_out = applicable(workflow, self.place, tests=self.settings.run.tests, delegates=delegates)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -244,7 +244,7 @@ class Project:
         from detent.engine.gates.environment import toolchain  # noqa: PLC0415 - only a start needs it
 
         gates = (gate for phase in workflow.phases for gate in phase.gates)
-        commands = {line: None for gate in gates if (line := gate.runnable(self.settings.run.tests)) is not None}
+        commands = {line: None for gate in gates if (line := gate.runnable()) is not None}
         return toolchain(os.environ, self.place, commands, started_by=self.actor.kind)
 
     def _protected(self, workflow: Workflow, moment: "Moment") -> tuple[str | None, list[tuple[SessionFile, bytes]]]:

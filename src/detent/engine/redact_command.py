@@ -27,8 +27,8 @@ def redact_command(command: _C) -> _C:
     """The command as it may be recorded."""
     if isinstance(command, CheckGate):
         # The rest of a receipt comes from output that is redacted already.
-        ran = redact_text(command.receipt.command)
-        return replace(command, receipt=replace(command.receipt, command=ran))
+        ran, aside = redact_text(command.receipt.command), redact_text(command.receipt.aside or "") or None
+        return replace(command, receipt=replace(command.receipt, command=ran, aside=aside))
     if not any(name in _PROSE and getattr(command, name) for name in command.__struct_fields__):
         return command
     from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load, and many commands have no prose

@@ -385,7 +385,8 @@ class SessionHandle:
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
-                return self.gates.checks.facts(session, key, self._now(), moment)
+                facts = self.gates.checks.facts(session, key, self._now(), moment)
+                return msgspec.structs.replace(facts, in_run=self._project.binding is not None)
         if isinstance(command, MoveTask):
             return self._task_facts(command, moment)
         return Facts(now=self._now())
@@ -401,7 +402,7 @@ class SessionHandle:
         phase = named if named is not None else live[0] if len(live) == 1 else ""
         is_current = phase in live and command.token in (None, session.token(phase))
         gates = session.workflow.by_key[phase].gates if is_current and session.gates_apply else ()
-        if self._project.binding is not None or not any(gate.runnable(None) for gate in gates):
+        if self._project.binding is not None or not any(gate.runnable() for gate in gates):
             return None
         looked = self._look(command)
         return None if self.gates.run_due(phase, looked.moment) else looked

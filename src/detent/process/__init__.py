@@ -32,6 +32,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     output: str
     duration_s: float
     problem: str | None = None
+    #: The JUnit XML that a test runner wrote, for a caller that asked for it.
+    report: bytes | None = None
 
 
 def run(

@@ -35,8 +35,6 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     #: Maximum number of attempts of a phase or task, and of turns of an attempt, before it escalates to a person.
     attempts: int = 3
     turns: int = 10
-    #: The command that runs the tests, for gates that name none.
-    tests: str | None = None
     #: Whether hooks observe test runs of agents; they count for gates that name no command.
     observes: bool = False
     #: Wait for a person instead of ending when only a person can act.
@@ -74,7 +72,7 @@ class RunContext:
     @property
     def sees_tests(self) -> bool:
         """Whether a gate that asks for tests and names no command can be opened without a person."""
-        return self.options.tests is not None or self.options.observes
+        return self.options.observes
 
     def next_agent_id(self, agent: str) -> str:
         with self._counting:

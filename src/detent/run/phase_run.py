@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from detent.core.gate import gate_name
-from detent.core.gate.evidence import Judgement, Result, Verdict
+from detent.core.gate import Gate, gate_name
+from detent.core.gate.evidence import Judgement, RanBy, Result, Verdict
 from detent.core.gate.kind import required_paths
 from detent.core.limits import MAX_ERROR, cut
 from detent.core.run.agent_event import Failed, Failure
@@ -42,13 +42,18 @@ class PhaseRun:
         session = self._handle.state
         declared = session.workflow.by_key[self._phase]
         self._title, self._role, self._minutes = declared.title or self._phase, declared.agent, declared.timeout_minutes
-        self._gates = declared.gates if session.gates_apply else ()
         self._name, self._agent = self._context.agents.for_phase(self._phase, self._role)
         #: The gates that were closed after the last turn, and after how many turns in a row.
         self._closed: tuple[Judgement, ...] | None = None
         self._repeats = 0
         #: Reported artifacts that are not in the project.
         self._outside: tuple[str, ...] = ()
+
+    @property
+    def _gates(self) -> tuple[Gate, ...]:
+        """The gates of the phase. A person may set the command of one while the phase is in progress."""
+        session = self._handle.state
+        return session.workflow.by_key[self._phase].gates if session.gates_apply else ()
 
     def run(self) -> JobResult:
         """Work until the attempt ends, or only a person can end it."""
@@ -152,7 +157,7 @@ class PhaseRun:
 
     def _prompt(self, session: Session, number: int, failed: str) -> str:
         handover, judged = self._handle.handover(self._phase), self._judge()
-        return phase_prompt(session, handover, judged, turn=number, failed=failed, tests=self._context.options.tests)
+        return phase_prompt(session, handover, judged, turn=number, failed=failed)
 
     def _tell_turn(self, session: Session, number: int) -> None:
         attempt = session.phases[self._phase].attempt
@@ -221,13 +226,16 @@ class PhaseRun:
         return JobResult(JobOutcome.ESCALATED)
 
     def _run_each_gate(self) -> tuple[tuple[Judgement, ...], JobResult | None]:
-        """Run the closed gates that have a command; the merge runs last, when no other gate is closed."""
-        tests = self._context.options.tests
-        commands = {gate_name(gate): command for gate in self._gates if (command := gate.runnable(tests)) is not None}
-        for gate in self._gates:
-            name = gate_name(gate)
+        """Run the gates that have a command and are not open by a run of it in this attempt.
+
+        What an agent ran does not count. The merge runs last, when no other gate is closed.
+        """
+        gates = {gate_name(gate): gate for gate in self._gates}
+        commands = {name: command for name, gate in gates.items() if (command := gate.runnable()) is not None}
+        for name, gate in gates.items():
             closed = {judgement.gate for judgement in closed_gates(self._judge())}
-            if name not in commands or name not in closed or (gate.runs_last and closed != {name}):
+            is_due = name in commands and (name in closed or not self._has_run(name))
+            if not is_due or (gate.runs_last and not closed <= {name}):
                 continue
             if self._job.is_stopping():
                 return (), JobResult(JobOutcome.STOPPED)
@@ -237,12 +245,19 @@ class PhaseRun:
         self._tell_verdicts(judgement for judgement in closed_gates(judged) if judgement.gate not in commands)
         return judged, None
 
+    def _has_run(self, gate: str) -> bool:
+        """Whether the run itself made the last check, or a person opened the gate."""
+        state = self._handle.state.phases[self._phase].gates.get(gate)
+        if state is None or state.approved_by is not None:
+            return state is not None
+        return state.receipt is not None and state.receipt.by is RanBy.RUNNER
+
     def _run_gate(self, name: str, command: str) -> JobResult | None:
         self._job.tell(GateStarted, gate=name, command=command)
         self._job.is_at_gate = True
         try:
             env = {**self._context.marks, variables.GATE: str(self._job.token)}
-            receipt = self._handle.gates.check(name, phase=self._phase, command=command, env=env)
+            receipt = self._handle.gates.check(name, phase=self._phase, command=command, env=env, by=RanBy.RUNNER)
         finally:
             self._job.is_at_gate = False
         if self._job.is_stopping():

@@ -12,6 +12,7 @@ from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.session.events import GateChecked
 from detent.core.session.status import Status
+from detent.core.testrun.baseline import Baseline
 from tests.support.values import after, row, session_at
 
 TOOLS = Toolchain(path=("/usr/bin", "/work/.venv/bin"), homes={"HOME": "/home/ada", "JAVA_HOME": "/opt/java"})
@@ -165,9 +166,10 @@ SESSION = session_at({"work": Status.IN_PROGRESS}, graph=row("work"))
 
 
 def judged(used, *, accepted=()):
-    session = msgspec.structs.replace(SESSION, programs={"pytest": PYTEST})
+    baseline = Baseline(accepted=accepted)
+    session = msgspec.structs.replace(SESSION, programs={"pytest": PYTEST}, baseline=baseline)
     receipt = Receipt(result=Result.PASSED, command="pytest", inputs="i", program=used)
-    state = GateState(receipt=receipt, iterations=1, accepted=accepted)
+    state = GateState(receipt=receipt, iterations=1)
     facts = msgspec.structs.replace(NOTHING_KNOWN, changed={"i": ()})
     return GATE.judge(evidence_of(session, "work", GATE, facts)._replace(gate=state))
 

@@ -15,6 +15,8 @@ from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS, register
+from detent.core.testrun.baseline import Baseline
+from detent.core.testrun.suite import Outcome
 from detent.core.workflow.graph import Phase, Workflow
 
 #: Gate, the act that opens it, and its form in the journal.
@@ -60,19 +62,18 @@ def test_who_opens(opener, person, agent, others):
 
 
 @pytest.mark.parametrize(
-    ("gate", "tests", "command"),
+    ("gate", "command"),
     [
-        (TestsGate(), None, None),
-        (TestsGate(), "pytest", "pytest"),
-        (TestsGate(command="make test"), "pytest", "make test"),
-        (CommandGate(command="make"), None, "make"),
-        (ConstitutionGate(articles=("I",)), None, None),
-        (ConstitutionGate(articles=("I",), checks={"I": "true"}), None, "its articles"),
-        (ApprovalGate(), "pytest", None),
+        (TestsGate(), None),
+        (TestsGate(command="make test"), "make test"),
+        (CommandGate(command="make"), "make"),
+        (ConstitutionGate(articles=("I",)), None),
+        (ConstitutionGate(articles=("I",), checks={"I": "true"}), "its articles"),
+        (ApprovalGate(), None),
     ],
 )
-def test_what_a_run_executes_for_it(gate, tests, command):
-    assert gate.runnable(tests) == command
+def test_what_a_run_executes_for_it(gate, command):
+    assert gate.runnable() == command
 
 
 def test_only_a_merge_runs_last():
@@ -102,8 +103,8 @@ def test_where_it_applies(gate, delegates, is_observed, reason):
     assert (skipped is None) if reason is None else reason in skipped
 
 
-WEAKENED = Receipt(result=Result.PASSED, protected=Result.FAILED)
 PASSED, FAILED = Receipt(result=Result.PASSED, coverage=50.0), Receipt(result=Result.FAILED)
+LOST = Receipt(result=Result.PASSED, lost={"a.py::test_a": Outcome.MISSING}, lost_count=1)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ PASSED, FAILED = Receipt(result=Result.PASSED, coverage=50.0), Receipt(result=Re
         (TestsGate(coverage=80), GateState(receipt=PASSED, iterations=10), "coverage_below_threshold"),
         (TestsGate(coverage=80), GateState(receipt=PASSED, iterations=9), None),
         (TestsGate(coverage=40), GateState(receipt=PASSED, iterations=10), None),
-        (TestsGate(), GateState(receipt=WEAKENED, iterations=10), "max_iterations"),
+        (TestsGate(), GateState(receipt=LOST, iterations=10), "max_iterations"),
         (TestsGate(), GateState(receipt=FAILED, iterations=10, escalated="max_iterations"), None),
         (ConstitutionGate(articles=("I",)), GateState(receipt=FAILED, iterations=4, repeats=4), None),
         (ConstitutionGate(articles=("I",)), GateState(receipt=FAILED, iterations=5, repeats=5), "max_iterations"),
@@ -123,7 +124,7 @@ PASSED, FAILED = Receipt(result=Result.PASSED, coverage=50.0), Receipt(result=Re
     ],
 )
 def test_when_another_run_would_not_help(gate, state, reason):
-    assert gate.exhausted(state) == reason
+    assert gate.exhausted(state, Baseline()) == reason
 
 
 @pytest.mark.parametrize("verdict", Verdict)

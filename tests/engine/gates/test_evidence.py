@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from detent.core.gate.evidence import Result, Verdict
+from detent.core.gate.evidence import RanBy, Result, Verdict
 from detent.engine.gates import checks, inputs
 from detent.errors import GateClosed, Refused
 from detent.objects.universe import Moment, Scope, Universe
@@ -171,8 +171,8 @@ def test_a_weakened_test_does_not_open_the_gate(tmp_path, how):
     handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
-    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
-    with pytest.raises(GateClosed, match="the tests as they were when the session began: failed"):
+    assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.FAILED)
+    with pytest.raises(GateClosed, match="the tests as they were when the session began did not pass: AssertionError"):
         handle.finish("done")
 
 
@@ -185,7 +185,7 @@ def test_an_honest_change_of_the_tests_opens_it(tmp_path):
     handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
-    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.PASSED)
+    assert (receipt.result, receipt.protected.result) == (Result.PASSED, Result.PASSED)
     handle.finish("done")
     assert (
         (tmp_path / "tests/test_calc.py").read_text().endswith("add(0, 0), 0)\n")
@@ -244,7 +244,7 @@ def test_bytecode_of_edited_tests_does_not_stand_in_for_the_protected_ones(tmp_p
     handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
-    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
+    assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.FAILED)
 
 
 def test_an_ignore_rule_hides_no_protected_test(tmp_path):
@@ -257,7 +257,7 @@ def test_an_ignore_rule_hides_no_protected_test(tmp_path):
     handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
-    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.FAILED)
+    assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.FAILED)
 
 
 def test_an_ignored_file_counts_as_an_input_if_the_gate_names_it(tmp_path):
@@ -282,7 +282,7 @@ def test_protected_tests_that_are_lost_open_nothing(tmp_path):
 
     handle.gates.run("tests")
 
-    assert handle.state.phases["work"].gates["tests"].receipt.protected is Result.ERROR
+    assert handle.state.phases["work"].gates["tests"].receipt.protected.result is Result.ERROR
     assert verdicts(handle) == {"tests": Verdict.FAIL}
 
 
@@ -339,8 +339,10 @@ def test_what_the_agent_runs_itself_counts_only_where_no_command_is_declared(tmp
     calculator(tmp_path)
     _, handle = started(tmp_path, TESTS)
 
-    assert handle.gates.observe("work", "python -m unittest tests.test_easy", "Ran 1 test in 0.0s\n\nOK\n", 0) is None
+    handle.gates.observe("work", "python -m unittest tests.test_easy", "Ran 1 test in 0.0s\n\nOK\n", 0)
     assert verdicts(handle) == {"tests": Verdict.PENDING}
+    state = handle.state.phases["work"].gates["tests"]
+    assert (state.receipt, state.iterations, state.aside.by) == (None, 0, RanBy.SEEN)
 
     _, handle = started(tmp_path, '{ kind = "tests" }')
     handle.gates.observe("work", "python -m unittest", "Ran 1 test in 0.0s\n\nOK\n", 0)
@@ -380,7 +382,7 @@ def test_a_check_that_takes_too_long_opens_nothing(tmp_path, monkeypatch, kind):
 
 def test_protected_tests_that_take_too_long_open_nothing(tmp_path, monkeypatch):
     calculator(tmp_path)
-    slow_in_a_copy = "case $PWD in */detent-protected-*) sleep 30;; *) true;; esac"
+    slow_in_a_copy = "case $PWD in */detent-protected-*) sleep 30;; *) echo 1 passed in 0.1s;; esac"
     _, handle = started(
         tmp_path, f'{{ kind = "tests", command = "{slow_in_a_copy}", protected = ["tests/**"], inputs = ["calc.py"] }}'
     )
@@ -390,7 +392,7 @@ def test_protected_tests_that_take_too_long_open_nothing(tmp_path, monkeypatch):
     handle.gates.run("tests")
 
     assert verdicts(handle) == {"tests": Verdict.FAIL}
-    assert handle.state.phases["work"].gates["tests"].receipt.protected is Result.ERROR
+    assert handle.state.phases["work"].gates["tests"].receipt.protected.result is Result.ERROR
 
 
 def test_evidence_that_was_deleted_is_no_evidence(tmp_path):
@@ -412,7 +414,9 @@ KEY = "sk-ant-api03-" + "Zx9Qw7Er5Ty3Ui1Op" * 5 + "-AA"
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("kind", ["tests", "command"])
 def test_no_secret_that_a_check_prints_reaches_the_disk(tmp_path, kind, fails):
-    script = f"print('x' * 1950)\nprint('ValueError: {KEY}')\nraise SystemExit({int(fails)})\n"
+    script = (
+        f"print('1 passed in 0.1s')\nprint('x' * 1950)\nprint('ValueError: {KEY}')\nraise SystemExit({int(fails)})\n"
+    )
     write(tmp_path.parent, f"{tmp_path.name}.py", script)
     _, handle = started(
         tmp_path, f'{{ kind = "{kind}", command = "{sys.executable} ../{tmp_path.name}.py", inputs = ["src"] }}'

@@ -78,7 +78,7 @@ def test_damaged_protected_files_open_nothing_and_are_found(work, how):
     handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
-    assert (receipt.result, receipt.protected) == (Result.PASSED, Result.ERROR)
+    assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.ERROR)
     assert verdicts(handle) == {"tests": Verdict.FAIL}
     assert findings(project) == [f"{handle.id}/protected/{file.name}"]
 

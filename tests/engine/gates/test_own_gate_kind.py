@@ -122,7 +122,7 @@ def test_its_prompt_is_its_own_sentence(root):
         handle = project.start("w", "Do it")
         [gate] = handle.state.workflow.by_key["plan"].gates
     assert gate == WordsGate(file="plan.md", least=3)
-    assert "plan.md must have 3 words" in gate.requirement("plan", "", None)
+    assert "plan.md must have 3 words" in gate.requirement("plan", "")
 
 
 def test_journal_and_snapshot_give_it_back(root):

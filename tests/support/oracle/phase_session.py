@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ PRINTED = (
 
 
 @contextmanager
-def session(root: Path, phase: str, *, settings: str = "") -> Iterator[tuple[Project, SessionHandle]]:
+def session(
+    root: Path, phase: str, *, settings: str = "", files: Mapping[str, str] | None = None
+) -> Iterator[tuple[Project, SessionHandle]]:
     """The phase in progress, where a constitution is written and an agent is installed, so that every gate applies."""
     declared = f'{settings}\n[workflows.one]\nphases = ["{phase}"]\n'
-    build_project(root, declared, agent=True, constitution=True)
+    build_project(root, declared, files=files, agent=True, constitution=True)
     with open_project(root, actor="tester") as project:
         yield project, project.start("one", "try it")
 

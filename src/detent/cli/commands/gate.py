@@ -92,12 +92,86 @@ def answer_gate(
         return _answer(request, handle, answered.gate, phase)
 
 
+@verb("accept", example="detent gate accept tests tests/test_old.py::test_import -m 'the feature is gone'")
+@click.argument("gate")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "every", is_flag=True, help="Accept every test that the last run lost.")
+@click.option("-m", "--reason", type=TEXT, required=True, help="Why the tests may be lost; it is recorded.")
+@_phase_option
+@session_option
+def accept_gate(
+    request: Request,
+    gate: str,
+    names: tuple[str, ...],
+    *,
+    every: bool,
+    reason: str,
+    phase: str | None,
+    session: str | None,
+) -> int:
+    """Accept that tests which stood when the session began are gone, or do not pass.
+
+    `detent gates` names them. Only a person may accept their loss.
+    """
+    if every == bool(names):
+        raise click.UsageError("name the tests to accept, or say --all")
+    with request.changing() as project:
+        handle = project.session(session)
+        handle.gates.accept(gate, names, reason, phase=phase)
+        return _answer(request, handle, gate, phase)
+
+
+@verb("set", example="detent gate set tests --command 'pytest -q' -m 'the Makefile is gone'")
+@click.argument("gate")
+@click.option("--command", metavar="COMMAND", type=TEXT, required=True, help="The command that decides from now on.")
+@click.option("-m", "--reason", type=TEXT, required=True, help="Why it changes; it is recorded.")
+@_phase_option
+@session_option
+def set_gate(request: Request, gate: str, *, command: str, reason: str, phase: str | None, session: str | None) -> None:
+    """Set the command of GATE for the rest of the session.
+
+    It is set in every phase that has the gate and is not completed, or in PHASE. Only a person may change it.
+    """
+    with request.changing() as project:
+        handle = project.session(session)
+        handle.gates.set_command(gate, command, reason, phase=phase)
+        _answer(request, handle, gate, phase)
+
+
+@verb("baseline", example="detent gate baseline tests")
+@click.argument("gate", default="tests")
+@click.option("-m", "--reason", type=TEXT, default="", help="Why a recorded baseline is replaced.")
+@_phase_option
+@session_option
+def baseline_gate(request: Request, gate: str, *, reason: str, phase: str | None, session: str | None) -> None:
+    """Run the command of GATE now, and record its tests as those that stood at the start.
+
+    Later runs must not lose any of them. Once a baseline is recorded, only a person may replace it, with a reason.
+    """
+    from detent.core.session.events import BaselineRecorded, BaselineReplaced
+
+    with request.changing() as project:
+        handle = project.session(session)
+        outcome = handle.gates.baseline(gate, phase=phase, reason=reason)
+    [event] = [event for event in outcome.events if isinstance(event, BaselineRecorded | BaselineReplaced)]
+    text = f"{event.tests.count} tests of `{event.command}` are the baseline" + (
+        "" if event.tests.names else "; it counts tests but does not name them"
+    )
+    request.answer(
+        lambda canvas: "\n".join(canvas.wrap(text)),
+        {"session": handle.id, "command": event.command, "tests": event.tests},
+    )
+
+
 gate_verb = VerbGroup(
     "gate",
     run_gate,
     wait_gate,
     report_gate,
     answer_gate,
+    accept_gate,
+    set_gate,
+    baseline_gate,
     help="Run a gate's check, or record evidence for it.",
     example="detent gate run tests -- pytest -q",
 )

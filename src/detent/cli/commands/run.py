@@ -1,6 +1,7 @@
 """`run`: runs a session with agents until it ends or needs a person."""
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -70,7 +71,9 @@ def run_verb(
     try:
         with request.changing() as project:
             _set(project, **options)
-            handle, chosen = _resolve_run(request, project, _RunRequest(task, session, workflow, size, agents))
+            handle, chosen = _resolve_run(
+                request, project, _RunRequest(task, session, workflow, size, agents, options["tests"])
+            )
             request.print_notices()
             end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
@@ -131,7 +134,6 @@ def _run(
             parallel=settings.parallel,
             attempts=settings.attempts,
             turns=settings.turns,
-            tests=settings.tests,
             observes=is_observed(project.place),
             wait=waits,
         ),
@@ -194,6 +196,8 @@ class _RunRequest(NamedTuple):
     workflow: str | None
     size: str | None
     agents: tuple[str, ...]
+    #: What --tests says.
+    tests: str | None
 
 
 def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "tuple[SessionHandle, ConfiguredAgents]":
@@ -202,6 +206,7 @@ def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "t
 
     handle = _existing(project, asked)
     if handle is not None:
+        _check_tests(handle, asked.tests)
         state = handle.state
         return handle, _agents(project, state.workflow, state.active_order, asked.agents)
     assert asked.task is not None
@@ -212,6 +217,25 @@ def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "t
     handle = project.start(chosen, asked.task, size=asked.size, delegates=True, joins=True)
     request.notices += project.left_out
     return handle, agents
+
+
+def _check_tests(handle: "SessionHandle", tests: str | None) -> None:
+    """Refuse a test command other than the one that the session has; set it if the session has none."""
+    if tests is None:
+        return
+    from detent.core.gate import gate_name
+
+    state = handle.state
+    gates = {gate_name(gate): gate for key in state.unfinished for gate in state.workflow.by_key[key].gates}
+    for name, gate in gates.items():
+        command = gate.runnable()
+        if gate.runs_tests and command is None:
+            handle.gates.set_command(name, tests, "detent run --tests")
+        elif gate.runs_tests and command != tests:
+            raise Refused(
+                f"gate {name} of {handle.id} is decided by `{command}`, and --tests says `{tests}`",
+                way_out=f"leave --tests out, or: detent gate set {name} --command {shlex.quote(tests)} -m WHY",
+            )
 
 
 def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":

@@ -1,8 +1,9 @@
 """Gates that a run of a check decides: the receipt, retries, and when a passed run is stale."""
 
-from detent.core.gate.evidence import Facts, GateState, Receipt, Result, Verdict
+from detent.core.gate.evidence import Facts, GateState, RanBy, Receipt, Result, Verdict
 from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name, listed
 from detent.core.gate.program import accepted_name, other_program
+from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
 
 TAIL_CHARS = 2_000
@@ -10,7 +11,11 @@ MAX_ERROR = 200
 
 
 class Checked(Gate):
-    """For kinds that a run decides. A kind implements `run`, and `shortfall` if a passed run may not be enough."""
+    """For kinds that a run decides.
+
+    A kind implements `run`. If a passed run may not be enough it implements `shortfall`; if it may not tell enough,
+    `unknown`.
+    """
 
     __slots__ = ()
 
@@ -31,9 +36,17 @@ class Checked(Gate):
         """Every file but prose, so that a pass expires with the next edit. Override it to name files, or none."""
         return ()
 
-    def shortfall(self, receipt: Receipt) -> str | None:
+    def shortfall(self, receipt: Receipt, baseline: Baseline) -> str | None:
         """The reason why a run that passed does not open the gate; None if it does."""
         return None
+
+    def unknown(self, receipt: Receipt) -> str | None:
+        """What a run that passed does not tell although the gate needs it; None if it tells all."""
+        return None
+
+    def passed(self, receipt: Receipt, baseline: Baseline) -> str:
+        """The reason of a pass."""
+        return f"passed: {receipt.command or 'reported'}"
 
     def limit_reason(self, receipt: Receipt) -> str:
         """The kind of escalation when no runs are left."""
@@ -43,10 +56,12 @@ class Checked(Gate):
         state = evidence.gate
         receipt = state.receipt
         if receipt is None:
-            return Verdict.PENDING, "no run yet"
+            return Verdict.PENDING, _no_run(state)
         tries = f"run {state.iterations} of {self.max_iterations}"
         if state.escalated is not None:
             return Verdict.FAIL, f"{tries}, a person must decide ({state.escalated}): {receipt.error or receipt.result}"
+        if evidence.facts.in_run and receipt.by is not RanBy.RUNNER and self.runnable() is not None:
+            return Verdict.PENDING, "the run that started this agent runs the check itself when the turn ends"
         match receipt.result:
             case Result.FAILED:
                 violated = f"articles {', '.join(receipt.violated)}: " if receipt.violated else ""
@@ -57,20 +72,25 @@ class Checked(Gate):
                 return Verdict.ERROR, f"the check could not run: {receipt.error or receipt.command}{_left_out(receipt)}"
             case Result.PASSED:
                 other = self._other_program(evidence)
-                return (Verdict.FAIL, other) if other is not None else self._judge_pass(receipt, evidence.facts)
+                if other is not None:
+                    return Verdict.FAIL, other
+                return self._judge_pass(receipt, evidence.facts, evidence.baseline)
 
     def _other_program(self, evidence: Evidence) -> str | None:
         """The reason that the run used another program than the session knows; None if a person accepted that one."""
         program = evidence.gate.receipt.program if evidence.gate.receipt is not None else None
         other = other_program(evidence.programs, program)
-        if other is None or program is None or (name := accepted_name(program)) in evidence.gate.accepted:
+        if other is None or program is None or (name := accepted_name(program)) in evidence.baseline.accepted:
             return None
         return f"{other}; a person accepts it with `detent gate accept {gate_name(self)} {name} -m WHY`"
 
-    def _judge_pass(self, receipt: Receipt, facts: Facts) -> tuple[Verdict, str]:
-        shortfall = self.shortfall(receipt)
+    def _judge_pass(self, receipt: Receipt, facts: Facts, baseline: Baseline) -> tuple[Verdict, str]:
+        shortfall = self.shortfall(receipt, baseline)
         if shortfall is not None:
             return Verdict.FAIL, shortfall
+        unknown = self.unknown(receipt)
+        if unknown is not None:
+            return Verdict.PENDING, unknown
         if receipt.inputs is not None:
             if receipt.inputs in facts.damaged:
                 return (
@@ -82,7 +102,7 @@ class Checked(Gate):
             changed = facts.changed[receipt.inputs]
             if changed:
                 return Verdict.STALE, f"{listed(changed)} changed after the run that passed"
-        return Verdict.PASS, f"passed: {receipt.command or 'reported'}"
+        return Verdict.PASS, self.passed(receipt, baseline)
 
     def way_out(self, phase: str, state: GateState) -> str:
         return f"detent gate run {gate_name(self)}"
@@ -97,11 +117,11 @@ class Checked(Gate):
         if problems:
             raise ValueError(f"env: {'; '.join(problems)}")
 
-    def exhausted(self, state: GateState) -> str | None:
+    def exhausted(self, state: GateState, baseline: Baseline) -> str | None:
         receipt = state.receipt
         if receipt is None or state.escalated is not None:
             return None
-        if receipt.result is Result.PASSED and self.shortfall(receipt) is None:
+        if receipt.result is Result.PASSED and self.shortfall(receipt, baseline) is None:
             return None
         if self.circuit_breaker is not None and state.repeats >= self.circuit_breaker:
             return "circuit_breaker"
@@ -122,6 +142,11 @@ def _left_out(receipt: Receipt) -> str:
         line = ", ".join(f'"{name}"' for name in names[:1])
         text += f"; variables left out: {', '.join(names)} (a gate passes one on with env = [{line}])"
     return text
+
+
+def _no_run(state: GateState) -> str:
+    aside = state.aside
+    return "no run yet" if aside is None else f"no run yet that counts; `{aside.command}` {aside.result}: {aside.aside}"
 
 
 def receipt_of(ran: Ran, command: str, result: Result) -> Receipt:

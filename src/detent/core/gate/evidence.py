@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from detent.core.checkpoint.checkpoint import Tree
+from detent.core.testrun.suite import Counts, Outcome
 
 
 class Verdict(StrEnum):
@@ -25,6 +26,17 @@ class Result(StrEnum):
     FAILED = "failed"
     UNCLEAR = "unclear"
     ERROR = "error"
+
+
+class RanBy(StrEnum):
+    """Who ran a check."""
+
+    #: Detent, for `gate run`, `finish` or a report.
+    DETENT = "detent"
+    #: Detent, for a run, after a turn of this attempt.
+    RUNNER = "runner"
+    #: An agent, in its shell; Detent saw the command and its output.
+    SEEN = "seen"
 
 
 class _Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -49,6 +61,22 @@ class Toolchain(_Value, frozen=True, kw_only=True):
     programs: dict[str, Program] = {}
 
 
+class ProtectedRun(_Value, frozen=True, kw_only=True):
+    """A run of the command on the test files as they were when the session began."""
+
+    result: Result
+    error: str | None = None
+    #: The tests that failed in it.
+    failing: tuple[str, ...] = ()
+    tests: Counts | None = None
+    #: Digest of the list of the tests that it tried.
+    names: str | None = None
+
+
+#: Maximum number of lost or failing tests that a receipt names.
+MAX_LOST = 50
+
+
 class Receipt(_Value, frozen=True, kw_only=True):
     """One run that was made for a gate."""
 
@@ -63,15 +91,28 @@ class Receipt(_Value, frozen=True, kw_only=True):
     coverage: float | None = None
     #: Digest of the manifest of the input files at the run.
     inputs: str | None = None
-    #: The result of the protected tests, as they were when the phase began.
-    protected: Result | None = None
-    #: Observed in the agent's shell, not run by Detent.
-    observed: bool = False
+    #: How many tests there were; None if the output does not tell.
+    tests: Counts | None = None
+    #: Digest of the list of the test functions that passed; None if the run named none.
+    names: str | None = None
+    #: Tests of the baseline that did not pass, the first of them by name, and how many there are.
+    lost: dict[str, Outcome] = {}
+    lost_count: int = 0
+    #: The run on the protected files; None if no protected file had changed.
+    protected: ProtectedRun | None = None
+    by: RanBy = RanBy.DETENT
+    #: Why the run decides nothing: it was seen where a command is known, or it ran a part of the tests.
+    aside: str | None = None
     #: Articles of a constitution that the work does not comply with.
     violated: tuple[str, ...] = ()
     program: Program | None = None
     #: Variables and entries of PATH that the check did not get; only if it could not run.
     left_out: tuple[str, ...] = ()
+
+    @property
+    def is_pass(self) -> bool:
+        """Whether it passed and lost no test of the baseline."""
+        return self.result is Result.PASSED and not self.lost_count
 
 
 class Vote(_Value, frozen=True, kw_only=True):
@@ -87,15 +128,15 @@ class GateState(_Value, frozen=True, kw_only=True):
     failures: int = 0
     #: Number of times that the same failure occurred in a row.
     repeats: int = 0
+    #: The last run that counts, and the last one that decides nothing.
     receipt: Receipt | None = None
+    aside: Receipt | None = None
     checked_at: datetime | None = None
     #: Why a person has to decide: circuit_breaker, max_iterations, coverage_below_threshold.
     escalated: str | None = None
     #: A person opened the gate by hand.
     approved_by: str | None = None
     approval_reason: str = ""
-    #: What a person accepted: tests that are lost, programs that changed.
-    accepted: tuple[str, ...] = ()
     interactions: int = 0
     selection: str | None = None
     votes: dict[str, Vote] = {}
@@ -130,6 +171,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     damaged: dict[str, str] = {}
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
+    #: An agent of a run asks: only what the runner itself ran counts.
+    in_run: bool = False
     #: Tasks whose claim is void: the process of the holder ended, or the lease expired.
     abandoned: frozenset[str] = frozenset()
     now: datetime

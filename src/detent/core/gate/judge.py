@@ -53,4 +53,4 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, paths_exist: boo
 def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:
     state = session.phases[phase]
     gate_state = state.gates.get(gate_name(gate), GateState())
-    return Evidence(session.folder, state, gate_state, facts, session.programs)
+    return Evidence(session.folder, state, gate_state, facts, session.baseline, session.programs)

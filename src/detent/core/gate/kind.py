@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 import msgspec
 
 from detent.core.gate.evidence import Facts, GateState, Program, Receipt, Verdict
+from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Evidence(NamedTuple):
     state: "PhaseState"
     gate: GateState
     facts: Facts
+    baseline: Baseline = Baseline()
     #: The programs that the session knows, by the words of commands.
     programs: Mapping[str, Program] = {}
 
@@ -71,6 +73,10 @@ class Surroundings(NamedTuple):
     is_observed: bool
     #: The caller that starts the session delegates its phases itself and records that.
     delegates: bool
+    #: The test command of gates that name none.
+    tests: str | None = None
+    #: Whether the project has a tool that measures coverage.
+    measures_coverage: Callable[[], bool] = lambda: False
 
 
 class Ran(Protocol):
@@ -88,6 +94,20 @@ class Ran(Protocol):
     @property
     def problem(self) -> str | None: ...
 
+    @property
+    def report(self) -> bytes | None:
+        """The JUnit XML that the test runner wrote; None if it wrote none."""
+        ...
+
+
+class KnownNames(NamedTuple):
+    """The tests of the baseline, read from the store."""
+
+    #: The number of cases that passed.
+    passed: int
+    #: None if the baseline has no names.
+    names: frozenset[str] | None
+
 
 class CheckRunner(Protocol):
     """Runs the commands of a check; the engine implements it."""
@@ -97,7 +117,31 @@ class CheckRunner(Protocol):
         ...
 
     def run_protected(self, command: str) -> Ran | None:
-        """Run it in a copy that has the protected files as they were at the start; None if none of them changed."""
+        """Run it in a copy that has the protected files as they were; None if none of them has changed."""
+        ...
+
+    def known(self, command: str) -> KnownNames | None:
+        """The tests of the baseline for the command; None if no run has set it."""
+        ...
+
+    def accepted(self) -> frozenset[str]:
+        """The names of lost tests that a person accepted."""
+        ...
+
+    def keep(self, names: frozenset[str]) -> str:
+        """Store a list of tests; the digest by which it is found again."""
+        ...
+
+    def rewrites_tests(self) -> bool:
+        """Whether the phase may rewrite tests that stood when the session began."""
+        ...
+
+    def is_protected(self) -> bool:
+        """Whether the test files as they were when the session began are kept."""
+        ...
+
+    def selection(self, command: str) -> str | None:
+        """The argument with which the command runs only a part of the tests; None if it runs all."""
         ...
 
 
@@ -111,6 +155,8 @@ class Gate:
     is_compliance: ClassVar[bool] = False
     #: Several approvers have to agree. A phase with such gates only, and without a role, needs no agent.
     needs_quorum: ClassVar[bool] = False
+    #: It runs the tests of the project, by the test command of the settings if it names none.
+    runs_tests: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -131,8 +177,8 @@ class Gate:
         """The command or act that opens the gate."""
         raise NotImplementedError
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
-        """The sentence that tells an agent what opens the gate. `tests` is the default test command of a run."""
+    def requirement(self, phase: str, folder: str) -> str:
+        """The sentence that tells an agent what opens the gate."""
         raise NotImplementedError
 
     def proof(self, evidence: Evidence) -> str:
@@ -168,10 +214,14 @@ class Gate:
         """The reason why the gate cannot apply in this project; None if it applies."""
         return None
 
+    def fitted(self, project: Surroundings) -> "tuple[Gate, str | None]":
+        """The gate as a new session pins it, and a line about a setting that was left out."""
+        return self, None
+
     # Opening
 
-    def runnable(self, tests: str | None) -> str | None:
-        """The command that a run executes for the gate, as it is shown; None if there is nothing to run."""
+    def runnable(self) -> str | None:
+        """The command that Detent runs for the gate, as it is shown; None if no command is known."""
         return None
 
     @property
@@ -179,11 +229,15 @@ class Gate:
         """Whether a run executes it only when every other gate of the phase is open."""
         return False
 
+    def with_command(self, command: str) -> "Gate":
+        """The gate with another command."""
+        raise Refused(f"a gate of kind {self.kind} has no command to set")
+
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         """Run the check. `command` is the one that the caller gave, or the one of `runnable`."""
         raise Refused("this gate is not decided by a run")
 
-    def observe(self, command: str, output: str, exit_code: int | None) -> Receipt | None:
+    def observe(self, runner: CheckRunner, command: str, output: str, exit_code: int | None) -> Receipt | None:
         """The receipt of a test run that was seen in an agent's shell; None if that is no evidence."""
         return None
 
@@ -200,7 +254,7 @@ class Gate:
     def check_voter(self, phase: str, who: str) -> None:
         """Refuse the vote of a person who is no approver."""
 
-    def exhausted(self, state: GateState) -> str | None:
+    def exhausted(self, state: GateState, baseline: Baseline) -> str | None:
         """The reason why a person has to decide instead of another run; None if a run may help."""
         return None
 

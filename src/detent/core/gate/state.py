@@ -25,7 +25,9 @@ def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> 
 
 
 def _checked(state: GateState, receipt: Receipt, at: datetime) -> GateState:
-    failed = receipt.result is Result.FAILED
+    if receipt.aside is not None:
+        return replace(state, aside=receipt)
+    failed = receipt.result is Result.FAILED or receipt.lost_count > 0
     same = failed and state.receipt is not None and state.receipt.signature == receipt.signature
     return replace(
         state,
@@ -33,5 +35,6 @@ def _checked(state: GateState, receipt: Receipt, at: datetime) -> GateState:
         failures=state.failures + failed,
         repeats=(state.repeats + 1 if same else 1) if failed else 0,
         receipt=receipt,
+        aside=None,
         checked_at=at,
     )

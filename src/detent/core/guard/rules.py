@@ -14,7 +14,7 @@ RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
     *("rollback", "undo"),
-    *("complete --force", "gate answer", "checkpoint import"),
+    *("complete --force", "gate answer", "gate accept", "gate set", "checkpoint import"),
 )
 _WHAT = {
     "journal": "Detent's own record",

@@ -46,7 +46,7 @@ def _with_merge(phase: Phase, key: str | None) -> Phase:
     taken = {gate_name(gate) for gate in phase.gates}
     arguments = "" if key is None else f"{'-- ' if key.startswith('-') else ''}{key}"
     merge = merge_gate(_OTHER_GATE if GATE in taken else GATE, arguments)
-    if any(gate.runnable(None) == merge.command for gate in phase.gates):
+    if any(gate.runnable() == merge.command for gate in phase.gates):
         return phase
     return replace(phase, gates=(*phase.gates, merge))
 

@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.gate.evidence import Receipt, Result
+from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import Commit, Event, PhasesImported
 from detent.core.session.phase_state import Tokens
@@ -17,7 +17,7 @@ _OUTSIDE = (
     (events.TaskEvent | events.QuestionEvent | events.EscalationEvent | events.QuestionAnswered | events.VoteCast)
     | (events.GateApproved | events.PhaseReviewed | events.AgentEnded | events.CheckpointTaken | events.ComplexitySet)
     | (events.SessionStarted | events.SessionPaused | events.SessionResumed | events.SessionReopened)
-    | (events.SessionArchived | events.DocumentAdopted | events.TailDropped)
+    | (events.SessionArchived | events.DocumentAdopted | events.TailDropped | events.BaselineEvent)
 )
 
 
@@ -88,7 +88,7 @@ class _Attempts:
                     agents = self.attempts[self._live[event.phase]].agents
                     self._change(event.phase, agents=tuple(dict.fromkeys((*agents, event.agent))))
             case events.GateChecked():
-                if event.receipt.result is not Result.PASSED and event.phase in self._live:
+                if not event.receipt.is_pass and event.phase in self._live:
                     closed = self.attempts[self._live[event.phase]].closed
                     check = FailedCheck(gate=event.gate, receipt=event.receipt, at=at)
                     self._change(event.phase, closed=(*closed, check))

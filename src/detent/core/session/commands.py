@@ -13,6 +13,7 @@ from detent.core.session.session import Session
 from detent.core.session.token import Token
 from detent.core.task.lifecycle import Action
 from detent.core.task.split import ChildDraft
+from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
 
 
@@ -117,6 +118,32 @@ class CheckGate(_Command, frozen=True, kw_only=True):
     phase: str
     gate: str
     receipt: Receipt
+
+
+class AcceptLoss(_Command, frozen=True, kw_only=True):
+    """A person accepts that tests of the baseline are gone, or do not pass."""
+
+    phase: str
+    gate: str
+    names: tuple[str, ...]
+    reason: str
+
+
+class SetGateCommand(_Command, frozen=True, kw_only=True):
+    """A person sets the command of a gate: in one phase, or in all that have the gate and are not completed."""
+
+    gate: str
+    command: str
+    reason: str
+    phase: str | None = None
+
+
+class RecordBaseline(_Command, frozen=True, kw_only=True):
+    """Record the tests of a command. Replacing recorded ones is a person's decision and needs a reason."""
+
+    command: str
+    tests: KnownTests
+    reason: str = ""
 
 
 class Answer(_Command, frozen=True, kw_only=True):
@@ -293,6 +320,9 @@ class Archive(_Command, frozen=True, kw_only=True):
 PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
 GateCommand = (
     CheckGate
+    | AcceptLoss
+    | SetGateCommand
+    | RecordBaseline
     | Answer
     | Approve
     | Override

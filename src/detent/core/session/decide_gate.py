@@ -13,6 +13,7 @@ from detent.core.session.decide_phase import checked_report, decide_phase, known
 from detent.core.session.events import Event
 from detent.core.session.session import Question, Session
 from detent.core.session.status import Status
+from detent.core.testrun.baseline import OTHERS, KnownTests
 from detent.errors import Invalid, NotFound, Refused
 
 DECISIONS = ("continue", "review", "redo")
@@ -20,12 +21,20 @@ ACTIONS = ("retry", "skip", "cancel")
 #: The most questions that can be open at once, and the most choices of one.
 MAX_QUESTIONS = 20
 MAX_CHOICES = 20
+#: The most lost tests that one decision accepts by name.
+MAX_ACCEPTED = 1_000
 
 
 def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[Event, ...]:
     match command:
         case commands.CheckGate():
             return _check(session, command, facts)
+        case commands.AcceptLoss():
+            return (_accept_loss(session, command),)
+        case commands.SetGateCommand():
+            return (_set_command(session, command),)
+        case commands.RecordBaseline():
+            return (_record_baseline(session, command),)
         case commands.Answer():
             return (_answer(session, command),)
         case commands.Approve():
@@ -75,16 +84,89 @@ def _check(session: Session, command: commands.CheckGate, facts: Facts) -> tuple
     event = events.GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
     before = session.phases[phase].gates.get(command.gate, GateState())
     after = gate_after(before, event, at=facts.now, by="")
-    exhausted = gate.exhausted(after)
+    exhausted = None if command.receipt.aside is not None else gate.exhausted(after, session.baseline)
     raised = () if exhausted is None else (_exhaustion(phase, command.gate, after, exhausted),)
-    return (event, *raised, *budget_escalation(session, phase, facts.now))
+    return (
+        event,
+        *_first_baseline(session, gate, command.receipt),
+        *raised,
+        *budget_escalation(session, phase, facts.now),
+    )
+
+
+def _first_baseline(session: Session, gate: Gate, receipt: Receipt) -> tuple[events.BaselineRecorded, ...]:
+    """The baseline of the gate's command, from the first whole run of it that passed.
+
+    If test files had changed before that run, the tests of the protected run are the ones that stood at the start.
+    """
+    key = gate.runnable() or ""
+    stood = receipt.protected if receipt.protected is not None and receipt.protected.tests is not None else receipt
+    is_whole = receipt.result is Result.PASSED and receipt.aside is None
+    if not is_whole or stood.tests is None or key in session.baseline.tests:
+        return ()
+    tests = KnownTests(count=stood.tests.passed, names=stood.names)
+    return (events.BaselineRecorded(command=key, tests=tests),)
+
+
+def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossAccepted:
+    phase = known_phase(session, command.phase)
+    find_gate(session, phase, command.gate)
+    if not command.names:
+        raise Invalid("name the tests to accept, or say --all", way_out="detent gates lists them")
+    if len(command.names) > MAX_ACCEPTED:
+        raise Invalid(
+            f"{len(command.names)} tests are more than the {MAX_ACCEPTED} that can be accepted by name",
+            way_out=f"detent gate baseline {command.gate} -m WHY makes the present tests the baseline",
+        )
+    receipt = session.phases[phase].gates.get(command.gate, GateState()).receipt
+    lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
+    failing = receipt.protected.failing if receipt is not None and receipt.protected is not None else ()
+    known = {*lost, *failing}
+    unknown = [name for name in command.names if name not in known and not name.startswith(OTHERS)]
+    if unknown and len(lost) == count:
+        raise NotFound(
+            f"{', '.join(unknown[:3])} is not among the tests that gate {command.gate} of {phase} lost: "
+            f"{', '.join(sorted(known)) or 'none'}",
+            way_out=f"detent gates {phase}",
+        )
+    return events.LossAccepted(
+        phase=phase,
+        gate=command.gate,
+        names=tuple(check_text("a test", name, MAX_REASON) for name in command.names),
+        reason=check_text("a reason", command.reason, MAX_REASON),
+    )
+
+
+def _set_command(session: Session, command: commands.SetGateCommand) -> events.GateCommandSet:
+    line = check_text("a command", command.command, MAX_REASON)
+    having = [
+        key
+        for key in ([known_phase(session, command.phase)] if command.phase else session.workflow.order)
+        for gate in session.workflow.by_key[key].gates
+        if gate_name(gate) == command.gate and session.phases[key].status is not Status.COMPLETED
+    ]
+    if not having:
+        raise NotFound(f"no phase that is still to be finished has a gate {command.gate}", way_out="detent gates")
+    for key in having:
+        find_gate(session, key, command.gate).with_command(line)
+    reason = check_text("a reason", command.reason, MAX_REASON)
+    return events.GateCommandSet(gate=command.gate, phases=tuple(having), command=line, reason=reason)
+
+
+def _record_baseline(
+    session: Session, command: commands.RecordBaseline
+) -> events.BaselineRecorded | events.BaselineReplaced:
+    if command.command not in session.baseline.tests:
+        return events.BaselineRecorded(command=command.command, tests=command.tests)
+    reason = check_text("a reason to replace the baseline", command.reason, MAX_REASON)
+    return events.BaselineReplaced(command=command.command, tests=command.tests, reason=reason)
 
 
 def _exhaustion(phase: str, gate: str, state: GateState, why: str) -> events.EscalationRaised:
     receipt = state.receipt or Receipt(result=Result.UNCLEAR)
-    error = receipt.error or (
-        f"coverage is {receipt.coverage:g} %" if receipt.coverage is not None else "no reason was given"
-    )
+    lost = f"it lost {receipt.lost_count} of the tests of the baseline" if receipt.lost_count else ""
+    covered = f"coverage is {receipt.coverage:g} %" if receipt.coverage is not None else ""
+    error = receipt.error or lost or covered or "no reason was given"
     times = f"the same failure {state.repeats} times" if why == "circuit_breaker" else f"{state.iterations} runs"
     return events.EscalationRaised(kind=why, phase=phase, gate=gate, detail=f"{gate}: {times} without success: {error}")
 

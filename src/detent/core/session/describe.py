@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from detent.core.checkpoint.checkpoint import Taken
+from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import CheckpointTaken, Event
 
@@ -37,7 +38,15 @@ def describe(event: Event) -> str:
         case events.PhaseReset():
             return f"reset {event.phase}: {event.reason}"
         case events.GateChecked():
-            return f"{event.gate} of {event.phase}: {event.receipt.result}"
+            return f"{event.gate} of {event.phase}: {_receipt_text(event.receipt)}"
+        case events.LossAccepted():
+            return f"accepted the loss of {', '.join(event.names[:3])}{_more(event.names)}: {event.reason}"
+        case events.GateCommandSet():
+            return f"set the command of {event.gate} to {event.command}: {event.reason}"
+        case events.BaselineRecorded():
+            return f"recorded {event.tests.count} tests as the baseline of {event.command or 'the tests'}"
+        case events.BaselineReplaced():
+            return f"made {event.tests.count} tests the baseline of {event.command or 'the tests'}: {event.reason}"
         case events.QuestionAnswered():
             return f"answered at {event.phase}" + (f": {event.choice}" if event.choice else "")
         case events.VoteCast():
@@ -89,3 +98,13 @@ def describe(event: Event) -> str:
             return f"dropped an unfinished write of {event.bytes} bytes"
         case _:
             assert_never(event)
+
+
+def _receipt_text(receipt: Receipt) -> str:
+    lost = f", but it lost {receipt.lost_count} of the tests of the baseline" if receipt.lost_count else ""
+    aside = f", which decides nothing: {receipt.aside}" if receipt.aside else ""
+    return f"{receipt.result}{lost}{aside}"
+
+
+def _more(names: tuple[str, ...]) -> str:
+    return f" and {len(names) - 3} more" if len(names) > 3 else ""

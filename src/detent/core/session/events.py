@@ -9,6 +9,7 @@ from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree
 from detent.core.gate.evidence import Receipt, Toolchain
 from detent.core.session.phase_state import PhaseState, Report, Tokens, ToolUse
+from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
 
 
@@ -144,6 +145,40 @@ class GateChecked(_Event, frozen=True, kw_only=True, tag="gate_checked"):
     phase: str
     gate: str
     receipt: Receipt
+
+
+class LossAccepted(_Event, frozen=True, kw_only=True, tag="loss_accepted"):
+    """A person accepted that tests of the baseline are gone, or do not pass."""
+
+    phase: str
+    gate: str
+    names: tuple[str, ...]
+    reason: str
+
+
+class GateCommandSet(_Event, frozen=True, kw_only=True, tag="gate_command_set"):
+    """A person set the command of a gate, in these phases. What ran before no longer counts there."""
+
+    gate: str
+    phases: tuple[str, ...]
+    command: str
+    reason: str
+
+
+class BaselineRecorded(_Event, frozen=True, kw_only=True, tag="baseline_recorded"):
+    """A whole run of a gate's command showed which tests there are."""
+
+    #: Empty for gates without a known command.
+    command: str
+    tests: KnownTests
+
+
+class BaselineReplaced(_Event, frozen=True, kw_only=True, tag="baseline_replaced"):
+    """A person decided that another run is the baseline from now on."""
+
+    command: str
+    tests: KnownTests
+    reason: str
 
 
 class QuestionAnswered(_Event, frozen=True, kw_only=True, tag="question_answered"):
@@ -349,6 +384,7 @@ class SessionArchived(_Event, frozen=True, kw_only=True, tag="session_archived")
 TaskEvent = TaskWritten | TaskRemoved | TaskMoved
 PhaseEvent = PhaseBegun | PhaseRedone | PhaseFinished | PhaseFailed | PhaseSkipped | PhaseReset
 GateEvent = GateChecked | QuestionAnswered | VoteCast | GateApproved
+BaselineEvent = LossAccepted | GateCommandSet | BaselineRecorded | BaselineReplaced
 DelegationEvent = AgentLaunched | AgentEnded
 QuestionEvent = QuestionAsked | QuestionReplied
 EscalationEvent = EscalationRaised | EscalationsResolved
@@ -367,6 +403,7 @@ Event = (
     | PhasesImported
     | PhaseEvent
     | GateEvent
+    | BaselineEvent
     | DelegationEvent
     | QuestionEvent
     | EscalationEvent

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
+from detent.core.gate import gate_name
 from detent.core.gate.evidence import Delegated, GateState, Program
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
@@ -91,6 +92,14 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
     if isinstance(event, TaskEvent):
         return _with_task(session, event, version)
     match event:
+        case events.LossAccepted():
+            accepted = tuple(dict.fromkeys((*session.baseline.accepted, *event.names)))
+            return replace(session, baseline=replace(session.baseline, accepted=accepted))
+        case events.BaselineRecorded() | events.BaselineReplaced():
+            tests = {**session.baseline.tests, event.command: event.tests}
+            return replace(session, baseline=replace(session.baseline, tests=tests))
+        case events.GateCommandSet():
+            return _with_gate_command(session, event)
         case events.AgentLaunched():
             launched = Delegated(agent=event.agent, agent_id=event.agent_id, launched_at=at)
             known = session.phases[event.phase].delegations
@@ -142,6 +151,20 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             return session
         case _:
             assert_never(event)
+
+
+def _with_gate_command(session: Session, event: events.GateCommandSet) -> Session:
+    """The session with the command in its pinned workflow. Receipts of the command before it are dropped."""
+    workflow = session.workflow.with_gates(
+        event.phases, lambda gate: gate.with_command(event.command) if gate_name(gate) == event.gate else gate
+    )
+    session = replace(session, workflow=workflow)
+    for phase in event.phases:
+        gates = session.phases[phase].gates
+        if event.gate in gates:
+            state = replace(gates[event.gate], receipt=None, aside=None, iterations=0, failures=0, repeats=0)
+            session = with_state(session, phase, gates={**gates, event.gate: state})
+    return session
 
 
 def _checkpoint_taken(session: Session, event: events.CheckpointTaken) -> Session:

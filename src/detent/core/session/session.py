@@ -18,6 +18,7 @@ from detent.core.session.token import Token
 from detent.core.task.complexity import Complexity
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
+from detent.core.testrun.baseline import Baseline
 from detent.core.workflow.graph import Workflow
 
 NO_TASKS = Plan()
@@ -110,6 +111,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     paused_at: datetime | None = None
     archived: bool = False
     questions: tuple[Question, ...] = ()
+    #: The tests as they were when the session began.
+    baseline: Baseline = Baseline()
 
     @lazy
     def active_order(self) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ MAX_SUMMARY = 500
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
     passed: int | None = None
     failed: int | None = None
+    skipped: int = 0
+    #: Tests that failed as they were expected to. They are no evidence of anything.
+    expected_fail: int = 0
     is_success: bool = False
     #: A failure without a number, such as a broken build or a missed threshold.
     is_failure: bool = False
@@ -47,6 +50,8 @@ def tally(text: str) -> Tally:
     return Tally(
         passed=passed if any(count.passed is not None for count in counts) else None,
         failed=failed if counts else None,
+        skipped=sum(count.skipped for count in counts),
+        expected_fail=sum(count.expected_fail for count in counts),
         is_success=not failed and not is_empty and (has_run or bool(_SUCCESS.search(text))),
         is_failure=bool(_FAILURE.search(text)),
         is_empty=is_empty,
@@ -60,10 +65,12 @@ class _Kind(Enum):
     FAILED = "failed"
     TOTAL = "total"
     SKIPPED = "skipped"
+    EXPECTED_FAIL = "expected_fail"
 
 
 _WORDS = {
-    _Kind.PASSED: "passed passing pass succeeded xfailed xpassed 'expected failures'",
+    _Kind.PASSED: "passed passing pass succeeded xpassed",
+    _Kind.EXPECTED_FAIL: "xfailed 'expected failures'",
     _Kind.FAILED: "failed failing fail failure failures error errors cancelled 'unexpected successes'",
     _Kind.TOTAL: "total tests test examples example runs run completed 'tests run'",
     _Kind.SKIPPED: "skipped deselected skip skips pending ignored todo disabled incomplete risky",
@@ -141,6 +148,8 @@ class _Count(NamedTuple):
     passed: int | None
     failed: int
     line: str | None = None
+    skipped: int = 0
+    expected_fail: int = 0
 
 
 def _counted(form: _Form, text: str) -> _Count | None:
@@ -161,8 +170,9 @@ def _counted(form: _Form, text: str) -> _Count | None:
             bad = bad or line.strip()
     if not is_counted and not sums[_Kind.FAILED]:
         return None
-    rest = sums[_Kind.TOTAL] - sums[_Kind.FAILED] - sums[_Kind.SKIPPED]
-    return _Count(sums[_Kind.PASSED] or max(0, rest), sums[_Kind.FAILED], bad)
+    expected, skipped = sums[_Kind.EXPECTED_FAIL], sums[_Kind.SKIPPED]
+    rest = sums[_Kind.TOTAL] - sums[_Kind.FAILED] - skipped - expected
+    return _Count(sums[_Kind.PASSED] or max(0, rest), sums[_Kind.FAILED], bad, skipped, expected)
 
 
 def _pairs(form: _Form, line: str) -> Iterator[tuple[_Kind, int]]:

@@ -12,7 +12,9 @@ from typing import ClassVar
 
 import msgspec
 
+from detent.core.guard.shell.walk import simple_commands
 from detent.core.testrun.detect import runner
+from detent.core.testrun.suite import Counts, Suite
 from detent.core.testrun.tally import Tally, tally
 
 __all__ = ["Result", "TestRun", "coverage", "judge", "repeats", "runner", "signature"]
@@ -31,6 +33,8 @@ class TestRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Result
     failures: int | None = None
     passed: int | None = None
+    #: None if no runner said how many tests there were.
+    counts: Counts | None = None
     #: The most telling line of a failed run, or the reason why a run is unclear.
     error: str | None = None
     #: Equal for two runs with the same failure.
@@ -51,17 +55,15 @@ _PYTEST_DID_NOT_TEST = {
 }
 
 
-def judge(output: str, exit_code: int | None, *, trusted_exit: bool = False, by: str | None = None) -> TestRun:
+def judge(output: str, exit_code: int | None, *, suite: Suite | None = None, by: str | None = None) -> TestRun:
     """The verdict on one run.
 
-    `trusted_exit` means that Detent ran the command itself; in an observed run a pipe may hide the exit code. `by` is
-    the name of the runner, if it is known. An exit code of None is unknown.
+    `suite` is the report of the runner: its numbers count instead of those in the output, which a test can print.
+    `by` is the name of the runner, if it is known. An exit code of None is unknown.
     """
     text = _plain(output)
-    counted = tally(text)
-    result, reason = _verdict(
-        counted, exit_code, trusted_exit=trusted_exit, is_pytest=counted.is_pytest or by == "pytest"
-    )
+    counted = tally(text) if suite is None else _with_report(tally(text), suite)
+    result, reason = _verdict(counted, exit_code, is_pytest=counted.is_pytest or by == "pytest")
     error = None
     match result:
         case Result.FAILED:
@@ -74,9 +76,41 @@ def judge(output: str, exit_code: int | None, *, trusted_exit: bool = False, by:
         result=result,
         failures=counted.failed,
         passed=counted.passed,
+        counts=_counts(counted),
         error=error,
         signature=None if error is None else _signature(error, counted.failed),
         coverage=coverage(text),
+    )
+
+
+def writes_report(command: str) -> bool:
+    """Whether the command starts pytest itself, which then writes the report that Detent asks for."""
+    return any(runner(words) == "pytest" for words in simple_commands(command))
+
+
+def _with_report(counted: Tally, suite: Suite) -> Tally:
+    """The summary with the numbers of the report. A failure that only the output has still counts."""
+    counts = suite.counts
+    failed = max(counted.failed or 0, counts.failed)
+    return msgspec.structs.replace(
+        counted,
+        passed=counts.passed,
+        failed=failed,
+        skipped=counts.skipped,
+        expected_fail=counts.expected_fail,
+        is_success=counts.passed > 0 and not failed,
+        is_empty=not counts.passed and not failed,
+    )
+
+
+def _counts(counted: Tally) -> Counts | None:
+    if counted.passed is None:
+        return None
+    return Counts(
+        passed=counted.passed,
+        failed=counted.failed or 0,
+        skipped=counted.skipped,
+        expected_fail=counted.expected_fail,
     )
 
 
@@ -92,7 +126,7 @@ def repeats(current: str | None, earlier: Sequence[str | None]) -> int:
     return count
 
 
-def _verdict(counted: Tally, exit_code: int | None, *, trusted_exit: bool, is_pytest: bool) -> tuple[Result, str]:
+def _verdict(counted: Tally, exit_code: int | None, *, is_pytest: bool) -> tuple[Result, str]:
     if counted.failed:
         return Result.FAILED, ""
     if exit_code is not None and (stopped := _STOPPED.get(exit_code)):
@@ -107,9 +141,9 @@ def _verdict(counted: Tally, exit_code: int | None, *, trusted_exit: bool, is_py
         return Result.UNCLEAR, "no test ran"
     if exit_code:
         return Result.FAILED, ""
-    if counted.is_success or (exit_code == 0 and trusted_exit):
+    if counted.is_success:
         return Result.PASSED, ""
-    return Result.UNCLEAR, "the output does not tell whether the tests passed"
+    return Result.UNCLEAR, "the output does not tell whether tests passed"
 
 
 def _signature(error: str, failed: int | None) -> str:

@@ -1,7 +1,7 @@
 """The phase graph: phases, their needs, and the order that follows. A session pins its workflow when it starts."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import chain as joined
 from typing import Literal
@@ -35,6 +35,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     tasks: bool = False
     #: `begin` hands over the discovery notes, with a warning if they are old.
     discovery: bool = False
+    #: The phase may rewrite tests that stood when the session began. It may not lose any of them.
+    rewrites_tests: bool = False
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
@@ -99,6 +101,17 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     def rank(self) -> Mapping[str, int]:
         """Phase key to its index in graph order."""
         return {key: index for index, key in enumerate(self.order)}
+
+    def with_gates(self, keys: Iterable[str], change: Callable[[Gate], Gate]) -> "Workflow":
+        """The graph with the gates of these phases changed."""
+        chosen = set(keys)
+        return replace(
+            self,
+            phases=tuple(
+                replace(phase, gates=tuple(map(change, phase.gates))) if phase.key in chosen else phase
+                for phase in self.phases
+            ),
+        )
 
     def without(self, keys: Iterable[str]) -> "Workflow":
         """The graph with `keys` removed and their edges bridged."""

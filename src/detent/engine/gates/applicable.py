@@ -1,10 +1,12 @@
-"""Leaves out the gates of a workflow that nothing could open in this project.
+"""Fits the gates of a workflow to a project: the test command, and what nothing could open here.
 
-A gate that can never open teaches people to switch gates off. `detent start` reports which gates it leaves out and why;
-all others hold for the whole session.
+A gate that can never open teaches people to switch gates off. `detent start` reports which gates and thresholds it
+leaves out and why; all others hold for the whole session.
 """
 
+import glob
 import os
+from functools import cache
 
 import msgspec
 
@@ -16,9 +18,16 @@ from detent.engine.stores import checkout_store
 INSTALLED = "install/manifest.json"
 
 
-def applicable(workflow: Workflow, place: Place, *, delegates: bool = False) -> tuple[Workflow, tuple[str, ...]]:
-    """The workflow with the gates that apply, and a line for each kind that does not.
+#: Larger files name no tool that a person put there.
+MAX_BYTES = 4 * 1024 * 1024
 
+
+def applicable(
+    workflow: Workflow, place: Place, *, tests: str | None = None, delegates: bool = False
+) -> tuple[Workflow, tuple[str, ...]]:
+    """The workflow with the gates that apply, and a line for each kind or setting that does not.
+
+    `tests` becomes the command of the gates that need one and name none.
     `delegates`: the caller that starts the session delegates its phases itself and records that.
     """
     reasons: dict[str, None] = {}
@@ -26,6 +35,8 @@ def applicable(workflow: Workflow, place: Place, *, delegates: bool = False) -> 
         exists=lambda path: os.path.exists(os.path.join(place.base, path)),
         is_observed=is_observed(place),
         delegates=delegates,
+        tests=tests,
+        measures_coverage=cache(lambda: _measures_coverage(place.base, tests)),
     )
 
     def kept(phase: Phase) -> Phase:
@@ -33,13 +44,35 @@ def applicable(workflow: Workflow, place: Place, *, delegates: bool = False) -> 
         for gate in phase.gates:
             reason = gate.skipped_because(project)
             if reason is None:
-                gates.append(gate)
-            else:
+                fitted, reason = gate.fitted(project)
+                gates.append(fitted)
+            if reason is not None:
                 reasons[reason] = None
         return msgspec.structs.replace(phase, gates=tuple(gates))
 
     phases = tuple(kept(phase) for phase in workflow.phases)
     return msgspec.structs.replace(workflow, phases=phases), tuple(reasons)
+
+
+def _measures_coverage(base: str, tests: str | None) -> bool:
+    """Whether the test command asks for coverage, or a file of the project names a tool for it."""
+    from detent.core.testrun.coverage_tool import TOOL_FILES, measures, names_tool  # noqa: PLC0415
+
+    if tests is not None and measures(tests):
+        return True
+    return any(
+        names_tool(pattern, _text(path))
+        for pattern in TOOL_FILES
+        for path in sorted(glob.glob(os.path.join(glob.escape(base), pattern)))
+    )
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_BYTES)
+    except OSError:
+        return ""
 
 
 def is_observed(place: Place) -> bool:

@@ -2,7 +2,9 @@
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,15 +12,17 @@ import msgspec
 
 from detent import process
 from detent.core.gate import Gate, gate_name
-from detent.core.gate.evidence import Facts, Receipt, Result
-from detent.core.gate.kind import required_paths
+from detent.core.gate.evidence import Facts, RanBy, Receipt, Result
+from detent.core.gate.kind import KnownNames, required_paths
 from detent.core.session.session import Session
+from detent.core.testrun.baseline import KnownTests
+from detent.core.testrun.junit import MAX_BYTES
 from detent.core.workflow.graph import Workflow
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
-from detent.engine.gates.stored import EVIDENCE, PROTECTED, is_intact
+from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
-from detent.errors import Corrupt
+from detent.errors import Corrupt, Refused
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ class GateChecks:
     def is_current(self, session: Session, phase: str, gate: Gate, moment: "Moment") -> bool:
         """Whether Detent ran the check in this attempt, on the files of the moment."""
         receipt = _receipt(session, phase, gate)
-        if receipt is None or receipt.observed:
+        if receipt is None or receipt.by is RanBy.SEEN:
             return False
         if receipt.inputs is None or gate.inputs is None:
             return True
@@ -83,21 +87,30 @@ class GateChecks:
         gate: Gate,
         command: str | None,
         env: Mapping[str, str] | None = None,
+        *,
+        by: RanBy = RanBy.DETENT,
     ) -> Receipt:
         """Run the gate's check now; `env` are the variables of a runner."""
         before = None if gate.inputs is None else self._digests(gate.inputs)
         environment = environment_of(session, gate, self._place, os.environ, env or {})
-        receipt = gate.run(_Runner(self, session, phase, gate, environment), command)
+        try:
+            receipt = gate.run(_Runner(self, session, phase, gate, environment), command)
+        except Corrupt as damage:
+            receipt = Receipt(result=Result.ERROR, command=command or "", error=damage.message)
         program = program_of(receipt.command, environment.variables["PATH"].split(":"), self._base)
         left_out = environment.left_out[:_MAX_LEFT_OUT] if _is_missing(receipt) else ()
-        return self._complete(gate, msgspec.structs.replace(receipt, program=program, left_out=left_out), before)
+        receipt = msgspec.structs.replace(receipt, by=by, program=program, left_out=left_out)
+        return self._complete(gate, receipt, before)
 
-    def observed(self, gate: Gate, command: str, output: str, exit_code: int | None) -> Receipt | None:
+    def observed(
+        self, session: Session, gate: Gate, command: str, output: str, exit_code: int | None
+    ) -> Receipt | None:
         """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate.
 
         `output` is redacted.
         """
-        receipt = gate.observe(command, output, exit_code)
+        environment = environment_of(session, gate, self._place, os.environ, {})
+        receipt = gate.observe(_Runner(self, session, "", gate, environment), command, output, exit_code)
         return None if receipt is None else self._complete(gate, receipt)
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
@@ -108,10 +121,17 @@ class GateChecks:
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
     def run_command(self, command: str, env: Mapping[str, str], cwd: str | None = None) -> process.Ran:
-        """Run a command in this environment, with secrets removed from its output before anything reads it."""
-        ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=env)
+        """Run a command in this environment, with secrets removed from its output before anything reads it.
+
+        If it runs pytest, however deep, a report names the tests. The report is outside of the project.
+        """
+        with tempfile.TemporaryDirectory(prefix="detent-report-") as directory:
+            path = os.path.join(directory, "junit.xml")
+            asked = {**env, "PYTEST_ADDOPTS": f"-o junit_family=xunit1 --junitxml={path}"}
+            ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=asked)
+            report = _report(path)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
-        return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem)
+        return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
 
     def run_protected(
         self, command: str, env: Mapping[str, str], digest: str, patterns: Iterable[str], accepted: Iterable[str]
@@ -138,6 +158,49 @@ class GateChecks:
         with project_copy(copied) as directory:
             # Git would write the times of the copy into the index of the project.
             return self.run_command(command, {**env, "GIT_OPTIONAL_LOCKS": "0"}, directory)
+
+    def baseline(self, session: Session, gate: Gate, command: str) -> KnownTests:
+        """Run the command of a gate; the tests that it tried. Raises `Refused` if they cannot be counted."""
+        from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - only this needs it
+        from detent.core.testrun.verdict import judge  # noqa: PLC0415
+
+        environment = environment_of(session, gate, self._place, os.environ, {})
+        ran = self.run_command(command, environment.variables)
+        if ran.report is not None:
+            with suppress(Unreadable):
+                suite = read_junit(ran.report)
+                return KnownTests(count=suite.counts.passed, names=self.keep_names(suite.tried))
+        counts = judge(ran.output, ran.exit_code).counts
+        if counts is None:
+            raise Refused(
+                f"the tests of `{command}` cannot be counted: {ran.problem or f'exit code {ran.exit_code}'}",
+                way_out="run the command yourself and see what it prints",
+            )
+        return KnownTests(count=counts.passed)
+
+    def keep_names(self, names: frozenset[str]) -> str:
+        """Store a list of tests; its digest."""
+        data = msgspec.json.encode(sorted(names))
+        digest = content_name(data)
+        with self._store.lock(PROJECT):
+            self._store.put(self._name(EVIDENCE, digest), data)
+        return digest
+
+    def names(self, digest: str) -> frozenset[str]:
+        """The stored list of tests; `Corrupt` if it is gone or changed."""
+        data = self._store.get(self._name(EVIDENCE, digest))
+        if data is None or not is_intact(digest, data):
+            raise Corrupt(
+                f"the list of tests {digest} of {self._session} is gone or was changed",
+                way_out="as a person, detent gate baseline tests -m WHY",
+            )
+        return frozenset(msgspec.json.decode(data, type=list[str]))
+
+    def selection(self, command: str) -> str | None:
+        """The argument with which a command runs only a part of the tests."""
+        from detent.core.testrun.whole import selection  # noqa: PLC0415 - few gates need it
+
+        return selection(command, self._base)
 
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
         """The receipt with the digest of the files that it rests on."""
@@ -182,10 +245,40 @@ class _Runner(NamedTuple):
     def run_protected(self, command: str) -> process.Ran | None:
         if self.session.protected is None:
             return None
-        state = self.session.phases[self.phase].gates.get(gate_name(self.gate))
-        accepted = [name.removeprefix("file:") for name in state.accepted] if state else []
+        accepted = [name.removeprefix("file:") for name in self.session.baseline.accepted]
         variables, patterns = self.environment.variables, protected_patterns(self.session.workflow)
         return self.checks.run_protected(command, variables, self.session.protected, patterns, accepted)
+
+    def known(self, command: str) -> KnownNames | None:
+        baseline = self.session.baseline
+        tests = baseline.tests.get(command)
+        if tests is None:
+            return None
+        names = None if tests.names is None else self.checks.names(tests.names)
+        return KnownNames(tests.count, names)
+
+    def accepted(self) -> frozenset[str]:
+        return frozenset(self.session.baseline.accepted)
+
+    def keep(self, names: frozenset[str]) -> str:
+        return self.checks.keep_names(names)
+
+    def rewrites_tests(self) -> bool:
+        return self.session.workflow.by_key[self.phase].rewrites_tests
+
+    def is_protected(self) -> bool:
+        return self.session.protected is not None
+
+    def selection(self, command: str) -> str | None:
+        return self.checks.selection(command)
+
+
+def _report(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError:
+        return None
 
 
 def protected_patterns(workflow: Workflow) -> tuple[str, ...]:

@@ -1,17 +1,18 @@
 """The gates of one session: judge them, run their checks, record receipts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from detent.core.actor import ActorKind, Channel
 from detent.core.gate import gate_name
-from detent.core.gate.evidence import GateState, Judgement, Receipt, Verdict
+from detent.core.gate.evidence import GateState, Judgement, RanBy, Receipt, Verdict
 from detent.core.gate.judge import judgements
-from detent.core.session.commands import CheckGate
+from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, SetGateCommand
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
 from detent.core.session.status import Status
+from detent.engine.policy import Decision, authorize
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
 from detent.errors import Refused
@@ -74,7 +75,7 @@ class SessionGates:
         for gate in session.workflow.by_key[phase].gates:
             name = gate_name(gate)
             state = session.phases[phase].gates.get(name, GateState())
-            if name not in closed - done or gate.runnable(None) is None or state.escalated is not None:
+            if name not in closed - done or gate.runnable() is None or state.escalated is not None:
                 continue
             if gate.runs_last and closed != {name}:
                 continue
@@ -95,24 +96,89 @@ class SessionGates:
         wait_for(started, patience_s, self._project.checking)
 
     def check(
-        self, gate: str, *, phase: str, command: str | None = None, env: Mapping[str, str] | None = None
+        self,
+        gate: str,
+        *,
+        phase: str,
+        command: str | None = None,
+        env: Mapping[str, str] | None = None,
+        by: RanBy = RanBy.DETENT,
     ) -> Receipt:
         """Run the gate's check now and record nothing. `env` adds to the environment of this process."""
         session = self._handle.state
-        return self.checks.run(session, phase, find_gate(session, phase, gate), command, env)
+        declared = find_gate(session, phase, gate)
+        if command is None and declared.runs_tests and declared.runnable() is None:
+            command = self._project.settings.run.tests
+        return self.checks.run(session, phase, declared, command, env, by=by)
 
     def record(self, gate: str, *, phase: str, receipt: Receipt) -> Outcome:
         return self._handle.execute(CheckGate(phase=phase, gate=gate, receipt=receipt))
 
     def observe(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
-        """Record a test run that was seen in the agent's shell, if the phase asks for one and names no command."""
-        gates = self._handle.state.workflow.by_key[phase].gates if self._handle.state.gates_apply else ()
+        """Record a test run that was seen in the agent's shell, if the phase asks for tests."""
+        session = self._handle.state
+        gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
         output = redact_text(output) if gates else ""
         for gate in gates:
-            receipt = self.checks.observed(gate, command, output, exit_code)
+            receipt = self.checks.observed(session, gate, command, output, exit_code)
             if receipt is not None:
                 return self._handle.execute(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
         return None
+
+    # Decisions of a person
+
+    def accept(self, gate: str, names: Iterable[str], reason: str, *, phase: str | None = None) -> Outcome:
+        """Accept that tests of the baseline are gone or do not pass; without names, all that the last run lost."""
+        key = live_phase(self._handle.state, phase)
+        return self._handle.execute(
+            AcceptLoss(phase=key, gate=gate, names=tuple(names) or self._lost(key, gate), reason=reason)
+        )
+
+    def _lost(self, phase: str, gate: str) -> tuple[str, ...]:
+        """All tests that the last run of a gate lost. The receipt only names the first of them."""
+        session = self._handle.state
+        declared = find_gate(session, phase, gate)
+        receipt = session.phases[phase].gates.get(gate, GateState()).receipt
+        known = session.baseline.tests.get(declared.runnable() or "")
+        if receipt is None or not receipt.lost_count:
+            raise Refused(f"gate {gate} of {phase} has lost no test", way_out="detent gates")
+        if known is None or known.names is None or receipt.names is None:
+            raise Refused(
+                f"{receipt.lost_count} tests fewer passed, but the run did not name them",
+                way_out=f"detent gate baseline {gate} -m WHY makes the present tests the baseline",
+            )
+        missing = self.checks.names(known.names) - self.checks.names(receipt.names)
+        return tuple(sorted(missing - set(session.baseline.accepted)))
+
+    def set_command(self, gate: str, command: str, reason: str, *, phase: str | None = None) -> Outcome:
+        """Set the command that decides a gate, in one phase or in all that have the gate."""
+        return self._handle.execute(SetGateCommand(gate=gate, command=command, reason=reason, phase=phase))
+
+    def baseline(self, gate: str, *, phase: str | None = None, reason: str = "") -> Outcome:
+        """Run the gate's command now, and record the tests in it as the baseline.
+
+        Anybody may do that while there is none. To replace one is a person's decision.
+        """
+        session = self._handle.state
+        declared = next(
+            (
+                candidate
+                for key in ((known_phase(session, phase),) if phase else session.workflow.order)
+                for candidate in session.workflow.by_key[key].gates
+                if gate_name(candidate) == gate and not session.phases[key].status.is_settled
+            ),
+            None,
+        )
+        command = declared.runnable() if declared is not None else None
+        if declared is None or command is None:
+            raise Refused(
+                f"no gate {gate} that is still to be opened has a command",
+                way_out=f"detent gate set {gate} --command COMMAND -m WHY",
+            )
+        if command in session.baseline.tests:
+            authorize(self._project.actor, Decision.BASELINE)
+        tests = self.checks.baseline(session, declared, command)
+        return self._handle.execute(RecordBaseline(command=command, tests=tests, reason=reason))
 
     def report(self, gate: str, *, compliant: bool, note: str = "", phase: str | None = None) -> Outcome:
         """Record a reviewer's finding about a constitution whose articles no command can check."""

@@ -12,6 +12,7 @@ import msgspec
 from detent import __version__
 from detent.core.path_text import from_text, to_text
 from detent.core.session.events import (
+    BaselineEvent,
     CheckpointTaken,
     Commit,
     ComplexitySet,
@@ -52,7 +53,7 @@ MAX_WATCHED = 5_000
 #: Events that change neither a task file nor a view of the tasks.
 _NO_TASK = (
     SessionEvent | GateEvent | DelegationEvent | QuestionEvent | EscalationEvent | CheckpointTaken | PhaseFailed
-) | (PhaseSkipped | PhaseReset | PhaseReviewed | PhasesImported | DocumentAdopted | TailDropped)
+) | (PhaseSkipped | PhaseReset | PhaseReviewed | PhasesImported | DocumentAdopted | TailDropped | BaselineEvent)
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):

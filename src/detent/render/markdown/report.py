@@ -6,11 +6,14 @@ from typing import assert_never
 
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.gate import Gate, gate_name
-from detent.core.gate.evidence import NOTHING_KNOWN, Receipt
+from detent.core.gate.evidence import NOTHING_KNOWN, RanBy, Receipt, Verdict
 from detent.core.gate.judge import evidence_of, judge_recorded
 from detent.core.gate.kind import Evidence
+from detent.core.gate.kinds.tests import counts_text
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import (
+    BaselineRecorded,
+    BaselineReplaced,
     CheckpointEvent,
     CheckpointTaken,
     Commit,
@@ -22,6 +25,8 @@ from detent.core.session.events import (
     EscalationsResolved,
     GateApproved,
     GateChecked,
+    GateCommandSet,
+    LossAccepted,
     PhaseEvent,
     PhaseReviewed,
     PhasesImported,
@@ -55,12 +60,14 @@ _MOST_SUMMARY = 200
 _MOST_FAILURES, _MOST_TASKS, _MOST_CHECKPOINTS = 50, 200, 60
 _TAIL_LINES, _TAIL_COLUMNS = 8, 160
 _Questions = QuestionEvent | QuestionAnswered
-_Decisions = EscalationEvent | SessionCancelled | SessionCompleted | GateApproved | VoteCast | PhaseReviewed
+_Decisions = (EscalationEvent | SessionCancelled | SessionCompleted | GateApproved | VoteCast | PhaseReviewed) | (
+    LossAccepted | GateCommandSet | BaselineReplaced
+)
 #: Events that other parts of the report show in their result, or that only the log shows.
 _Others = (
     (PhaseEvent | PhasesImported | GateChecked | DelegationEvent | TaskEvent | ComplexitySet | CheckpointEvent)
     | (SessionStarted | SessionPaused | SessionResumed | SessionReopened | SessionArchived)
-    | (DocumentAdopted | TailDropped)
+    | (DocumentAdopted | TailDropped | BaselineRecorded)
 )
 
 
@@ -74,6 +81,7 @@ def report_text(session: Session, commits: Iterable[Commit]) -> str:
         ("Timeline", _timeline(session, tried, until)),
         ("Phases", _phases(session, tried, until)),
         ("Gates", gate_lines(session)),
+        ("Lost tests", lost_lines(session)),
         ("Failures", _failure_lines(tried)),
         ("Questions", _question_lines(journal)),
         ("Decisions of people", _decision_lines(journal)),
@@ -171,6 +179,19 @@ def gate_lines(session: Session) -> Iterator[str]:
     )
 
 
+def lost_lines(session: Session) -> Iterator[str]:
+    """The tests of the baseline that did not pass in the last run of each gate, and those that a person accepted."""
+    accepted = session.baseline.accepted
+    for key in session.workflow.order:
+        for name, at_gate in session.phases[key].gates.items():
+            receipt = at_gate.receipt
+            if receipt is None or not receipt.lost_count:
+                continue
+            yield f"- {escaped(name)} of {escaped(key)}: {receipt.lost_count} of the tests that passed at the start"
+            for test, outcome in receipt.lost.items():
+                yield f"  - {escaped(test)}: {outcome}" + (", accepted" if test in accepted else "")
+
+
 def _proved(session: Session, key: str, gate: Gate) -> tuple[str, str]:
     """The verdict, and the evidence for it."""
     evidence = evidence_of(session, key, gate, NOTHING_KNOWN)
@@ -178,7 +199,11 @@ def _proved(session: Session, key: str, gate: Gate) -> tuple[str, str]:
         return "opened by hand", _proof(gate, evidence)
     if evidence.state.status is Status.SKIPPED or not evidence.state.attempt:
         return "not reached", ""
-    return str(judge_recorded(session, key, gate).verdict), _proof(gate, evidence)
+    judgement = judge_recorded(session, key, gate)
+    receipt = evidence.gate.receipt
+    if receipt is not None and judgement.verdict is not Verdict.PASS:
+        return str(judgement.verdict), f"{_proof(gate, evidence)}: {judgement.reason}"
+    return str(judgement.verdict), _proof(gate, evidence)
 
 
 def _proof(gate: Gate, evidence: Evidence) -> str:
@@ -197,9 +222,10 @@ def _proof(gate: Gate, evidence: Evidence) -> str:
 
 def _receipt_text(receipt: Receipt) -> str:
     code = "" if receipt.exit_code is None else f"exit code {receipt.exit_code}"
-    seen = "observed in the agent's shell" if receipt.observed else ""
+    seen = "seen in the agent's shell" if receipt.by is RanBy.SEEN else ""
     covered = "" if receipt.coverage is None else f"coverage {receipt.coverage:g} %"
-    return ", ".join(part for part in (receipt.command or "reported", code, covered, seen) if part)
+    counts = counts_text(receipt.tests, None).removeprefix(": ")
+    return ", ".join(part for part in (receipt.command or "reported", code, counts, covered, seen) if part)
 
 
 def _failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:
@@ -279,6 +305,16 @@ def _decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                 case SessionCancelled() | SessionCompleted():
                     yield from _resolved(raised, f"the session ended ({who})")
                     raised = []
+                case LossAccepted():
+                    names = escaped(", ".join(event.names))
+                    yield f"- the loss of {names} was accepted ({who}): {escaped(event.reason)}"
+                case GateCommandSet():
+                    yield f"- the command of {escaped(event.gate)} became {escaped(event.command)} ({who}): " + (
+                        escaped(event.reason)
+                    )
+                case BaselineReplaced():
+                    replaced = f"{event.tests.count} tests became the baseline"
+                    yield f"- {replaced} ({who}): {escaped(event.reason)}"
                 case GateApproved():
                     opened = f"{escaped(event.gate)} of {escaped(event.phase)} was opened by hand"
                     yield f"- {opened} ({who}): {escaped(event.reason)}"

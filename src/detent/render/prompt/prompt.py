@@ -44,10 +44,9 @@ def phase_prompt(
     *,
     turn: int = 1,
     failed: str = "",
-    tests: str | None = None,
 ) -> str:
-    """For one turn at a phase. `failed` is the error of the previous attempt; `tests` is the default test command."""
-    gates = gate_lines(session, handover.phase, judged, tests=tests)
+    """For one turn at a phase. `failed` is the error of the previous attempt."""
+    gates = gate_lines(session, handover.phase, judged)
     broken = _failed_text(session, handover.phase, judged if turn > 1 else (), failed)
     sections = [
         Section(body=_phase_head(session, handover, turn)),
@@ -89,8 +88,8 @@ def task_prompt(session: Session, context: Mapping[str, Any], *, failed: str = "
     return bounded_text(sections, MAX_BYTES).replace("\0", "")
 
 
-def gate_lines(session: Session, phase: str, judged: Sequence[Judgement], *, tests: str | None) -> list[str]:
-    """One line per gate. `tests` is the test command for gates that name none."""
+def gate_lines(session: Session, phase: str, judged: Sequence[Judgement]) -> list[str]:
+    """One line per gate."""
     if not session.gates_apply:
         return []
     verdicts = {judgement.gate: judgement.verdict for judgement in judged}
@@ -98,7 +97,7 @@ def gate_lines(session: Session, phase: str, judged: Sequence[Judgement], *, tes
     for gate in session.workflow.by_key[phase].gates:
         name = gate_name(gate)
         now = f" Now {verdicts[name]}." if name in verdicts else ""
-        lines.append(f"- {name}: {cut(gate.requirement(phase, session.folder, tests), MAX_GATE_LINE)}{now}")
+        lines.append(f"- {name}: {cut(gate.requirement(phase, session.folder), MAX_GATE_LINE)}{now}")
     return lines
 
 
@@ -147,7 +146,9 @@ def _closed_text(judgement: Judgement, state: GateState | None) -> str:
         return verdict
     ran = f"`{cut(receipt.command, MAX_REASON)}`" if receipt.command else "The run"
     code = f" exited with {receipt.exit_code}" if receipt.exit_code is not None else " ended"
-    return f"{verdict}\n{ran}{code}. The end of its output:\n{_fenced(receipt.tail)}"
+    named = [f"{name}: {outcome}" for name, outcome in receipt.lost.items()]
+    lost = f"Tests that passed when the session began and do not now:\n{_listed(named)}\n" if named else ""
+    return f"{verdict}\n{lost}{ran}{code}. The end of its output:\n{_fenced(receipt.tail)}"
 
 
 def _fenced_failure(intro: str, failed: str) -> str:

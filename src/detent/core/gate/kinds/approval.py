@@ -9,5 +9,5 @@ class ApprovalGate(GateSettings, Voted, frozen=True, kw_only=True, tag="approval
 
     approvers: tuple[str, ...] = ()
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         return f"{' or '.join(self.approvers) or 'a person'} must approve. They are asked; you are not."

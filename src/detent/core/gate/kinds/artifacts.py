@@ -22,7 +22,7 @@ class ArtifactsGate(GateSettings, frozen=True, kw_only=True, tag="artifacts"):
     def way_out(self, phase: str, state: GateState) -> str:
         return "write them, then finish again"
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         return f"these files must exist: {', '.join(required_paths(self, folder))}."
 
     def proof(self, evidence: Evidence) -> str:

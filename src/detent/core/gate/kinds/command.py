@@ -1,5 +1,7 @@
 """The `command` gate: a command must exit with 0. Merging a worktree is such a command."""
 
+from msgspec.structs import replace
+
 from detent.core.gate.checked import Checked, exit_result, own_command, receipt_of
 from detent.core.gate.evidence import Receipt
 from detent.core.gate.kind import CheckRunner, GateSettings
@@ -19,15 +21,18 @@ class CommandGate(GateSettings, Checked, frozen=True, kw_only=True, tag="command
     def __post_init__(self) -> None:
         self.check_settings()
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         return f"`{self.command}` must exit with 0. Detent runs it when your turn ends{self.tries()}."
 
-    def runnable(self, tests: str | None) -> str | None:
+    def runnable(self) -> str | None:
         return self.command
 
     @property
     def runs_last(self) -> bool:
         return self.command.startswith(MERGE)
+
+    def with_command(self, command: str) -> "CommandGate":
+        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         line = own_command(self, self.command, command)

@@ -12,5 +12,5 @@ class ConsensusGate(GateSettings, Voted, frozen=True, kw_only=True, tag="consens
     approvers: tuple[str, ...]
     quorum: int
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         return f"{self.quorum} of {', '.join(self.approvers)} must approve. They are asked; you are not."

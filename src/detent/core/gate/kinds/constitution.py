@@ -38,7 +38,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         name = gate_name(self)
         return f"detent gate run {name}" if self.checks else f"detent gate report {name} --compliant"
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         articles = f"article{'s' if len(self.articles) > 1 else ''} {', '.join(self.articles)} of {self.file}"
         if self.checks:
             checks = ", ".join(f"`{line}` ({article})" for article, line in self.checks.items())
@@ -46,7 +46,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         report = f"detent gate report {gate_name(self)} --phase {phase} --compliant"
         return f"your work must comply with {articles}. Read them, check your work, fix it, then run `{report}`."
 
-    def runnable(self, tests: str | None) -> str | None:
+    def runnable(self) -> str | None:
         return "its articles" if self.checks else None
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:

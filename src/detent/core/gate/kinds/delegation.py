@@ -27,7 +27,7 @@ class DelegationGate(GateSettings, frozen=True, kw_only=True, tag="delegation"):
     def way_out(self, phase: str, state: GateState) -> str:
         return f"let the agent of {phase} run, or detent approve {phase} --gate {gate_name(self)} -m WHY"
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         return "your own run opens it when it succeeds; you need not do anything."
 
     def proof(self, evidence: Evidence) -> str:

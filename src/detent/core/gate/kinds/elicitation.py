@@ -29,7 +29,7 @@ class ElicitationGate(GateSettings, frozen=True, kw_only=True, tag="elicitation"
     def way_out(self, phase: str, state: GateState) -> str:
         return f"detent gate answer {gate_name(self)} --choice {self.final[0]}"
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         chosen = " ".join(f"--choice {choice}" for choice in self.final)
         count = "one question" if self.interactions <= 1 else f"{self.interactions} questions"
         return f'a person must have answered {count}; ask the last one with `detent ask "HOW TO GO ON?" {chosen}`.'

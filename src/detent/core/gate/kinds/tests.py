@@ -1,12 +1,14 @@
-"""The `tests` gate: a test run must pass, within a number of tries."""
+"""The `tests` gate: a test run must pass, within a number of tries, without losing tests of the baseline."""
 
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
-from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
-from detent.core.gate.kind import CheckRunner, GateSettings, Ran, gate_name
+from detent.core.gate.evidence import MAX_LOST, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
+from detent.core.gate.kind import CheckRunner, GateSettings, KnownNames, Ran, Surroundings, gate_name
+from detent.core.testrun.baseline import OTHERS, Baseline, KnownTests, lost_tests, unaccepted
+from detent.core.testrun.suite import Counts, Outcome, Suite
 from detent.errors import Refused
 
 _RESULT_WORDS = {
@@ -15,22 +17,28 @@ _RESULT_WORDS = {
     Result.UNCLEAR: "inconclusive",
     Result.ERROR: "inconclusive",
 }
+#: How many lost tests a reason names.
+_MAX_NAMED = 10
+_AS_BEGUN = "the tests as they were when the session began"
 
 
 class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
-    """A test run must pass, within a number of tries."""
+    """A test run must pass, within a number of tries, without losing tests of the baseline."""
 
     # pytest would take the name for a class of tests.
     __test__: ClassVar[bool] = False
     protects: ClassVar[bool] = True
+    runs_tests: ClassVar[bool] = True
 
-    #: The command that `detent gate run` executes; without it a run seen in the agent's shell counts.
+    #: The command that decides; without it a whole run that was given to Detent or seen in the agent's shell counts.
     command: str | None = None
     #: The files whose change makes a passed run stale.
     inputs: tuple[str, ...] = ()
     max_iterations: int = 10
     circuit_breaker: int = 3
     coverage: int | None = None
+    #: Leave the threshold out of a session if the project has no coverage tool when it starts.
+    coverage_if_measured: bool = False
     #: Files besides the tests and the runner's settings that are kept as they were when the session began.
     protected: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
@@ -38,12 +46,27 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     def __post_init__(self) -> None:
         self.check_settings()
 
-    def shortfall(self, receipt: Receipt) -> str | None:
+    # Judging
+
+    def shortfall(self, receipt: Receipt, baseline: Baseline) -> str | None:
         if self._falls_short(receipt):
             return f"coverage is {receipt.coverage:g} %, and {self.coverage} % are needed"
-        if receipt.protected not in (None, Result.PASSED):
-            return f"the tests as they were when the session began: {receipt.protected}"
+        if receipt.lost_count:
+            return lost_reason(receipt, baseline)
         return None
+
+    def unknown(self, receipt: Receipt) -> str | None:
+        if self.coverage is None or receipt.coverage is not None:
+            return None
+        from detent.core.testrun.coverage_tool import measuring  # noqa: PLC0415 - only this reason needs it
+
+        how = measuring(receipt.command)
+        return f"coverage was not measured, and {self.coverage} % are needed; {how} would measure it"
+
+    def passed(self, receipt: Receipt, baseline: Baseline) -> str:
+        known = baseline.tests.get(self.command or "")
+        seen = "; seen in the agent's shell, no command is known" if receipt.by is RanBy.SEEN else ""
+        return f"passed: {receipt.command}{counts_text(receipt.tests, known)}{_accepted_text(baseline)}{seen}"
 
     def limit_reason(self, receipt: Receipt) -> str:
         return "coverage_below_threshold" if self._falls_short(receipt) else "max_iterations"
@@ -52,42 +75,115 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return self.coverage is not None and receipt.coverage is not None and receipt.coverage < self.coverage
 
     def way_out(self, phase: str, state: GateState) -> str:
-        run = f"detent gate run {gate_name(self)}"
+        name, receipt = gate_name(self), state.receipt
+        run = f"detent gate run {name}"
+        if receipt is not None and receipt.protected is not None and receipt.protected.failing and self.command:
+            return f"{run}; or, as a person, first detent gate accept {name} TEST… -m WHY"
+        if receipt is not None and receipt.result is Result.PASSED and not self._falls_short(receipt):
+            if receipt.lost_count and not receipt.lost:
+                return f"bring the tests back; or, as a person, detent gate baseline {name} -m WHY"
+            if receipt.lost_count:
+                return f"bring the tests back; or, as a person, detent gate accept {name} NAME… -m WHY"
+            if self.command and self.unknown(receipt) is not None:
+                return f"detent gate set {name} --command COMMAND -m WHY, with a command that measures coverage"
         return run if self.command else f"{run} -- YOUR TEST COMMAND"
 
-    def requirement(self, phase: str, folder: str, tests: str | None) -> str:
+    def requirement(self, phase: str, folder: str) -> str:
         enough = f", with {self.coverage} % coverage or more" if self.coverage is not None else ""
-        protected = "; the tests that stood when the session began must also pass as they were"
-        command = self.command or tests
-        if command:
-            return f"`{command}` must pass{enough}{protected}. Detent runs it when your turn ends{self.tries()}."
+        patterns = ", ".join(self.protected)
+        protected = f"; {patterns} must be as they were when the session began" if patterns else ""
+        if self.command:
+            return (
+                f"`{self.command}` must pass{enough}{protected}. Detent runs it when your turn ends{self.tries()}. "
+                "Tests that stood when the session began must still run and pass: "
+                "deleted, skipped or expected-to-fail tests keep the gate closed."
+            )
         run = f"detent gate run {gate_name(self)} --phase {phase} -- YOUR TEST COMMAND"
-        return f"the tests must pass{enough}{protected}. Run them after your last change with `{run}`."
+        return f"the tests must pass{enough}{protected}. Run all of them after your last change with `{run}`."
 
-    def runnable(self, tests: str | None) -> str | None:
-        return self.command or tests
+    # Running
+
+    def runnable(self) -> str | None:
+        return self.command
+
+    def fitted(self, project: Surroundings) -> "tuple[TestsGate, str | None]":
+        gate = self if self.command is not None else replace(self, command=project.tests)
+        if not self.coverage_if_measured:
+            return gate, None
+        if self.coverage is None or project.measures_coverage():
+            return replace(gate, coverage_if_measured=False), None
+        left_out = "no coverage threshold: the project has no coverage tool"
+        return replace(gate, coverage=None, coverage_if_measured=False), left_out
+
+    def with_command(self, command: str) -> "TestsGate":
+        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         line = self._test_command(command)
         ran = runner.run(line)
         if ran.problem:
             return receipt_of(ran, line, Result.ERROR)
-        receipt = self._read(ran, line)
+        receipt, suite = self._read(runner, ran, line)
         if receipt.result is not Result.PASSED:
             return receipt
+        if self.command is None and (part := runner.selection(line)) is not None:
+            return replace(receipt, aside=_part(part))
         again = runner.run_protected(line)
-        if again is None:
-            return receipt
-        protected = Result.ERROR if again.problem else self._read(again, line).result
-        return replace(receipt, protected=protected)
+        stood = None
+        if again is not None:
+            shown, stood = self._with_protected(runner, again, receipt)
+            if shown.result is not Result.PASSED and not runner.rewrites_tests():
+                return shown
+            # A phase that rewrites tests need not pass the old ones, but none of them may be missing.
+            receipt = replace(receipt, protected=shown.protected)
+        return self._with_lost(runner, receipt, suite, stood)
 
-    def observe(self, command: str, output: str, exit_code: int | None) -> Receipt | None:
-        if self.protected or self.command is not None:
-            return None
+    def _with_protected(self, runner: CheckRunner, again: Ran, receipt: Receipt) -> tuple[Receipt, Suite | None]:
+        """The receipt with the run on the protected files. If that did not pass, it is what the receipt shows."""
+        if again.problem:
+            protected = ProtectedRun(result=Result.ERROR, error=again.problem)
+            error = f"{_AS_BEGUN} could not run: {again.problem}"
+            return replace(receipt, result=Result.FAILED, error=error, signature=error, protected=protected), None
+        shown, suite = self._read(runner, again, receipt.command)
+        failing = suite.failed[:MAX_LOST] if suite is not None else ()
+        names = runner.keep(suite.tried) if suite is not None else None
+        protected = ProtectedRun(
+            result=shown.result, error=shown.error, failing=failing, tests=shown.tests, names=names
+        )
+        is_accepted = suite is not None and not suite.unnamed and runner.accepted().issuperset(suite.failed)
+        if shown.result is Result.PASSED or (shown.result is Result.FAILED and is_accepted):
+            return replace(receipt, protected=protected), suite
+        named = f" ({', '.join(failing[:_MAX_NAMED])})" if failing else ""
+        error = f"{_AS_BEGUN} did not pass: {shown.error}{named}"
+        failed = replace(shown, result=Result.FAILED, error=error, duration_s=receipt.duration_s, protected=protected)
+        return replace(failed, names=None, signature=f"{_AS_BEGUN}: {shown.signature}"), suite
+
+    def _with_lost(self, runner: CheckRunner, receipt: Receipt, suite: Suite | None, stood: Suite | None) -> Receipt:
+        """The receipt with the tests of the baseline that this run lost."""
+        known = _and_stood(runner.known(self.command or ""), stood)
+        if known is None:
+            return receipt
+        if known.names is not None:
+            known = known._replace(names=known.names - runner.accepted())
+        if known.names is not None and suite is None and receipt.by is not RanBy.SEEN:
+            error = f"the run named no test, and the baseline names {len(known.names)}"
+            return replace(receipt, result=Result.UNCLEAR, error=error, signature=error)
+        if known.names is None or suite is None:
+            missing = known.passed - (receipt.tests.passed if receipt.tests is not None else 0)
+            return _with_loss(replace(receipt, lost_count=max(0, missing)))
+        lost = lost_tests(known.names, suite)
+        old_pass = runner.is_protected() if stood is None else runner.accepted().issuperset(stood.failed)
+        is_renamed = old_pass and len(suite.passed) >= len(known.names)
+        if is_renamed and all(outcome is Outcome.MISSING for outcome in lost.values()):
+            # The old tests pass, in the present files or in the copy, and there are no fewer of them now.
+            return receipt
+        return _with_loss(replace(receipt, lost=dict(list(lost.items())[:MAX_LOST]), lost_count=len(lost)))
+
+    def observe(self, runner: CheckRunner, command: str, output: str, exit_code: int | None) -> Receipt | None:
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
         judged = verdict.judge(output, exit_code)
-        return Receipt(
+        receipt = Receipt(
             result=Result(judged.result),
             command=command,
             exit_code=exit_code,
@@ -95,18 +191,36 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             error=judged.error,
             signature=judged.signature,
             coverage=judged.coverage,
-            observed=True,
+            tests=judged.counts,
+            by=RanBy.SEEN,
         )
+        if self.command is not None:
+            return replace(receipt, aside=f"seen in the agent's shell; a run of `{self.command}` by Detent decides")
+        if receipt.result is not Result.PASSED:
+            return receipt
+        if (part := runner.selection(command)) is not None:
+            return replace(receipt, aside=_part(part))
+        return self._with_lost(runner, receipt, None, None)
 
-    def _read(self, ran: Ran, command: str) -> Receipt:
+    def _read(self, runner: CheckRunner, ran: Ran, command: str) -> tuple[Receipt, Suite | None]:
+        """The receipt of a run, and its tests by name if it wrote a report that can be read."""
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-        # Only the exit code of a declared command is trusted; for any other the output decides.
-        judged = verdict.judge(ran.output, ran.exit_code, trusted_exit=self.command is not None)
+        suite = _suite(ran)
+        judged = verdict.judge(ran.output, ran.exit_code, suite=suite)
         receipt = receipt_of(ran, command, Result(judged.result))
+        if suite is None and receipt.result is Result.PASSED and verdict.writes_report(command):
+            receipt = replace(receipt, result=Result.UNCLEAR)
+            error = "pytest wrote no report that names its tests; it ended early, or the command has a --junitxml"
+            return replace(receipt, error=error, signature=error, tests=judged.counts), None
         return replace(
-            receipt, error=judged.error or receipt.error, signature=judged.signature, coverage=judged.coverage
-        )
+            receipt,
+            error=judged.error or receipt.error,
+            signature=judged.signature,
+            coverage=judged.coverage,
+            tests=judged.counts,
+            names=runner.keep(suite.passed) if suite is not None and receipt.result is Result.PASSED else None,
+        ), suite
 
     def _test_command(self, given: str | None) -> str:
         if self.command is not None:
@@ -120,7 +234,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if not any(runner(words) for words in simple_commands(given)):
             raise Refused(
                 f"the command given to gate {name} runs no test runner that Detent knows",
-                way_out=f"declare it as the command of gate {name} in detent.toml, for the next session",
+                way_out=f"as a person, detent gate set {name} --command COMMAND -m WHY",
             )
         return given
 
@@ -128,16 +242,17 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return self.command is None and verdict is Verdict.PENDING and not sees_tests
 
     def person_task(self, phase: str) -> str | None:
-        return f"no command runs the tests of {phase}: set tests under [run] in detent.toml"
+        return f"no command runs the tests of {phase}: detent gate set {gate_name(self)} --command COMMAND -m WHY"
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
         receipt = state.receipt or Receipt(result=Result.UNCLEAR)
+        result = Result.FAILED if receipt.lost_count and not is_open else receipt.result
         return ("iteration_requirements", "test_iteration"), {
             "required": True,
             "completed": is_open and state.iterations > 0,
             "current_iteration": state.iterations,
             "max_iterations": self.max_iterations,
-            "last_test_result": _RESULT_WORDS[receipt.result] if state.receipt else None,
+            "last_test_result": _RESULT_WORDS[result] if state.receipt else None,
             "last_test_command": receipt.command or None,
             "last_error": receipt.error,
             "failures_count": state.failures,
@@ -147,3 +262,66 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             "escalation_reason": state.escalated,
             "escalation_approved": state.approved_by is not None,
         }
+
+
+def _and_stood(known: KnownNames | None, stood: Suite | None) -> KnownNames | None:
+    """The baseline with the tests of the protected files, which may have been changed before it was recorded."""
+    if stood is None:
+        return known
+    if known is None:
+        return KnownNames(stood.counts.passed, stood.tried)
+    return KnownNames(max(known.passed, stood.counts.passed), stood.tried | (known.names or frozenset()))
+
+
+def _with_loss(receipt: Receipt) -> Receipt:
+    reason = lost_reason(receipt, Baseline())
+    return replace(receipt, error=reason, signature=reason)
+
+
+def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
+    """The sentence about lost tests that nobody accepted; None if there are none."""
+    lost = unaccepted(receipt.lost, baseline.accepted)
+    if not receipt.lost:
+        count = receipt.lost_count
+        return f"{count} {_tests(count)} fewer passed than in the baseline" if count else None
+    if not lost and receipt.lost_count == len(receipt.lost):
+        return None
+    count = len(lost) + receipt.lost_count - len(receipt.lost)
+    named = ", ".join(f"{name} ({outcome})" for name, outcome in list(lost.items())[:most])
+    more = f" and {count - most} more" if count > most else ""
+    return f"{count} {_tests(count)} of the baseline did not pass: {named}{more}"
+
+
+def counts_text(counts: Counts | None, known: KnownTests | None) -> str:
+    """How many tests ran, and how many there were at the start."""
+    if counts is None:
+        return ""
+    start = f" (start: {known.count})" if known is not None else ""
+    others = {"failed": counts.failed, "skipped": counts.skipped, "expected to fail": counts.expected_fail}
+    rest = "".join(f", {number} {word}" for word, number in others.items() if number)
+    return f": {counts.passed} {_tests(counts.passed)}{start}{rest}"
+
+
+def _accepted_text(baseline: Baseline) -> str:
+    count = sum(not name.startswith(OTHERS) for name in baseline.accepted)
+    return f"; the loss of {count} {_tests(count)} was accepted" if count else ""
+
+
+def _tests(count: int) -> str:
+    return "test" if count == 1 else "tests"
+
+
+def _part(argument: str) -> str:
+    return f"it runs a part of the tests ({argument}); run all of them"
+
+
+def _suite(ran: Ran) -> Suite | None:
+    if ran.report is None:
+        return None
+    from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - few runs write a report
+
+    try:
+        return read_junit(ran.report)
+    except Unreadable:
+        # The counts in the output are left; a baseline that has names does not open without them.
+        return None

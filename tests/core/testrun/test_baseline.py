@@ -1,0 +1,120 @@
+"""The tests that stood at the start are not lost, and a part of the suite is not the whole."""
+
+import pytest
+
+from detent.core.testrun.baseline import lost_tests, unaccepted
+from detent.core.testrun.coverage_tool import measures, measuring, names_tool
+from detent.core.testrun.suite import Outcome, TestCase, suite_of
+from detent.core.testrun.whole import selection
+
+
+def test_a_test_is_lost_unless_it_passes():
+    suite = suite_of(
+        [
+            TestCase("kept", Outcome.PASSED),
+            TestCase("left out", Outcome.SKIPPED),
+            TestCase("given up", Outcome.EXPECTED_FAIL),
+            TestCase("broken", Outcome.FAILED),
+            TestCase("new", Outcome.PASSED),
+        ]
+    )
+
+    lost = lost_tests(["kept", "left out", "given up", "broken", "gone"], suite)
+
+    assert lost == {
+        "broken": Outcome.FAILED,
+        "given up": Outcome.EXPECTED_FAIL,
+        "gone": Outcome.MISSING,
+        "left out": Outcome.SKIPPED,
+    }
+    assert list(unaccepted(lost, ["gone", "broken"])) == ["given up", "left out"]
+
+
+def test_a_test_that_was_skipped_at_the_start_is_not_missed():
+    before = suite_of([TestCase("a", Outcome.PASSED), TestCase("b", Outcome.SKIPPED), TestCase("c", Outcome.FAILED)])
+
+    assert before.tried == {"a", "c"}
+
+
+WHOLE = [
+    "pytest",
+    "pytest -q -ra --tb=short",
+    "python -m pytest -vv",
+    "uv run pytest -q",
+    "PYTHONPATH=src pytest --cov=src --cov-report term",
+    "timeout 60 pytest -n 4",
+    "coverage run -m pytest -q",
+    "cd /project && pytest -q | tail -3",
+    "python -m unittest",
+    "make test",
+    "npm test",
+    "npm test -- --coverage",
+    "npx jest --ci --coverage",
+    "npx vitest run",
+    "go test ./... -race",
+    "cargo test --workspace",
+]
+PARTS = {
+    "pytest tests/test_a.py": "tests/test_a.py",
+    "pytest -q tests": "tests",
+    "pytest -k split": "-k",
+    "pytest -m fast": "-m",
+    "pytest --lf": "--lf",
+    "pytest -x": "-x",
+    "pytest --deselect a::b": "--deselect",
+    "pytest --ignore=tests/test_b.py": "--ignore=tests/test_b.py",
+    "pytest -p myplugin": "-p",
+    "pytest -c other.ini": "-c",
+    "pytest --some-unknown-option": "--some-unknown-option",
+    "PYTEST_ADDOPTS='-k one' pytest": "PYTEST_ADDOPTS='-k",
+    "cd sub && pytest": "cd sub",
+    "python -m unittest tests.test_a": "tests.test_a",
+    "python -m unittest -k a": "-k",
+    "npx jest a.test.js": "a.test.js",
+    "npx jest -t adds": "-t",
+    "npx vitest run src/a.test.ts": "src/a.test.ts",
+    "npm test -- -t adds": "-t",
+    "go test ./pkg": "./pkg",
+    "go test ./... -run TestA": "-run",
+    "cargo test adds": "adds",
+    "make test ARGS=-k": "ARGS=-k",
+    "tox -e py311": "-e",
+}
+
+
+@pytest.mark.parametrize("command", WHOLE)
+def test_a_command_without_a_selection_runs_the_whole_suite(command):
+    assert selection(command, "/project") is None
+
+
+@pytest.mark.parametrize("command", PARTS)
+def test_a_command_that_selects_runs_a_part(command):
+    assert selection(command, "/project") == PARTS[command]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "is_tool"),
+    [
+        ("pyproject.toml", '[dependency-groups]\ndev = ["pytest-cov>=5"]', True),
+        ("pyproject.toml", "[tool.coverage.run]\n", True),
+        ("pyproject.toml", '[project]\ndependencies = ["discovery"]', False),
+        ("requirements*.txt", "pytest\ncoverage==7\n", True),
+        ("requirements*.txt", "# coverage is not used\npytest\n", False),
+        ("package.json", '{"devDependencies": {"@vitest/coverage-v8": "1"}}', True),
+        ("package.json", '{"devDependencies": {"vitest": "1"}}', False),
+        ("package.json", '{"scripts": {"test": "jest --coverage"}}', True),
+    ],
+)
+def test_a_coverage_tool_is_named_in_the_files_of_a_project(file, text, is_tool):
+    assert names_tool(file, text) is is_tool
+
+
+def test_a_command_may_measure_coverage_itself_and_another_is_named_that_would():
+    assert [measures(line) for line in ("pytest --cov", "go test -cover ./...", "pytest -q", "make recover")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert measuring("uv run pytest -q") == "`pytest --cov`"
+    assert "such as" in measuring("make test")
