@@ -198,6 +198,10 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             return replace(receipt, aside=f"seen in the agent's shell; a run of `{self.command}` by Detent decides")
         if receipt.result is not Result.PASSED:
             return receipt
+        if self.protected:
+            return replace(
+                receipt, aside="seen in the agent's shell; only Detent can run the protected files as they were"
+            )
         if (part := runner.selection(command)) is not None:
             return replace(receipt, aside=_part(part))
         return self._with_lost(runner, receipt, None, None)
