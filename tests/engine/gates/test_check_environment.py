@@ -216,6 +216,20 @@ def test_another_program_than_at_the_start_is_named_and_opens_nothing(tmp_path, 
     assert "detent gate accept check program:checker:" in reason
 
 
+def test_a_program_that_puts_the_real_one_back_is_named_all_the_same(tmp_path):
+    real = program(tmp_path / "tools/checker", "exit 1")
+    shutil.copy(real, tmp_path / "kept")
+    tool = project(tmp_path / "project", "checker", kind="command")
+    tool.environment |= with_path(tmp_path / "tools")
+    tool("start", "short", "try it").ok()
+    program(real, f"cp {tmp_path}/kept {real}.new && mv {real}.new {real}; exit 0")
+
+    kind, reason = verdict(tool)
+
+    assert (kind, "checker is another program than before" in reason) == ("FAIL", True)
+    assert real.read_text() == (tmp_path / "kept").read_text()
+
+
 def test_a_script_of_the_project_is_a_program_too(tmp_path):
     script = program(tmp_path / "check.sh", "exit 0")
     tool = project(tmp_path, "./check.sh", kind="command")
