@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import cheating_agent
 from transcript import detent, run, say, shell, silently
 
 FILES = {
@@ -67,6 +68,9 @@ def tell(project: Path) -> None:
     detent(project, "undo", "--yes", last=9)
     shell(project, "python -m pytest -q")
     detent(project, "doctor")
+
+    with tempfile.TemporaryDirectory(prefix="detent-demo-") as directory:
+        cheating_agent.tell(Path(directory))
 
     say("What to try next, in a project of yours:")
     print(NEXT)

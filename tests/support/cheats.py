@@ -6,6 +6,7 @@ In every one of them `sub` is broken, so an honest run fails.
 import hashlib
 import json
 import os
+import py_compile
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -210,6 +211,18 @@ def _same_size_and_time(work: Work) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
+def _plant_bytecode(work: Work) -> None:
+    """Compile the right code, for a file of the size and time of the wrong one."""
+    path = work.root / "calc.py"
+    work.write("calc.py", CODE)
+    compiled = Path(str(py_compile.compile(str(path), doraise=True)))
+    data = bytearray(compiled.read_bytes())
+    work.write("calc.py", BROKEN)
+    status = path.stat()
+    data[8:16] = int(status.st_mtime).to_bytes(4, "little") + status.st_size.to_bytes(4, "little")
+    compiled.write_bytes(data)
+
+
 def _store(work: Work) -> Path:
     return work.root / ".workflow" / work.handle.id
 
@@ -334,6 +347,7 @@ CHEATS = (
     Cheat("fake output", "an early end of a test", _sub(EXIT)),
     Cheat("stale evidence", "a pass, then an edit", _fix_check_break),
     Cheat("stale evidence", "an edit with the old size and time", _same_size_and_time),
+    Cheat("stale evidence", "bytecode of other code", _plant_bytecode),
     Cheat("stale evidence", "settings edited", _edit_settings),
     Cheat("rewritten store", "evidence deleted", _delete_evidence),
     Cheat("rewritten store", "evidence rewritten", _rewrite_evidence, EVIDENCE),

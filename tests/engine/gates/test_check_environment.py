@@ -176,7 +176,7 @@ def test_npm_runs_the_tests_of_a_package(tmp_path):
         person = with_path(tmp_path / "tools")
     root = tmp_path / "project"
     write(root, "package.json", '{"name": "calc", "version": "1.0.0", "scripts": {"test": "sh check.sh"}}')
-    write(root, "check.sh", "echo '3 passed'\n")
+    write(root, "check.sh", "echo '3 passed in 0.1s'\n")
     tool = project(root, "npm test")
     tool.environment["HOME"] = str(tmp_path)
 
@@ -214,6 +214,20 @@ def test_another_program_than_at_the_start_is_named_and_opens_nothing(tmp_path, 
     assert "checker is another program than before" in reason
     assert str(fake) in reason
     assert "detent gate accept check program:checker:" in reason
+
+
+def test_a_program_that_puts_the_real_one_back_is_named_all_the_same(tmp_path):
+    real = program(tmp_path / "tools/checker", "exit 1")
+    shutil.copy(real, tmp_path / "kept")
+    tool = project(tmp_path / "project", "checker", kind="command")
+    tool.environment |= with_path(tmp_path / "tools")
+    tool("start", "short", "try it").ok()
+    program(real, f"cp {tmp_path}/kept {real}.new && mv {real}.new {real}; exit 0")
+
+    kind, reason = verdict(tool)
+
+    assert (kind, "checker is another program than before" in reason) == ("FAIL", True)
+    assert real.read_text() == (tmp_path / "kept").read_text()
 
 
 def test_a_script_of_the_project_is_a_program_too(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from detent.core.gate.evidence import Result, Verdict
 from detent.engine.gates.copy import Copied, project_copy
 from detent.engine.gates.protected import Changes, ProtectedFiles
+from detent.engine.gates.stored import is_intact
 from detent.objects.universe import Moment, Scope, Universe
 from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts
 from tests.support.project import write
@@ -68,8 +69,12 @@ def test_what_an_agent_writes_beside_the_code_does_not_make_the_tests_pass(work,
     handle.gates.run("tests")
 
     receipt = handle.state.phases["work"].gates["tests"].receipt
-    assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.FAILED)
-    assert verdicts(handle) == {"tests": Verdict.FAIL}
+    if "in place of pytest" in how:
+        # It wrote no report, so it did not pass in the first place.
+        assert (receipt.result, receipt.protected) == (Result.UNCLEAR, None)
+    else:
+        assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.FAILED)
+    assert verdicts(handle)["tests"] in (Verdict.FAIL, Verdict.PENDING)
 
 
 def test_a_deleted_test_runs_all_the_same(work):
@@ -80,6 +85,20 @@ def test_a_deleted_test_runs_all_the_same(work):
 
     assert protected_result(handle) is Result.FAILED
     assert not (root / "tests/test_calc.py").exists()
+
+
+def test_a_test_that_is_put_back_by_its_own_run_runs_as_it_was(tmp_path):
+    calculator(tmp_path, code=BROKEN)
+    write(tmp_path, "tests/test_easy.py", EASY)
+    project, handle = started(tmp_path, GATE.replace(" }", ', inputs = ["calc.py"] }'))
+    with project:
+        puts_back = f"from pathlib import Path\n\n\ndef test_it():\n    Path(__file__).write_text({TEST!r})\n"
+        write(tmp_path, "tests/test_calc.py", puts_back)
+
+        handle.gates.run("tests")
+
+        assert (tmp_path / "tests/test_calc.py").read_text() == TEST
+        assert (protected_result(handle), verdicts(handle)) == (Result.FAILED, {"tests": Verdict.FAIL})
 
 
 def test_a_directory_of_tests_that_became_a_link_is_put_back_without_touching_its_target(work):
@@ -168,7 +187,8 @@ def test_the_files_of_the_start_are_kept_with_their_contents(files):
         "tests/test_calc.py": True,
     }
     digest, data = kept.encode()
-    assert ProtectedFiles.decode(digest, data).files == kept.files
+    assert ProtectedFiles.decode(data).files == kept.files
+    assert is_intact(digest, data)
     assert b"authToken" not in data
 
 

@@ -42,6 +42,7 @@ RUNNERS: dict[str, Rules] = {
     "vitest": Rules(settings=(r"vitest[.-](?:config|setup|workspace)\..*",)),
     "mocha": Rules(settings=(r"\.mocharc(?:\..*)?", r"mocha\.opts", r"\.(?:nyc|c8)rc(?:\..*)?", r"nyc\.config\..*")),
     "others": Rules(settings=(r"(?:playwright|cypress|ava|karma|wdio)[.-]conf(?:ig)?\..*", r"bunfig\.toml")),
+    "make": Rules(settings=(r"(?:GNUm|[Mm])akefile", r"[Jj]ustfile", r"Taskfile\.ya?ml")),
     "cargo": Rules(settings=(r"nextest\.toml",)),
     "go": Rules(tests=(r".*_test\.go",)),
     "maven": Rules(
@@ -53,6 +54,8 @@ _SETTINGS_PATHS = (
     r"(?:.*/)?\.cargo/config(?:\.toml)?",
     r"(?:.*/)?\.mvn/(?:maven|jvm)\.config",
     r"(?:.*/)?\.mvn/extensions\.xml",
+    # An installed package at the top of the project brings plugins into the runner.
+    r"(?:src/)?[^/]+\.(?:dist|egg)-info/entry_points\.txt",
 )
 #: A module of this name at the top of the project takes the place of the runner's own.
 _SHADOWS = r"(?:src/)?(?:_?pytest|pluggy|iniconfig|unittest|coverage|pytest_\w+|xdist|nose2)(?:\.py|/.*)"

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,12 +12,13 @@ import msgspec
 
 from detent import process
 from detent.core.gate import Gate, gate_name
-from detent.core.gate.evidence import Facts, RanBy, Receipt, Result
+from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result
 from detent.core.gate.kind import KnownNames, required_paths
 from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
 from detent.core.testrun.junit import MAX_BYTES
 from detent.core.workflow.graph import Workflow
+from detent.engine.gates.bytecode import fresh_bytecode
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
@@ -28,6 +29,8 @@ from detent.store.port import PROJECT, Store
 if TYPE_CHECKING:
     from detent.config.place import Place
     from detent.core.gate.environment import CheckEnvironment
+    from detent.engine.gates.protected import Changes as ProtectedChanges
+    from detent.engine.gates.protected import ProtectedFiles
     from detent.objects.universe import Moment
 
 #: Owner of the objects that a check stores.
@@ -93,11 +96,13 @@ class GateChecks:
         """Run the gate's check now; `env` are the variables of a runner."""
         before = None if gate.inputs is None else self._digests(gate.inputs)
         environment = environment_of(session, gate, self._place, os.environ, env or {})
+        runner = _Runner(self, session, phase, gate, environment, [])
         try:
-            receipt = gate.run(_Runner(self, session, phase, gate, environment), command)
+            receipt = gate.run(runner, command)
         except Corrupt as damage:
             receipt = Receipt(result=Result.ERROR, command=command or "", error=damage.message)
-        program = program_of(receipt.command, environment.variables["PATH"].split(":"), self._base)
+        # The first command says what the check is made of.
+        program = runner.started[0].program if runner.started else None
         left_out = environment.left_out[:_MAX_LEFT_OUT] if _is_missing(receipt) else ()
         receipt = msgspec.structs.replace(receipt, by=by, program=program, left_out=left_out)
         return self._complete(gate, receipt, before)
@@ -110,7 +115,7 @@ class GateChecks:
         `output` is redacted.
         """
         environment = environment_of(session, gate, self._place, os.environ, {})
-        receipt = gate.observe(_Runner(self, session, "", gate, environment), command, output, exit_code)
+        receipt = gate.observe(_Runner(self, session, "", gate, environment, []), command, output, exit_code)
         return None if receipt is None else self._complete(gate, receipt)
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
@@ -120,41 +125,59 @@ class GateChecks:
         error = redact_text(note)[:200] or None
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
+    def program(self, command: str, variables: Mapping[str, str]) -> Program | None:
+        return program_of(command, variables["PATH"].split(":"), self._base)
+
     def run_command(self, command: str, env: Mapping[str, str], cwd: str | None = None) -> process.Ran:
         """Run a command in this environment, with secrets removed from its output before anything reads it.
 
         If it runs pytest, however deep, a report names the tests. The report is outside of the project.
         """
-        with tempfile.TemporaryDirectory(prefix="detent-report-") as directory:
+        where = cwd or self._base
+        with tempfile.TemporaryDirectory(prefix="detent-report-") as directory, fresh_bytecode(where) as bytecode:
             path = os.path.join(directory, "junit.xml")
-            asked = {**env, "PYTEST_ADDOPTS": f"-o junit_family=xunit1 --junitxml={path}"}
-            ran = process.run(command, cwd=cwd or self._base, timeout_s=TIMEOUT_S, env=asked)
+            asked = {**env, **bytecode, "PYTEST_ADDOPTS": f"-o junit_family=xunit1 --junitxml={path}"}
+            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked)
             report = _report(path)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
 
-    def run_protected(
-        self, command: str, env: Mapping[str, str], digest: str, patterns: Iterable[str], accepted: Iterable[str]
-    ) -> process.Ran | None:
-        """Run a command in a copy of the project that has the protected files as they were; None if none changed."""
-        from detent.engine.gates.copy import project_copy  # noqa: PLC0415 - most runs change no test
-        from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415
-
-        name = self._name(PROTECTED, digest)
-        data = self._store.get(name)
+    def touched(self, session: Session, accepted: Collection[str]) -> bool:
+        """Whether a protected file is not as it was when the session began, or cannot be compared."""
         try:
-            if data is None:
-                raise Corrupt("it is gone")
-            kept, moment = ProtectedFiles.decode(digest, data), self._moments(None)
-            changes = kept.changes(moment, patterns, accepted=frozenset(accepted))
-            if not changes or not kept.has_tests():
+            _, changes, _ = self._protected(session, accepted)
+        except Corrupt:
+            return True
+        return bool(changes)
+
+    def run_protected(
+        self,
+        session: Session,
+        command: str,
+        env: Mapping[str, str],
+        *,
+        accepted: Collection[str] = (),
+        was_touched: bool = False,
+    ) -> process.Ran | None:
+        """Run a command in a copy of the project that has the protected files as they were; None if none changed.
+
+        `was_touched`: one had changed before the ordinary run, which may have changed it back.
+        """
+        from detent.engine.gates.copy import project_copy  # noqa: PLC0415 - most runs change no test
+
+        try:
+            kept, changes, moment = self._protected(session, accepted)
+            if not kept.has_tests() or not (changes or was_touched):
                 return None
             if changes.unclear:
-                raise Corrupt(f"the test runner's part of {', '.join(changes.unclear)} cannot be told from the rest")
+                names = " ".join(f"file:{path}" for path in changes.unclear)
+                raise Corrupt(
+                    f"the test runner's part of {', '.join(changes.unclear)} cannot be told from the rest; "
+                    f"a person accepts it with detent gate accept GATE {names} -m WHY"
+                )
             copied = kept.copied(self._place, moment, changes)
         except Corrupt as damage:
-            problem = f"the protected tests ({self._store.location(name)}): {damage.message}"
-            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=problem)
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
         with project_copy(copied) as directory:
             # Git would write the times of the copy into the index of the project.
             return self.run_command(command, {**env, "GIT_OPTIONAL_LOCKS": "0"}, directory)
@@ -202,6 +225,21 @@ class GateChecks:
 
         return selection(command, self._base)
 
+    def _protected(
+        self, session: Session, accepted: Collection[str]
+    ) -> "tuple[ProtectedFiles, ProtectedChanges, Moment]":
+        """The protected files of the session, their changes, and the moment of these; `Corrupt` if they are damaged."""
+        from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - only tests are protected
+
+        name = self._name(PROTECTED, session.protected or "")
+        data, moment = self._store.get(name), self._moments(None)
+        if data is None:
+            raise Corrupt(f"the protected tests are gone: {self._store.location(name)}")
+        if not is_intact(session.protected or "", data):
+            raise Corrupt(f"the protected tests are damaged: {self._store.location(name)} is not what was recorded")
+        kept = ProtectedFiles.decode(data)
+        return kept, kept.changes(moment, protected_patterns(session.workflow), accepted=accepted), moment
+
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
         """The receipt with the digest of the files that it rests on."""
         inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before)
@@ -230,6 +268,13 @@ class GateChecks:
         return f"{self._session}/{kind}/{digest}"
 
 
+class _Started(NamedTuple):
+    """What a command found when it was started. It may leave something else behind."""
+
+    program: Program | None
+    touched: bool
+
+
 class _Runner(NamedTuple):
     """The `CheckRunner` of one check."""
 
@@ -238,16 +283,29 @@ class _Runner(NamedTuple):
     phase: str
     gate: Gate
     environment: "CheckEnvironment"
+    started: list[_Started]
 
     def run(self, command: str) -> process.Ran:
-        return self.checks.run_command(command, self.environment.variables)
+        variables = self.environment.variables
+        is_compared = self.gate.protects and self.session.protected is not None
+        touched = is_compared and self.checks.touched(self.session, self._accepted_files())
+        self.started.append(_Started(self.checks.program(command, variables), touched))
+        return self.checks.run_command(command, variables)
 
     def run_protected(self, command: str) -> process.Ran | None:
         if self.session.protected is None:
             return None
-        accepted = [name.removeprefix("file:") for name in self.session.baseline.accepted]
-        variables, patterns = self.environment.variables, protected_patterns(self.session.workflow)
-        return self.checks.run_protected(command, variables, self.session.protected, patterns, accepted)
+        return self.checks.run_protected(
+            self.session,
+            command,
+            self.environment.variables,
+            accepted=self._accepted_files(),
+            was_touched=any(started.touched for started in self.started),
+        )
+
+    def _accepted_files(self) -> frozenset[str]:
+        """The files that a person accepted as they are."""
+        return frozenset(name.removeprefix("file:") for name in self.session.baseline.accepted)
 
     def known(self, command: str) -> KnownNames | None:
         baseline = self.session.baseline
