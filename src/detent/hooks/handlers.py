@@ -53,11 +53,11 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-def handle(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
-    """Apply the event to the session and answer it."""
+def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None = None) -> str:
+    """Apply the event to the session and answer it. The project `other` is only looked at for drift."""
     name = text_of(payload.get("hook_event_name"))
     try:
-        notices, reply = _handled(client, dialect, payload)
+        notices, reply = _handled(client, dialect, payload, other)
     except DetentError as error:
         if dialect.event(payload) == "pre_tool":
             raise
@@ -72,9 +72,9 @@ class _Doubtful(Exception):
     """Another program changed the journal, so nothing is written."""
 
 
-def _handled(client: str, dialect: Dialect, payload: dict[str, Any]) -> tuple[list[str], str]:
+def _handled(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None) -> tuple[list[str], str]:
     """Notices for the agent, and the reply to the event itself."""
-    workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd())
+    workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd(), project=other)
     actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
     notices: list[str] = []
 
@@ -88,7 +88,7 @@ def _handled(client: str, dialect: Dialect, payload: dict[str, Any]) -> tuple[li
     try:
         with workspace.change(actor, inspect=inspect) as project:
             notices += [f"Detent: {notice}" for notice in workspace.notices]
-            if project.active() is None:
+            if project.active() is None or other is not None:
                 return notices, ""
             event = Event(dialect, payload, project, *_bound(project))
             handler = _EVENTS.get(dialect.event(payload))
