@@ -293,7 +293,7 @@ def guarded_bytes(place):
     }
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "remove_marker"])
+@pytest.mark.parametrize("name", BY_NAME)
 def test_what_a_tool_of_an_mcp_server_does_is_noticed_after_it(place, name):
     BY_NAME[name][0](place)
     call = {"tool_name": "mcp__x__do", "tool_input": {"what": "it"}, "tool_response": "done", "session_id": "s-1"}

@@ -251,7 +251,7 @@ def patch_edits(patch: str) -> "list[Edit]":
 
 
 def texts_in(value: "Any") -> "list[str]":
-    """The texts in a JSON value."""
+    """The texts in a JSON value, in its order."""
     texts: list[str] = []
     todo = [value]
     while todo and len(texts) < MAX_TEXTS:
@@ -259,9 +259,9 @@ def texts_in(value: "Any") -> "list[str]":
         if isinstance(each, str):
             texts.append(each)
         elif isinstance(each, dict):
-            todo.extend(each.values())
+            todo.extend(reversed(each.values()))
         elif isinstance(each, list):
-            todo.extend(each)
+            todo.extend(reversed(each))
     return texts
 
 

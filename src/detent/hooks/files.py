@@ -190,29 +190,13 @@ def is_running(document: "Any") -> bool:
     return document is False or bool(isinstance(document, dict) and document.get("active_workflow"))
 
 
-def is_edited(document: "Any", state: str) -> bool:
-    """Whether the document of an active session is not what Detent wrote last."""
-    if not isinstance(document, dict) or not has_marker(state):
-        return False
-    try:
-        ledger = parse(read_file(state + "/.documents.json") or b"{}")
-    except (ValueError, RecursionError):
-        return True
-    known = ledger.get("state.json", ()) if isinstance(ledger, dict) else ()
-    return digest(read_file(state + "/state.json") or b"") not in known
-
-
 def journal_problem(document: "Any", state: str) -> "str | None":
     """Reason to deny a delegation if the journal is not the one that the document was made from."""
     from detent.core.guard import state_reader
     from detent.core.guard.rules import RELEASE
 
     # Detent did not write a document without that field, so there is nothing to compare.
-    if "journal" not in state_reader.workflow(document):
-        return None
-    if is_edited(document, state):
-        return "state.json was edited and is not adopted yet; run detent adopt, then try again"
-    if has_prefix(document, state):
+    if "journal" not in state_reader.workflow(document) or has_prefix(document, state):
         return None
     name = state_reader.workflow(document).get("session_id")
     return f"the journal of {name} is not what Detent wrote; a person should run: detent doctor. {RELEASE}"

@@ -9,6 +9,7 @@ from detent.clients.dialect import Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Verdict
 from detent.core.gate.registry import KINDS
+from detent.core.guard import state_reader
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
@@ -119,6 +120,10 @@ def judge_write(content: str, state: str) -> tuple[str | None, str]:
         incoming = msgspec.json.decode(content)
     except UNREADABLE as error:
         return f"the state document would not be readable: {error}", ""
+    name = state_reader.workflow(disk).get("session_id")
+    flow = state_reader.workflow(incoming)
+    if name is not None and flow.get("session_id", name if flow else None) != name:
+        return f"the document would no longer be about {name}; an edit neither ends nor renames a session", ""
     problems = state_document.check_write(incoming, disk)
     blocking = "; ".join(problem.message for problem in problems if problem.blocks)
     warnings = (f"{problem.rule}: {problem.message}" for problem in problems if not problem.blocks)
