@@ -8,7 +8,7 @@ from detent.core.guard.shell.programs import (
     CODED,
     INTERPRETERS,
     SHELLS,
-    found,
+    find_names,
     has,
     is_named,
     is_plain,
@@ -157,7 +157,7 @@ class Commands(Expander):
         for at, arg in enumerate(args):
             if arg in ("-exec", "-execdir", "-ok", "-okdir"):
                 end = next((i for i in range(at, len(args)) if args[i] in (";", "+")), len(args))
-                for path in found(args)[:8]:
+                for path in find_names(args)[:8]:
                     self.run([word.replace("{}", path) for word in args[at + 1 : end]], self._inner(place))
             elif arg.startswith("-fprint") or arg == "-fls":
                 self.add("".join(args[at + 1 : at + 2]), "find", place)
@@ -317,7 +317,7 @@ def _printed(name: str, args: list[str], place: Place) -> list[str]:
     if name in _ECHOES:
         return ([" ".join(names)] if name == "echo" else names) or [STAR]
     if name == "find":
-        return found(args)
+        return find_names(args)
     if name == "pwd":
         return place.cwds
     if name == "mktemp":

@@ -116,7 +116,7 @@ def written(name: str, args: list[str]) -> list[tuple[str, bool]]:
     options = _DESTROYS.get(name, "-")
     below = not spares and (not options or (options != "-" and has(args, options)))
     if name == "find":
-        return [(path, below) for path in found(args) if below]
+        return [(path, below) for path in find_names(args) if below]
     if name in _PACKS and "x" not in "".join(args[:1]) and not has(args, "--remove-files -m --move --extract --get"):
         args = args[:2]  # the archive; the rest goes into it
     words = [word for arg in args for word in _words(arg)]
@@ -141,7 +141,7 @@ def verb_of(args: list[str]) -> str:
     return args[at] if at < len(args) else ""
 
 
-def found(args: list[str]) -> list[str]:
+def find_names(args: list[str]) -> list[str]:
     """The files that `find` names, as far as its directories and the names that it asks for tell."""
     start = 0
     while start < len(args) and args[start] in ("-H", "-L", "-P"):
