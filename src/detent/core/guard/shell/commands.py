@@ -94,6 +94,9 @@ class Commands(Expander):
             return self._shell(argv, place)
         inside = unwrapped(name, argv)
         if inside is not None:
+            for arg in argv[1 : max(1, len(argv) - len(inside[0]))]:
+                if arg[:1] != "-" and arg != inside[1]:
+                    self.add(arg, name, place)  # the file of `time -o`, the lock of `flock`
             return self._wrapped(inside, place)
         language = name.rstrip("0123456789.").removesuffix("js")
         if language in INTERPRETERS:
@@ -136,6 +139,8 @@ class Commands(Expander):
                 self.add(path, f"{how} of the tree" if is_tree else how, place, below=below)
         if name == "find":
             self._find_commands(args, place)
+        elif plain and name not in ("curl", "wget"):
+            self.texts.extend(arg for arg in args if " " in arg)  # a command for `rsync -e`
         elif not plain:
             self.texts.append(" ".join([*args, *(place.stdin or ())]))
             at = next((at for at, arg in enumerate(args) if starts_command(arg.rpartition("/")[2])), -1)

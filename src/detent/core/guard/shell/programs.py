@@ -13,7 +13,7 @@ INTERPRETERS = frozenset(str.split("python pypy node deno bun perl ruby php tsx 
 _READS = {
     **dict.fromkeys(
         str.split(
-            "cat ls ll head tail grep egrep fgrep ag ack wc stat diff cmp less more file du df tree echo printf test ["
+            "cat ls ll head tail grep egrep fgrep ag ack wc stat diff cmp file du df echo printf test ["
             " pwd basename dirname realpath readlink true false : sha1sum sha224sum sha256sum sha384sum sha512sum"
             " md5sum cksum cut tr column nl od hexdump strings comm join paste fold tac rev base64 which type hash"
             " sleep date id whoami uname ps bat zcat alias exit return seq expr mktemp"
@@ -21,6 +21,7 @@ _READS = {
         "",
     ),
     "rg": "--pre",
+    **dict.fromkeys(("less", "more", "tree"), "-o -O"),
     "fd": "-x -X --exec --exec-batch",
     "jq": "-i --in-place",
     "yq": "-i --inplace --in-place",
@@ -33,14 +34,14 @@ _READS = {
 _READING_VERBS = {
     "git": "log show diff status add commit branch tag remote fetch push blame grep ls-files ls-tree rev-parse rev-list"
     " cat-file describe shortlog reflog notes check-ignore check-attr merge-base name-rev for-each-ref show-ref",
-    "gh": "pr issue api release search",
+    "gh": "pr issue api search",
 }
 #: Options with which git changes only its index, makes a branch, or says what it would do.
 _GIT_READS = ("--cached", "--staged", "-S", "--dry-run", "-b", "-B", "-c", "-C", "--orphan")
 _GIT_FILES = str.split("checkout restore rm mv clean reset stash switch merge pull cherry-pick revert read-tree")
 #: Options with which git runs another program, or writes what it would print: before its verb, and behind it.
 _GIT_RUNS = ("-c", "--config-env", "--exec-path")
-_GIT_RUNS_BEHIND = ("--output", "--ext-diff", "-O", "--open-files-in-pager")
+_GIT_RUNS_BEHIND = (*("--output", "--ext-diff", "--open-files-in-pager", "--upload-pack", "--receive-pack", "--exec"),)
 CODED = ("sed", "gsed", "awk", "gawk", "mawk", "nawk")
 _PLAIN = frozenset(
     str.split(
@@ -99,6 +100,7 @@ def starts_command(name: str) -> bool:
 
 def has(args: list[str], options: str) -> bool:
     """True if one of the options was given, alone, with a value, or in a cluster of letters."""
+    args = args[: args.index("--")] if "--" in args else args
     for option in options.split():
         for arg in args:
             if arg == option or arg.startswith(option + "="):
@@ -110,7 +112,7 @@ def has(args: list[str], options: str) -> bool:
 
 def written(name: str, args: list[str]) -> list[tuple[str, bool]]:
     """The arguments that the program may write; True for one of which it changes all that is below, too."""
-    args, spares = _without_excluded(args)
+    args, spares = _without_excluded(args) if name in ("git", "rsync") else (args, False)
     if name == "git":
         return _git_written(args, spares=spares)
     options = _DESTROYS.get(name, "-")
@@ -122,7 +124,7 @@ def written(name: str, args: list[str]) -> list[tuple[str, bool]]:
     words = [word for arg in args for word in _words(arg)]
     into = _target(args)
     if name in _COPIES and not has(args, " ".join(_LINKS)):
-        words = [into] if into else []
+        words = [*([into] if into else []), *(word for arg in args if arg[:1] == "-" for word in _words(arg))]
     puts = into and name in (*_COPIES, "mv", "ln")
     inside = [
         f"{into.rstrip('/')}/{base_name(arg)}"
@@ -182,7 +184,7 @@ def _git_runs(args: list[str]) -> bool:
 
 
 def _starts(args: list[str], options: tuple[str, ...]) -> bool:
-    return any(arg == option or arg.startswith(option + "=") for arg in args for option in options)
+    return any(arg == option or arg.startswith((option + "=", "-O")) for arg in args for option in options)
 
 
 def _behind(verb: str, args: list[str]) -> list[str]:
