@@ -145,16 +145,18 @@ def test_git_leaves_the_state_alone_where_it_is_allowed_to_work(place, command):
     assert ("detent.toml" in place.after("Bash", {"stdout": ""}, command=command).told) is rolled_back
 
 
-def test_a_pipe_in_the_place_of_the_document_blocks_nothing(place):
-    document = place.root / ".workflow/state.json"
-    document.unlink()
-    os.mkfifo(document)
+@pytest.mark.parametrize("name", ["state.json", ".documents.json", "history.jsonl", "WFS-add-search/journal.jsonl"])
+def test_a_pipe_in_the_place_of_a_file_blocks_nothing(place, name):
+    file = place.root / ".workflow" / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
 
     assert asked(place, "Agent", {"subagent_type": "qa-engineer", "prompt": "go"}) is not None
+    assert asked(place, "Write", {"file_path": ".workflow/state.json", "content": "{}"}) is not None
     assert asked(place, "Bash", {"command": "ls"}) is None
     for event in ("SessionStart", "Stop", "UserPromptSubmit"):
         place.hook(event)
-    assert "state.json is no file" in place.after("Bash", {"stdout": ""}, command="ls").told
+    assert f"{name} is no file" in place.after("Bash", {"stdout": ""}, command="ls").told
 
 
 # A monorepo

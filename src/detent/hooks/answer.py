@@ -60,7 +60,7 @@ def load_dialect(client: str, arguments: list[str]) -> "Dialect":
 
 def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = False) -> str:
     from detent.clients.dialect import text_of
-    from detent.hooks.files import is_running, is_special, project_root, project_roots, read_document
+    from detent.hooks.files import blocking_file, is_running, project_root, project_roots, read_document, states
 
     roots = project_roots(text_of(payload.get("cwd")) or posix.getcwd())
     root = project_root(roots)
@@ -71,14 +71,13 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
     if kind == "pre_tool":
         outer = tuple(each for each in roots if each != root)
         return _before_tool(client, dialect, payload, root, state, explain, outer)
-    document = read_document(state)
-    if is_special(state + "/state.json"):
-        # Reading it could take forever.
-        problem = "Detent: state.json is no file; a person should remove it and run: detent doctor --fix"
+    blocking = next((file for file in map(blocking_file, states(root)) if file is not None), None)
+    if blocking is not None:
+        problem = f"Detent: {blocking} is no file; a person should remove it and run: detent doctor --fix"
         return dialect.tell(payload["hook_event_name"], problem) if kind in ("post_tool", "session_start") else ""
     if kind in ("post_tool", "tool_failed"):
         return _after_tool(client, dialect, payload, root, state)
-    if not is_running(document) and kind != "session_start":
+    if not is_running(read_document(state)) and kind != "session_start":
         return ""
     if kind == "prompt":
         # A prompt is the first event that tells the delegating agent of the end of a background agent.
@@ -150,7 +149,7 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
         return _with_engine(client, dialect, payload)
     if call["kind"] not in _CHANGING:
         return ""
-    for other in states(root):
+    for other in states(root)[1:]:
         document = read_document(other)
         if other != state and is_running(document) and has_drifted(document, other):
             return _with_engine(client, dialect, payload, other.rpartition("/")[2])
@@ -179,13 +178,15 @@ def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
     compared with the document that it changes, whichever project the agent works in.
     """
     from detent.core.guard.protected import guarded
-    from detent.hooks.files import journal_problem, read_document, read_file
+    from detent.hooks.files import blocking_file, journal_problem, read_document, read_file
 
     none: dict[str, tuple[str, ...]] = {"config": (), "document": ()}
     paths = [p for p in call["paths"] if p.endswith("/state.json") and guarded(p, root, none) == "document"]
     if not paths:
         return None, ""
     state, content = paths[0].rpartition("/")[0], call["content"]
+    if blocking_file(state) is not None:
+        return f"{blocking_file(state)} is no file; a person should remove it", ""
     if content is None:
         content = (read_file(paths[0]) or b"").decode("utf-8", "replace")
         for path, old, new, everywhere in call["edits"]:

@@ -62,12 +62,16 @@ def exists(path: str) -> bool:
     return True
 
 
-def is_special(path: str) -> bool:
-    """Whether the path leads to something that is neither a regular file nor a directory."""
-    try:
-        return posix.stat(path).st_mode & _KIND not in (_REGULAR, _DIRECTORY)
-    except (OSError, ValueError):
-        return False
+def blocking_file(state: str) -> "str | None":
+    """A file of the state directory that is a pipe or a device: reading it could take forever."""
+    journals = [f"{name.removeprefix('.active-')}/journal.jsonl" for name in markers(state)]
+    for name in ("state.json", ".documents.json", "history.jsonl", *journals):
+        try:
+            if posix.stat(f"{state}/{name}").st_mode & _KIND not in (_REGULAR, _DIRECTORY):
+                return f"{state}/{name}"
+        except (OSError, ValueError):
+            continue
+    return None
 
 
 def resolve(path: str, cwd: str = "") -> str:
@@ -160,8 +164,10 @@ def read_document(state: str) -> "Any":
     about none, cannot be used: an edit of it must not end the session.
     """
     data, marked = read_file(state + "/state.json"), markers(state)
+    if blocking_file(state) is not None:
+        return False
     if data is None:
-        return False if marked or is_special(state + "/state.json") else None
+        return False if marked else None
     try:
         document = parse(data)
     except (ValueError, RecursionError):
