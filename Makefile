@@ -28,7 +28,7 @@ check: $(READY)
 
 # Branch coverage of the rules and the engine, by the tests that run in one process and do not limit time.
 coverage: $(READY)
-	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report= -m "not timed" tests/core tests/engine
+	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report= tests/core tests/engine
 	@$(BIN)/python tests/support/coverage_table.py
 
 conformance: $(READY)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -173,15 +172,12 @@ for thread in threading.enumerate():
 
 
 def test_a_program_that_hangs_or_is_missing_holds_nothing_up():
-    begun = time.monotonic()
     in_a_pipe("""
-for notify in (["sleep", "30"], ["/nowhere/at/all"]):
+for notify in (["sleep", "3600"], ["/nowhere/at/all"]):
     shown = Screen(lambda: session, style=Style.LINES, now=lambda: at(0), notify=notify)
     shown.tell(needed(1, "a"))
     shown.close()
 """)
-
-    assert time.monotonic() - begun < 15
 
 
 def test_telling_and_ticking_from_two_threads_draws_whole_pictures():

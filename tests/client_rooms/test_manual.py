@@ -1,7 +1,6 @@
 """Work by hand: what to do is said, and nothing is done until somebody stopped it."""
 
 import threading
-import time
 
 from detent.config.settings import AgentSettings
 from detent.core.run.agent_event import Failed, Failure, Said
@@ -14,12 +13,11 @@ MANUAL = make_agent(AgentSettings(adapter="manual"))
 def test_it_is_said_what_to_do_and_waited_until_it_is_stopped(tmp_path):
     stopped = threading.Event()
     threading.Timer(0.3, stopped.set).start()
-    started = time.monotonic()
 
     events = work(MANUAL, turn(tmp_path, prompt="p" * 5_000), stopped.is_set)
 
     assert events == [Said(text="p" * 5_000), Failed(failure=Failure.STOPPED, reason="stopped")]
-    assert time.monotonic() - started >= 0.3
+    assert stopped.is_set()
 
 
 def test_nobody_is_waited_for_longer_than_the_turn_may_take(tmp_path):

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections import Counter
 
 import pytest
@@ -157,12 +156,10 @@ def test_the_lock_of_a_killed_process_is_free_at_once(directory, context):
     holder.start()
     barrier.wait(workers.PATIENCE_S)
     threading.Timer(0.3, os.kill, (holder.pid, signal.SIGKILL)).start()
-    began = time.monotonic()
 
     with open_project(directory, actor="tester") as project:
         assert project.session().finish("done").version == 2
 
-    assert 0.2 < time.monotonic() - began < 5
     holder.join(workers.PATIENCE_S)
     assert holder.exitcode == -signal.SIGKILL
 

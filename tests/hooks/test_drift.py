@@ -1,13 +1,15 @@
 """What no reading of commands can prevent is noticed afterwards: by the agent at its next call, and by the doctor."""
 
 import json
+import os
 import shutil
+import subprocess
 
 import pytest
 
 from detent.hooks import files
 from tests.support.disk import Disk
-from tests.support.guard_corpus import WRITES
+from tests.support.guard_corpus import NOTICED
 from tests.support.hooked_project import Place
 
 SETTINGS = 'gates = "off"\n[workflows.row]\nphases = ["06-implementation", "16-quality-loop", "08-code-review"]\n'
@@ -244,22 +246,78 @@ def test_doctor_can_mend_what_can_be_mended(place):
     assert place.disk.markers() == [f".active-{SESSION}"]
 
 
-# Commands that cannot be read, by what they do in the end
-
-# Configuration is no record: the doctor compares it with what was installed.
-EFFECT_OF = {"journal": append_line, "document": overwrite_state}
-UNSEEN = [case for case in WRITES if not case.seen and case.kind in EFFECT_OF]
+# Commands that show nothing, executed
 
 
-@pytest.mark.parametrize("case", UNSEEN, ids=lambda case: case.note)
-def test_a_command_that_cannot_be_read_is_noticed_by_its_effect(place, case):
-    command = case.command.replace("WFS-auth", SESSION)
-    assert place.before("Bash", command=command).denied is None  # nothing to see
+@pytest.mark.parametrize("case", NOTICED, ids=lambda case: case.note)
+def test_what_a_command_does_unseen_is_noticed_after_it(place, case):
+    (place.root / ".claude").mkdir(exist_ok=True)
+    (place.root / ".claude/settings.json").write_text("{}")
+    subprocess.run(["git", "init", "-q"], cwd=place.root, check=True)
+    for path, text in case.files.items():
+        with (place.root / path).open("a") if path == ".git/config" else place.write(path, "").open("w") as file:
+            file.write(diff_of(place) if text == "PATCH" else text)
+        (place.root / path).chmod(0o755)
+    assert place.hook("SessionStart", source="startup").fields  # the session is told where it stands
+    before = guarded_bytes(place)
+    assert place.before("Bash", command=case.command).denied is None  # nothing to see
 
-    EFFECT_OF[case.kind](place)
+    subprocess.run(
+        ["bash", "-c", case.command],
+        cwd=place.root,
+        env={**case.environment, "PATH": os.environ["PATH"], **GIT},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
 
-    assert a_call(place, command=command).told != ""
-    assert json.loads(place.run("doctor", "--json").stdout)["findings"]
+    assert guarded_bytes(place) != before  # it had an effect
+    assert a_call(place, command=case.command).told != ""
+
+
+GIT = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+def diff_of(place):
+    """A patch that adds a line in front of the history."""
+    first = (place.root / ".workflow/history.jsonl").read_text().splitlines()[0]
+    return f"--- a/.workflow/history.jsonl\n+++ b/.workflow/history.jsonl\n@@ -1 +1,2 @@\n+x\n {first}\n"
+
+
+def guarded_bytes(place):
+    """What stands in the guarded files, with the kind of each."""
+    roots = (place.root / ".workflow", place.root / ".claude", place.root / "detent.toml")
+    paths = sorted(path for root in roots for path in (root, *root.rglob("*")) if ".settings" not in path.name)
+    return {
+        str(path): path.read_bytes() if path.is_file() else path.is_fifo() for path in paths if ".lock" not in path.name
+    }
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_what_a_tool_of_an_mcp_server_does_is_noticed_after_it(place, name):
+    BY_NAME[name][0](place)
+    call = {"tool_name": "mcp__x__do", "tool_input": {"what": "it"}, "tool_response": "done", "session_id": "s-1"}
+
+    assert BY_NAME[name][1] in place.hook("PostToolUse", **call).told
+
+
+def test_a_change_of_the_settings_is_said_once(place):
+    place.hook("SessionStart", source="startup")
+    with (place.root / "detent.toml").open("a") as file:
+        file.write("# changed\n")
+
+    assert "detent.toml changed during the session" in a_call(place).told
+    assert a_call(place).text == ""
+
+
+def test_settings_that_changed_between_two_sessions_are_no_drift(place):
+    place.hook("SessionStart", source="startup")
+    place.detent("cancel", "--reason", "later")
+    with (place.root / "detent.toml").open("a") as file:
+        file.write("# changed\n")
+    place.detent("start", "row", "Another")
+
+    assert a_call(place).text == ""
 
 
 def test_looking_for_drift_reads_no_more_than_it_must(place, monkeypatch):

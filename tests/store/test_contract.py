@@ -248,24 +248,22 @@ def test_a_lock_is_held_by_one_thread_at_a_time(store, name):
 def test_waiting_for_a_lock_ends_and_says_what_is_locked(store, name):
     fill(store, 1)
     store.put("ready", b"")
-    failures: list[tuple[str, float]] = []
+    failures: list[str] = []
 
     def wait():
-        started = time.monotonic()
         try:
             with store.lock(name, wait_s=0.05):
-                failures.append(("entered", 0.0))
+                failures.append("entered")
         except LockTimeout as timeout:
-            failures.append((timeout.message, time.monotonic() - started))
+            failures.append(timeout.message)
 
     with store.lock(name):
         waiting = threading.Thread(target=wait)
         waiting.start()
-        waiting.join(5)
+        waiting.join()
 
-    ((message, waited),) = failures
+    (message,) = failures
     assert (name or "the project") in message
-    assert 0.04 <= waited < 2
     with store.lock(name, wait_s=0):
         pass
 

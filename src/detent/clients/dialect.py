@@ -11,9 +11,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     Json = dict[str, Any]
+    Edit = tuple[str, str, str, bool]
 
 #: Clients cut longer texts.
 LIMIT = 9_000
+_AGENT_FIELDS = ("subagent_type", "agent_type", "agent_name", "agent", "to", "recipient")
+_TEXT_FIELDS = ("prompt", "description", "message", "task", "script", "content", "input")
+#: Words in the names of tools that only read, and of tools that do not.
+_READING = ("read", "get", "list", "search", "find", "view", "show", "stat", "fetch", "query", "describe")
+_WRITING = ("write", "edit", "create", "delete", "remove", "move", "update", "set", "run", "exec", "put", "shell")
+MAX_TEXTS = 1_000
 _PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -42,8 +49,10 @@ class Dialect:
         "Stop": "stop",
         "SessionEnd": "session_end",
     }
-    #: Kind of each relevant tool: delegate, shell, write, skill or todo.
+    #: Kind of each relevant tool: delegate, message, shell, write, skill or todo.
     TOOLS: "dict[str, str]" = {}
+    #: Tools of MCP servers have this in front of their names.
+    MCP_PREFIX = "mcp__"
     #: Tools whose input has the whole new file as `content`.
     WHOLE_FILES: "tuple[str, ...]" = ()
     #: Names of general-purpose agents.
@@ -62,10 +71,10 @@ class Dialect:
         )
 
     def call(self, payload: "Json") -> "Json":
-        """The tool call of an event: kind, tool, agent, text, command, cwd, paths, content."""
+        """The tool call of an event: kind, tool, agent, text, command, cwd, paths, content, edits, reads."""
         inputs = fields_of(payload.get("tool_input"))
         tool, cwd = text_of(payload.get("tool_name")), text_of(payload.get("cwd")) or "/"
-        kind = self.TOOLS.get(tool, "other")
+        kind = self.kind(tool)
         call: Json = {
             "kind": kind,
             "tool": tool,
@@ -76,12 +85,12 @@ class Dialect:
             "home": "",
             "paths": (),
             "content": None,
+            "edits": (),
+            "reads": False,
         }
-        if kind == "delegate":
-            agent = next(
-                (inputs[k] for k in ("subagent_type", "agent_type", "agent_name", "agent") if inputs.get(k)), ""
-            )
-            parts = [inputs.get(key) for key in ("prompt", "description", "message", "task")]
+        if kind in ("delegate", "message"):
+            agent = next((inputs[key] for key in _AGENT_FIELDS if inputs.get(key)), "")
+            parts = [inputs.get(key) for key in _TEXT_FIELDS]
             call["agent"], call["text"] = text_of(agent), " ".join(part for part in parts if isinstance(part, str))
         elif kind == "shell":
             command = inputs.get("command", inputs.get("cmd"))
@@ -92,6 +101,15 @@ class Dialect:
             call["paths"] = tuple(absolute(name, cwd) for name in self.written(tool, inputs) if name)
             content = inputs.get("content") if tool in self.WHOLE_FILES else None
             call["content"] = content if isinstance(content, str) else None
+            call["edits"] = tuple((absolute(name, cwd), *edit) for name, *edit in self.edited(tool, inputs))
+        elif kind == "mcp":
+            values = texts_in(payload.get("tool_input"))
+            call["text"] = "\n".join(values)
+            call["paths"] = tuple(absolute(value, cwd) for value in values if value and "\n" not in value)
+            words = tool.lower().rpartition("__")[2].split("_")
+            call["reads"] = any(word.startswith(_READING) for word in words) and not any(
+                word.startswith(_WRITING) for word in words
+            )
         elif kind == "skill":
             call["agent"], call["text"] = text_of(inputs.get("skill")), text_of(inputs.get("args"))
         return call
@@ -99,6 +117,20 @@ class Dialect:
     def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - the answer depends on the tool in some clients
         """The files that a write names."""
         return [text_of(inputs.get(key)) for key in ("file_path", "notebook_path", "path", "filePath")]
+
+    def kind(self, tool: str) -> str:
+        return "mcp" if tool.startswith(self.MCP_PREFIX) else self.TOOLS.get(tool, "other")
+
+    def edited(self, tool: str, inputs: "Json") -> "list[Edit]":
+        """The replacements that an edit makes in a file: its name, the old text, the new text, whether everywhere."""
+        names = [name for name in self.written(tool, inputs) if name]
+        listed = inputs.get("edits")
+        edits = [fields_of(edit) for edit in listed] if isinstance(listed, list) else [inputs]
+        return [
+            (names[0], text_of(edit.get("old_string")), text_of(edit["new_string"]), bool(edit.get("replace_all")))
+            for edit in edits
+            if names and isinstance(edit.get("new_string"), str)
+        ]
 
     def ends_background_agent(self, payload: "Json") -> bool:  # noqa: ARG002 - most clients have no background agents
         """Whether a prompt reports the end of a background agent."""
@@ -195,6 +227,42 @@ def exit_code_in(text: str) -> "int | None":
 def patched_files(patch: str) -> "list[str]":
     """The files that an `apply_patch` text names."""
     return [line[len(h) :].strip() for line in patch.splitlines() for h in _PATCH_HEADERS if line.startswith(h)]
+
+
+def patch_edits(patch: str) -> "list[Edit]":
+    """The replacements of an `apply_patch` text. An added file has no old text, a deleted one no new text."""
+    edits: list[Edit] = []
+    name, old, new = "", [], []  # type: tuple[str, list[str], list[str]]
+    for line in [*patch.splitlines(), "*** End Patch"]:
+        if line.startswith(("***", "@@")):
+            if name and (old or new):
+                edits.append((name, "".join(old), "".join(new), False))
+            old, new = [], []
+            header = next((header for header in _PATCH_HEADERS if line.startswith(header)), "")
+            name = line[len(header) :].strip() if header else "" if line.startswith("***") else name
+            if header.startswith("*** Delete"):
+                edits.append((name, "", "", False))
+        else:
+            if line[:1] != "+":
+                old.append(line[1:] + "\n")
+            if line[:1] != "-":
+                new.append(line[1:] + "\n")
+    return edits
+
+
+def texts_in(value: "Any") -> "list[str]":
+    """The texts in a JSON value, in its order."""
+    texts: list[str] = []
+    todo = [value]
+    while todo and len(texts) < MAX_TEXTS:
+        each = todo.pop()
+        if isinstance(each, str):
+            texts.append(each)
+        elif isinstance(each, dict):
+            todo.extend(reversed(each.values()))
+        elif isinstance(each, list):
+            todo.extend(reversed(each))
+    return texts
 
 
 def json_fields(text: str) -> "Json":

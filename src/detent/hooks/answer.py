@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Parts of the names of guarded files. After a crash the hook can only search for them.
 _OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml")
+#: Calls after which another program may have changed Detent's files.
+_CHANGING = ("shell", "write", "mcp", "message", "wait")
 #: Every command that runs tests contains one of these words.
 _TEST_WORDS = (
     "test", "tst", "unit", "spec", "check", "verify", "surefire", "failsafe", "cargo", "npm", "cypress", "ava", "bats",
@@ -58,49 +60,68 @@ def load_dialect(client: str, arguments: list[str]) -> "Dialect":
 
 def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = False) -> str:
     from detent.clients.dialect import text_of
-    from detent.hooks.files import is_running, project_root, read_document
+    from detent.hooks.files import blocking_file, is_running, project_root, project_roots, read_document, states
 
-    root = project_root(text_of(payload.get("cwd")) or posix.getcwd())
+    roots = project_roots(text_of(payload.get("cwd")) or posix.getcwd())
+    root = project_root(roots)
     if root is None:
         return ""
     kind = dialect.event(payload)
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
-        return _before_tool(client, dialect, payload, root, state, explain)
-    document = read_document(state)
-    if not is_running(document) and kind != "session_start":
-        return ""
+        outer = tuple(each for each in roots if each != root)
+        return _before_tool(client, dialect, payload, root, state, explain, outer)
+    blocking = next((file for file in map(blocking_file, states(root)) if file is not None), None)
+    if blocking is not None:
+        problem = f"Detent: {blocking} is no file; a person should remove it and run: detent doctor --fix"
+        return dialect.tell(payload["hook_event_name"], problem) if kind in ("post_tool", "session_start") else ""
     if kind in ("post_tool", "tool_failed"):
-        matters = _matters_afterwards(dialect.call(payload), document, state)
-    elif kind == "prompt":
+        return _after_tool(client, dialect, payload, root, state)
+    if not is_running(read_document(state)) and kind != "session_start":
+        return ""
+    if kind == "prompt":
         # A prompt is the first event that tells the delegating agent of the end of a background agent.
         matters = dialect.ends_background_agent(payload)
     else:
         matters = kind in ("session_start", "subagent_start", "subagent_stop", "stop")
+    if kind == "session_start":
+        _changed_settings(root)
     return _with_engine(client, dialect, payload) if matters else ""
 
 
-def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str, explain: bool) -> str:
+def _before_tool(
+    client: str, dialect: "Dialect", payload: "Any", root: str, state: str, explain: bool, outer: "tuple[str, ...]"
+) -> str:
     from detent.clients.registry import guarded_files
     from detent.core.guard.rules import GuardInput, guard
-    from detent.hooks.files import exists, is_running, journal_problem, read_document, resolve
+    from detent.hooks.files import SETTINGS_NOTE, exists, is_running, journal_problem, read_document, resolve
 
+    if not exists(f"{root}/.workflow/{SETTINGS_NOTE}"):
+        _changed_settings(root)
     call = dialect.call(payload)
     call["home"] = posix.environ.get(b"HOME", b"").decode("utf-8", "replace")
-    if call["kind"] == "write":
-        call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path))))
+    if call["kind"] in ("write", "mcp"):
+        call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path, call["cwd"]))))
     document = bound_document(read_document(state))
     reason, trail = guard(
-        GuardInput(document, call, root, lambda path: exists(f"{base_directory(root, state)}/{path}"), guarded_files())
+        GuardInput(
+            document,
+            call,
+            root,
+            lambda path: exists(f"{base_directory(root, state)}/{path}"),
+            guarded_files(),
+            lambda path: resolve(path, call["cwd"]),
+            outer,
+        )
     )
     if explain:
         return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
     warning = ""
-    if reason is None and call["kind"] == "write" and call["content"] is not None:
-        reason, warning = _document_violation(call, root, state)
-    if call["kind"] in ("delegate", "skill") and is_running(document):
+    if reason is None and (call["content"] is not None or call["edits"]):
+        reason, warning = _document_violation(call, root)
+    if call["kind"] in ("delegate", "message", "skill") and is_running(document):
         reason = journal_problem(document, state) or reason
-    if call["kind"] == "delegate" and isinstance(document, dict):
+    if call["kind"] in ("delegate", "message") and isinstance(document, dict):
         from detent.hooks.notes import note_delegation
 
         note_delegation(document, call, state, denied=reason is not None)
@@ -108,7 +129,7 @@ def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, sta
         return dialect.deny(reason)
     if warning:
         return dialect.tell(payload["hook_event_name"], f"Detent will not adopt this document as it is: {warning}")
-    if call["kind"] == "delegate" and isinstance(document, dict):
+    if call["kind"] in ("delegate", "message") and isinstance(document, dict):
         from detent.core.guard import state_reader
         from detent.core.guard.call_purpose import target_phase
 
@@ -119,17 +140,58 @@ def _before_tool(client: str, dialect: "Dialect", payload: "Any", root: str, sta
     return ""
 
 
-def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | None, str]":
-    """Reason to refuse a write of the whole state document, and a warning about it.
+def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str) -> str:
+    """Handle a call that the session is told of; after every other call look for drift."""
+    from detent.hooks.files import has_drifted, is_running, read_document, states
 
-    The new document must be newer than the present one and must not go back.
+    call, document = dialect.call(payload), read_document(state)
+    if is_running(document) and _matters_afterwards(call, document, state):
+        return _with_engine(client, dialect, payload)
+    if call["kind"] not in _CHANGING:
+        return ""
+    for other in states(root)[1:]:
+        document = read_document(other)
+        if other != state and is_running(document) and has_drifted(document, other):
+            return _with_engine(client, dialect, payload, other.rpartition("/")[2])
+    changed = _changed_settings(root)
+    if not changed:
+        return ""
+    text = f"Detent: {', '.join(changed)} changed during the session; a person should look at it, and at: detent doctor"
+    return dialect.tell(payload["hook_event_name"], text)
+
+
+def _changed_settings(root: str) -> "list[str]":
+    from detent.clients.registry import settings_files
+    from detent.hooks.files import changed_settings
+
+    try:
+        return changed_settings(root, ("detent.toml", *settings_files()))
+    except OSError:
+        # A sandbox may forbid the note; the engine compares the settings with those of the session's start.
+        return []
+
+
+def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
+    """Reason to refuse a change of a state document, and a warning about it.
+
+    The new document must be newer than the present one and must not go back. An edit is judged by its result, and
+    compared with the document that it changes, whichever project the agent works in.
     """
     from detent.core.guard.protected import guarded
-    from detent.hooks.files import journal_problem, read_document
+    from detent.hooks.files import blocking_file, journal_problem, read_document, read_file
 
     none: dict[str, tuple[str, ...]] = {"config": (), "document": ()}
-    if not any(path.endswith("/state.json") and guarded(path, root, none) == "document" for path in call["paths"]):
+    paths = [p for p in call["paths"] if p.endswith("/state.json") and guarded(p, root, none) == "document"]
+    if not paths:
         return None, ""
+    state, content = paths[0].rpartition("/")[0], call["content"]
+    if blocking_file(state) is not None:
+        return f"{blocking_file(state)} is no file; a person should remove it", ""
+    if content is None:
+        content = (read_file(paths[0]) or b"").decode("utf-8", "replace")
+        for path, old, new, everywhere in call["edits"]:
+            if path in call["paths"] and path.endswith("/state.json"):
+                content = content.replace(old, new, -1 if everywhere else 1) if old else new
     document = read_document(state)
     problem = journal_problem(document, state) if isinstance(document, dict) else None
     if problem:
@@ -137,11 +199,11 @@ def _document_violation(call: "Call", root: str, state: str) -> "tuple[str | Non
     load_packages()
     from detent.hooks.handlers import judge_write
 
-    return judge_write(call["content"], state)
+    return judge_write(content, state)
 
 
 def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
-    """Whether the engine must handle this call: a delegation, a todo list, a test run, or drift."""
+    """Whether the engine must handle this call: a delegation, a todo list, a test run, or drift after any other."""
     if call["kind"] in ("delegate", "todo"):
         return True
     if call["kind"] == "shell" and may_test(call["command"]):
@@ -150,7 +212,7 @@ def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
 
         if any(runner(words) for words in simple_commands(call["command"])):
             return True
-    if call["kind"] not in ("shell", "write"):
+    if call["kind"] not in _CHANGING:
         return False
     from detent.hooks.files import has_drifted
 
@@ -163,11 +225,12 @@ def may_test(command: str) -> bool:
     return any(word in text for word in _TEST_WORDS)
 
 
-def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
+def _with_engine(client: str, dialect: "Dialect", payload: "Any", other: "str | None" = None) -> str:
+    """`other` is the project to look at for drift, if it is not the one that the agent works in."""
     load_packages()
     from detent.hooks.handlers import handle
 
-    return handle(client or "agent", dialect, payload)
+    return handle(client or "agent", dialect, payload, other)
 
 
 def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:
@@ -196,11 +259,11 @@ def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "Bas
 
 def _may_be_guarded(call: "Call") -> bool:
     """Whether the call delegates work or names a file of Detent, without parsing commands or reading state."""
-    if call["kind"] in ("delegate", "skill"):
+    if call["kind"] in ("delegate", "message", "skill"):
         return True
     from detent.clients.registry import directories
 
-    text = " ".join((call["command"], *call["paths"])).lower()
+    text = " ".join((call["command"], call["text"], *call["paths"])).lower()
     return any(name in text for name in (*_OWN_NAMES, *directories()))
 
 
@@ -222,8 +285,13 @@ def state_directory(root: str, cwd: str) -> str:
     if not chosen:
         load_packages()
         from detent.config.place import find
+        from detent.errors import NotFound
 
-        return find(cwd or root)[0].state
+        try:
+            return find(cwd or root)[0].state
+        except NotFound:
+            # At the root of a monorepo without a default project no session is meant.
+            return root + "/.workflow"
     return f"{root}/.workflow/projects/{chosen}"
 
 

@@ -34,6 +34,8 @@ def look(project: Project) -> Drift:
     if name and active is None:
         problems.append(f"the marker {MARKER}{name} was removed, so no session is active any more")
     if active is not None:
+        if name and active != name:
+            problems.append(f"the marker {MARKER}{active} was added, and {name} was the active session")
         if project.store.get(STATE_DOCUMENT) is None:
             problems.append(f"{STATE_DOCUMENT} was missing and was written again")
         torn = _torn_bytes(project, active)

@@ -7,6 +7,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_LOG = 1_000_000
+_KIND, _REGULAR, _DIRECTORY = 0o170000, 0o100000, 0o040000
+#: What the settings looked like when hooks saw them last.
+SETTINGS_NOTE = ".settings"
 
 
 class _Plain:
@@ -38,12 +41,15 @@ def read_all(fd: int) -> bytes:
 
 
 def read_file(path: str) -> "bytes | None":
+    """The bytes of a regular file; None for anything else, which could block."""
     try:
-        fd = posix.open(path, posix.O_RDONLY)
-    except OSError:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
+    except (OSError, ValueError):
         return None
     try:
-        return read_all(fd)
+        return read_all(fd) if posix.fstat(fd).st_mode & _KIND == _REGULAR else None
+    except OSError:
+        return None
     finally:
         posix.close(fd)
 
@@ -56,8 +62,23 @@ def exists(path: str) -> bool:
     return True
 
 
-def resolve(path: str) -> str:
-    """`path` with its symbolic links followed, as far as it exists."""
+def blocking_file(state: str) -> "str | None":
+    """A file of the state directory that is a pipe or a device: reading it could take forever."""
+    journals = [f"{name.removeprefix('.active-')}/journal.jsonl" for name in markers(state)]
+    for name in ("state.json", ".documents.json", "history.jsonl", *journals):
+        try:
+            if posix.stat(f"{state}/{name}").st_mode & _KIND not in (_REGULAR, _DIRECTORY):
+                return f"{state}/{name}"
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def resolve(path: str, cwd: str = "") -> str:
+    """`path` with its symbolic links followed, as far as it exists. `/proc/<pid>/cwd` is `cwd`."""
+    parts = [part for part in path.split("/") if part]
+    if cwd and parts[:1] == ["proc"] and parts[2:3] in (["cwd"], ["root"]):
+        path = "/".join((cwd if parts[2] == "cwd" else "", *parts[3:]))
     done, left, links = "", [part for part in path.split("/") if part], 0
     while left:
         candidate = done + "/" + left.pop(0)
@@ -98,40 +119,80 @@ def append(path: str, line: str) -> None:
         posix.rename(path, path + ".1")
 
 
-def project_root(directory: str) -> "str | None":
-    """The nearest directory at or above `directory` that contains `.workflow`."""
-    while True:
-        if exists(directory + "/.workflow"):
-            return directory
-        if directory in ("", "/"):
-            return None
-        directory = directory.rpartition("/")[0]
+def project_roots(directory: str) -> "list[str]":
+    """The directories at or above `directory` that have a state directory, the nearest first."""
+    roots = []
+    for start in dict.fromkeys((resolve(directory), directory)):
+        place = start
+        while place:
+            if exists(place + "/.workflow/."):
+                roots.append(place)
+            place = place.rpartition("/")[0]
+    return list(dict.fromkeys(roots))
+
+
+def project_root(roots: "list[str]") -> "str | None":
+    """The nearest project; of several, the nearest with an active session whose files are as Detent wrote them.
+
+    A state directory that another program made below a project would otherwise switch the guard off.
+    """
+    if len(roots) < 2:
+        return roots[0] if roots else None
+    active = [root for root in roots if any(map(has_marker, states(root)))]
+    whole = [
+        root for root in active if not any(has_drifted(read_document(s), s) for s in states(root) if has_marker(s))
+    ]
+    return (whole or active or roots)[0]
+
+
+def states(root: str) -> "list[str]":
+    """The state directories of a repository: its own, and those of its packages."""
+    state = root + "/.workflow"
+    try:
+        return [state, *(f"{state}/projects/{name}" for name in sorted(posix.listdir(state + "/projects")))]
+    except OSError:
+        return [state]
 
 
 # The state document and the journal
 
 
 def read_document(state: str) -> "Any":
-    """The state document; None without one, False if it is unreadable, or missing while a session is active."""
-    data = read_file(state + "/state.json")
+    """The state document; None without one, False if it cannot be used.
+
+    The marker says whether a session is active. A document that is missing then, or that is about another session or
+    about none, cannot be used: an edit of it must not end the session.
+    """
+    data, marked = read_file(state + "/state.json"), markers(state)
+    if blocking_file(state) is not None:
+        return False
     if data is None:
-        return False if has_marker(state) else None
+        return False if marked else None
     try:
         document = parse(data)
     except (ValueError, RecursionError):
         return False
-    return document if isinstance(document, dict) else False
+    if not isinstance(document, dict):
+        return False
+    flow = document.get("active_workflow")
+    name = flow.get("session_id") if isinstance(flow, dict) else None
+    return False if marked and f".active-{name}" not in marked else document
+
+
+def markers(state: str) -> "list[str]":
+    """The markers of active sessions, by name."""
+    try:
+        return sorted(name for name in posix.listdir(state) if name.startswith(".active-WFS-"))
+    except OSError:
+        return []
 
 
 def has_marker(state: str) -> bool:
-    try:
-        return any(name.startswith(".active-WFS-") for name in posix.listdir(state))
-    except OSError:
-        return False
+    return bool(markers(state))
 
 
 def is_running(document: "Any") -> bool:
-    """Whether a session may be active. An unreadable document counts as active."""
+    """Whether a session may be active. A document that cannot be used counts as active."""
     return document is False or bool(isinstance(document, dict) and document.get("active_workflow"))
 
 
@@ -159,10 +220,10 @@ def has_drifted(document: "Any", state: str) -> bool:
     if digest(data) not in ledger.get("state.json", ()):
         return True
     flow = document.get("active_workflow") or {}
-    if not exists(f"{state}/.active-{flow.get('session_id')}"):
+    if markers(state) != [f".active-{flow.get('session_id')}"]:
         return True
     past = read_file(state + "/history.jsonl")
-    if past is not None and "history.jsonl" in ledger and digest(past) not in ledger["history.jsonl"]:
+    if "history.jsonl" in ledger and digest(past or b"") not in ledger["history.jsonl"]:
         return True
     return not has_prefix(document, state, whole=True)
 
@@ -177,3 +238,33 @@ def has_prefix(document: "Any", state: str, whole: bool = False) -> bool:
     from detent.store.journal_tail import holds
 
     return holds(f"{state}/{flow.get('session_id')}/journal.jsonl", total, hint, last=whole)
+
+
+# The settings of Detent and of the clients
+
+
+def changed_settings(root: str, paths: "tuple[str, ...]") -> "list[str]":
+    """The settings that another program changed since the last look in this session; the look is noted.
+
+    Settings are no part of the record: a person may change them at any time, so a change is only reported.
+    """
+    lines = [" ".join(name for state in states(root) for name in markers(state))]
+    for path in paths:
+        data = read_file(f"{root}/{path}")
+        lines.append(f"{'-' if data is None else digest(data)} {path}")
+    for state in states(root):
+        # Of checkpoints only their presence is looked at: the engine verifies what they hold.
+        index = f"{state}/checkpoints/index.json"
+        lines.append(f"{'+' if exists(index) else '-'} {index[len(root) + 1 :]}")
+    note = f"{root}/.workflow/{SETTINGS_NOTE}"
+    before = (read_file(note) or b"").decode("utf-8", "replace").split("\n")
+    if lines == before or not lines[0]:
+        return []
+    fd = posix.open(note, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC, 0o600)
+    try:
+        posix.write(fd, "\n".join(lines).encode("utf-8", "replace"))
+    finally:
+        posix.close(fd)
+    if lines[0] != before[0]:
+        return []
+    return [path for mark, _, path in (line.partition(" ") for line in lines if line not in before) if mark != "+"]

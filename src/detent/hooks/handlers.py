@@ -9,6 +9,7 @@ from detent.clients.dialect import Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Verdict
 from detent.core.gate.registry import KINDS
+from detent.core.guard import state_reader
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
@@ -53,11 +54,11 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-def handle(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
-    """Apply the event to the session and answer it."""
+def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None = None) -> str:
+    """Apply the event to the session and answer it. The project `other` is only looked at for drift."""
     name = text_of(payload.get("hook_event_name"))
     try:
-        notices, reply = _handled(client, dialect, payload)
+        notices, reply = _handled(client, dialect, payload, other)
     except DetentError as error:
         if dialect.event(payload) == "pre_tool":
             raise
@@ -72,9 +73,9 @@ class _Doubtful(Exception):
     """Another program changed the journal, so nothing is written."""
 
 
-def _handled(client: str, dialect: Dialect, payload: dict[str, Any]) -> tuple[list[str], str]:
+def _handled(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None) -> tuple[list[str], str]:
     """Notices for the agent, and the reply to the event itself."""
-    workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd())
+    workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd(), project=other)
     actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
     notices: list[str] = []
 
@@ -88,7 +89,7 @@ def _handled(client: str, dialect: Dialect, payload: dict[str, Any]) -> tuple[li
     try:
         with workspace.change(actor, inspect=inspect) as project:
             notices += [f"Detent: {notice}" for notice in workspace.notices]
-            if project.active() is None:
+            if project.active() is None or other is not None:
                 return notices, ""
             event = Event(dialect, payload, project, *_bound(project))
             handler = _EVENTS.get(dialect.event(payload))
@@ -119,6 +120,10 @@ def judge_write(content: str, state: str) -> tuple[str | None, str]:
         incoming = msgspec.json.decode(content)
     except UNREADABLE as error:
         return f"the state document would not be readable: {error}", ""
+    name = state_reader.workflow(disk).get("session_id")
+    flow = state_reader.workflow(incoming)
+    if name is not None and flow.get("session_id", name if flow else None) != name:
+        return f"the document would no longer be about {name}; an edit neither ends nor renames a session", ""
     problems = state_document.check_write(incoming, disk)
     blocking = "; ".join(problem.message for problem in problems if problem.blocks)
     warnings = (f"{problem.rule}: {problem.message}" for problem in problems if not problem.blocks)

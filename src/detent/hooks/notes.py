@@ -2,7 +2,7 @@
 
 import posix
 
-from detent.hooks.files import append, is_running, project_root
+from detent.hooks.files import append, is_running, project_root, project_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def note_failure(payload: "Any", error: "BaseException") -> None:
     from detent.clients.dialect import text_of
 
     fields = payload if isinstance(payload, dict) else {}
-    root = project_root(text_of(fields.get("cwd")) or posix.getcwd())
+    root = project_root(project_roots(text_of(fields.get("cwd")) or posix.getcwd()))
     if root is not None:
         event = text_of(fields.get("hook_event_name"))[:80] or "unreadable event"
         line = " ".join(f"{event} {type(error).__name__}: {error}"[:500].split())

@@ -1,5 +1,4 @@
 import re
-import time
 
 import pytest
 
@@ -108,10 +107,6 @@ def test_only_the_beginning_of_a_long_output_is_searched_and_that_is_said():
     assert str(MAX_SEARCHED) in judged.reason
 
 
-@pytest.mark.timed
-def test_a_refused_pattern_takes_no_time():
-    began = time.perf_counter()
+def test_a_pattern_that_could_take_for_ever_is_refused():
     with pytest.raises(Invalid):
         judge("matches:^(a+)+$", exit_code=0, output="a" * 40 + "b", exists=lambda _: False)
-
-    assert time.perf_counter() - began < 1

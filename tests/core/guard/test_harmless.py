@@ -3,12 +3,14 @@
 import pytest
 
 from detent.core.guard.harmless import MAX_LENGTH, is_harmless
-from tests.support.guard_corpus import ROOT, WRITES
+from tests.support.guard_corpus import DENIED, ROOT
 
 DIRECTORIES = (".claude", ".codex", ".gemini")
 
 
-@pytest.mark.parametrize("command", ["ls -la", "pytest -q tests/a.py", "cat a.txt | head -3 > out.txt", "echo a; ls b"])
+@pytest.mark.parametrize(
+    "command", ["ls -la", "pytest -q tests/a.py", "cat a.txt 2>&1 | head -3 > /dev/null", "echo a; ls b"]
+)
 def test_plain_words_pass(command):
     assert is_harmless(command, ROOT, DIRECTORIES)
 
@@ -17,6 +19,7 @@ def test_plain_words_pass(command):
     "command",
     [
         "rm -rf build",
+        "echo x > may-be-a-link",
         "/bin/rm x",
         "echo $HOME",
         "echo 'a'",
@@ -37,6 +40,6 @@ def test_nothing_passes_in_a_directory_of_its_own():
     assert not is_harmless("ls -la", f"{ROOT}/.workflow/WFS-a", DIRECTORIES)
 
 
-@pytest.mark.parametrize("case", [case for case in WRITES if case.seen], ids=lambda case: case.command[:60])
+@pytest.mark.parametrize("case", DENIED, ids=lambda case: case.command[:60])
 def test_no_command_passes_that_writes_a_guarded_file(case):
     assert not is_harmless(case.command, case.cwd, DIRECTORIES)

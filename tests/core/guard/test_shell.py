@@ -1,16 +1,16 @@
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from detent.core.guard.path_pattern import hits, may_match, may_meet
+from detent.core.guard.path_pattern import may_meet, shown
 from detent.core.guard.shell import walk as shell
-from detent.core.guard.shell.walk import MAX_LENGTH, write_targets
-from tests.support.guarding import command_hits, guarded, guarded_hits
+from detent.core.guard.shell.fuel import MAX_FUEL, Fuel
+from detent.core.guard.shell.walk import MAX_LENGTH, Reading
+from tests.support.guarding import denial, guarded, guarded_hits
 
 SRC = Path(shell.__file__).parents[4]
 
@@ -27,63 +27,92 @@ fragments = st.sampled_from([
 ])  # fmt: skip
 
 
-def paths(command, cwd="/p", **more):
-    return [path for path, _ in write_targets(command, cwd, **more)]
+def paths(command, cwd="/p", home=""):
+    return [path for path, _, _ in Reading(command, cwd, home).targets]
+
+
+def may_match(pattern, path):
+    return may_meet(pattern, shown(path), Fuel())
 
 
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("echo a > x", [("/p/x", "redirect")]),
-        ("echo a > x 2> y", [("/p/x", "redirect"), ("/p/y", "redirect")]),
+        ("echo a > x", [("/p/x", "redirect", False)]),
+        ("echo a > x 2> y", [("/p/x", "redirect", False), ("/p/y", "redirect", False)]),
         ("echo a >&2 2>&1 2>/dev/null 3>&- >/dev/stderr", []),
         ("cat < x <<< y", []),
-        ("a <> x", [("/p/x", "redirect")]),
-        ("tee -a x y", [("/p/x", "tee"), ("/p/y", "tee")]),
-        ("sed -i.bak -e s/a/b/ x y", [("/p/x", "sed -i"), ("/p/y", "sed -i")]),
+        ("a <> x", [("/p/x", "redirect", False)]),
+        ("tee -a x y", [("/p/x", "tee", False), ("/p/y", "tee", False)]),
         ("sed -n s/a/b/ x", []),
-        ("mv a b", [("/p/b", "mv to"), ("/p/b/a", "mv"), ("/p/a", "mv")]),
-        ("mv -T a b", [("/p/b", "mv"), ("/p/a", "mv")]),
-        ("cp a b/", [("/p/b", "cp"), ("/p/b/a", "cp")]),
-        ("cp -t d a b", [("/p/d", "cp"), ("/p/d/a", "cp"), ("/p/d/b", "cp")]),
-        ("cp -r a b", [("/p/b", "cp"), ("/p/b/a", "cp -r")]),
-        ("ln -s ../a d/l", [("/p/d/l", "ln"), ("/p/d/l/a", "ln"), ("/p/a", "ln to")]),
-        ("rm -f a", [("/p/a", "rm")]),
-        ("rm -fr a", [("/p/a", "rm -r")]),
-        ("rm -- -r", [("/p/-r", "rm")]),
-        ("chmod -w a", [("/p/a", "chmod")]),
-        ("chmod -R 644 a", [("/p/a", "chmod -R")]),
-        ("dd if=a of=b", [("/p/b", "dd")]),
-        ("truncate -s 0 a", [("/p/a", "truncate")]),
-        ("touch -d yesterday a", [("/p/a", "touch")]),
-        ("git -C d rm x", [("/p/d/x", "git rm")]),
-        ("git reset --hard", [("/p", "git reset --hard")]),
-        ("git reset x", []),
-        ("git stash push -- a", [("/p/a", "git stash")]),
-        ("git clean -fd", [("/p", "git clean")]),
-        ("git restore --staged a", []),
-        ("git diff --output=a", [("/p/a", "git --output")]),
-        ("tar xf a.tar", [("/p", "tar -x")]),
-        ("tar -C d -xf a.tar m", [("/p/d/m", "tar member")]),
-        ("tar -cf a.tar m", [("/p/a.tar", "tar -c")]),
-        ("curl -o a u", [("/p/a", "curl -o")]),
-        ("scp a host:b", []),
-        ("curl -O http://h/a?b", [("/p/a", "curl -o")]),
-        ("wget -qO- u", []),
-        ("sqlite3 a 'select 1'", []),
-        ("sqlite3 a 'drop table t'", [("/p/a", "sqlite3")]),
-        ("yq -i .a x", [("/p/.a", "yq -i"), ("/p/x", "yq -i")]),
-        ("gcc -o a b.c", [("/p/a", "-o")]),
-        ("find d -name a -delete", [("/p/d/a", "find -delete"), ("/p/d/**/a", "find -delete")]),
-        ("find d -exec touch {} \\;", [("/p/d", "touch"), ("/p/d/**", "touch")]),
-        ("python3 -c 'open(\"a.b\", \"w\")'", [("/p/a.b", "python -c")]),
-        ("node -e 'rm_f(\"a.b\")'", [("/p/a.b", "node -e")]),
-        ("perl -i -pe s/a/b/ x", [("/p/x", "perl -i")]),
-        ("detent finish > log", [("/p/log", "redirect")]),
+        ("sed -i s/a/b/ x", [("/p/s/a/b", "sed", False), ("/p/x", "sed", False)]),
+        ("cat x; jq . x; git log -- x; grep a x; ls x", []),
+        ("jq -i . x", [("/p", "jq", False), ("/p/x", "jq", False)]),
+        ("mv a b", [("/p/a", "mv", True), ("/p/b", "mv", False), ("/p/b/a", "mv", True)]),
+        ("cp a b/", [("/p/b", "cp", False), ("/p/b/a", "cp", False)]),
+        ("cp -t d a b", [("/p/d", "cp", False), ("/p/d/a", "cp", False), ("/p/d/b", "cp", False)]),
+        ("cp -r . /tmp/x", [("/tmp/x", "cp", False)]),
+        ("tar cf /tmp/y . a", [("/p/cf", "tar", False), ("/tmp/y", "tar", False)]),
+        ("rm -f a", [("/p/a", "rm", False)]),
+        ("rm -r a", [("/p/a", "rm", True)]),
+        ("chmod -R 644 a", [("/p/644", "chmod", True), ("/p/a", "chmod", True)]),
+        ("dd if=a of=b", [("/p/of=b", "dd", False), ("/p/b", "dd", False)]),
+        ("git -C d rm x", [("/p/d/x", "git rm", False)]),
+        ("git reset --hard", [("/p", "git reset of the tree", True)]),
+        ("git reset x; git stash list; git clean -n; git restore --staged a; git checkout -b a", []),
+        ("git stash -u; git clean -fd", []),
+        ("git checkout . ; git restore .", [("/p", "git checkout", False), ("/p", "git restore", False)]),
+        ("git checkout -f main", [("/p/main", "git checkout", True), ("/p", "git checkout of the tree", True)]),
+        ("git clean -fdx d", [("/p/d", "git clean", True)]),
+        ("git clean -fdx -e .workflow", []),
+        ("git diff --output=a", [("/p/a", "git diff", False)]),
+        ("curl -O http://h/a?b", [("/p/http:/h/a?b", "curl", False), ("/p/a", "curl", False)]),
+        ("find d -name a -delete", [("/p/d/a", "find", True), ("/p/d/**/a", "find", True)]),
+        ("find d -exec touch {} \\;", [("/p/d", "touch", False), ("/p/d/**", "touch", False)]),
+        ("find d -exec cat {} +; find d", []),
+        ("detent finish > log", [("/p/log", "redirect", False)]),
+        ("tool a --out=b", [("/p/a", "tool", False), ("/p/b", "tool", False)]),
+        ("tool *", []),
+        ("unshare -r rm -r a", [("/p/rm", "unshare", False), ("/p/a", "unshare", False), ("/p/a", "rm", True)]),
     ],
 )  # fmt: skip
-def test_what_a_command_writes_and_how(command, expected):
-    assert write_targets(command, "/p") == expected
+def test_the_paths_that_a_command_may_write(command, expected):
+    assert Reading(command, "/p").targets == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "texts"),
+    [
+        ("python3 -c 'x = 1'", ["-c\nx = 1"], []),
+        ("python3 - <<A\nx\nA", ["-\nx"], []),
+        ("echo x | perl", ["x"], []),
+        ("awk '{print > f}' a", ["{print > f}"], []),
+        ("python3 tool.py a", [], ["tool.py\na"]),
+        ("docker run a b", [], ["run a b"]),
+        ("patch -p1 <<A\nx\nA", [], ["-p1 x"]),
+        ("bash run.sh a", [], ["run.sh a"]),
+        ("cat <<A\nx\nA", [], []),
+        ("rm a; git commit -m 'a b'; python3 -m detent status", [], []),
+    ],
+)
+def test_text_that_is_not_followed(command, code, texts):
+    reading = Reading(command, "/p")
+
+    assert (reading.code, reading.texts) == (code, texts)
+
+
+@pytest.mark.parametrize("command", ["bash", "sh -i", "cd x && zsh -l", "python3", "python -i", "node", "env A=1 bash"])
+def test_a_shell_that_would_wait_for_commands_is_denied(command):
+    assert "would wait for commands" in (denial(command, "/r", "/r") or "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["bash --version", "python3 -V", "node -v", "echo ls | bash", "bash < x", "python3 x.py", "bash -c ls",
+     "which bash", "apt-get install bash", "python3 <<A\n1\nA", "bash x.sh"],
+)  # fmt: skip
+def test_a_shell_with_something_to_do_is_not(command):
+    assert denial(command, "/r", "/r") is None
 
 
 @pytest.mark.parametrize(
@@ -175,9 +204,7 @@ def test_words_stand_for_what_the_shell_makes_of_them(word, expected):
         ("if t; then F=a; else F=b; fi; rm $F", ["/p/a", "/p/b"]),
         ("F=a; t && F=b; rm $F", ["/p/b"]),
         ("F=a; t || F=b; rm $F", ["/p/a", "/p/b"]),
-        ("F=a.b.c; rm ${F%.*} ${F%%.*} ${F#*.} ${F##*.}", ["/p/a.b", "/p/a", "/p/b.c", "/p/c"]),
-        ("F=d/a; rm ${F##*/} ${F%/*}", ["/p/a", "/p/d"]),
-        ("F=a; rm ${F/a/b} ${F^^}", ["/p/b", "/p/A"]),
+        ("F=a.b; rm ${F%.*} ${F/a/b} ${F^^}", ["/p/a.b"]),
         ("F=a; G=F; rm ${!G}", ["/p/a"]),
         ("unset F; rm $F", ["**"]),
         ("set -- a b; rm $2", ["/p/b"]),
@@ -228,32 +255,17 @@ def test_compound_commands_and_documents_are_read_as_a_shell_does(command, expec
 
 
 @pytest.mark.parametrize(
-    ("code", "denied"),
-    [
-        ("open('OURS').read()", False),
-        ("print(json.load(open('OURS'))['phase'])", False),
-        ("sys.stdout.write(open('OURS').read())", False),
-        ("d = json.load(open('OURS'))\nd['a'] = 1\nopen('/tmp/x', 'w').write(str(d))", False),
-        ("Path('OURS').read_text().replace('a', 'b')", False),
-        ("shutil.copy('OURS', '/tmp/x')", False),
-        ("open('OURS', mode='w')", True),
-        ("open('OURS', 'r+')", True),
-        ("Path('OURS').open('w')", True),
-        ("Path('OURS').write_text(Path('b').read_text())", True),
-        ("p = 'OURS'\nwith open(p, 'w') as f:\n    f.write('x')", True),
-        ("p = Path('.workflow') / 'state.json'; p.unlink()", True),
-        ("os.remove(f'{root}/OURS')", True),
-        ("os.replace('/tmp/x', 'OURS')", True),
-        ("os.open('OURS', os.O_WRONLY | os.O_CREAT)", True),
-        ("subprocess.run('rm OURS', shell=True)", True),
-        ("subprocess.run(['rm', 'OURS'])", True),
-    ],
-)  # fmt: skip
-def test_code_that_names_a_guarded_file_is_denied_unless_it_only_reads(code, denied):
-    code = code.replace("OURS", ".workflow/state.json")
+    "text", [".workflow/x", "'.workflow'", "a/.workflow", "detent.toml", "x = `.claude/settings.json`", ".WORKFLOW"]
+)
+def test_code_that_names_a_guarded_file_is_denied(text):
+    assert "cannot be followed" in (denial(f"python3 - <<'EOF'\nopen({text})\nEOF\n", "/r", "/r") or "")
 
-    assert bool(command_hits(f"python3 - <<'EOF'\n{code}\nEOF\n", "/r", "/r")) is denied
-    assert command_hits(f"python3 - <<'EOF'\n{code.replace('.workflow', 'build')}\nEOF\n", "/r", "/r") == []
+
+@pytest.mark.parametrize(
+    "text", [".workflows", "x.workflow", ".workflow-old", "workflow", "my-detent.toml.bak", "build/x"]
+)
+def test_code_that_names_a_neighbour_is_not(text):
+    assert denial(f"python3 - <<'EOF'\nopen({text})\nEOF\n", "/r", "/r") is None
 
 
 @pytest.mark.parametrize(
@@ -270,7 +282,7 @@ def test_code_that_names_a_guarded_file_is_denied_unless_it_only_reads(code, den
         ("/a/?", "/a/.", False),
         ("/a/?b", "/a//b", False),
         ("/a/[bc]", "/a/c", True),
-        ("/a/[!bc]", "/a/c", False),
+        ("/a/[!bc]", "/a/c", True),
         ("/a/[a-c]x", "/a/bx", True),
         ("/a/[*]", "/a/*", True),
         ("/a/[*]", "/a/b", False),
@@ -299,14 +311,7 @@ def test_a_pattern_matches_as_the_shell_does(pattern, path, expected):
     ],
 )
 def test_two_patterns_meet_if_a_path_can_be_both(one, other, expected):
-    assert may_meet(one, other) is may_meet(other, one) is expected
-
-
-def test_a_recursive_target_hits_what_is_below_it():
-    assert hits("/a", "/a/b/c", recursive=True)
-    assert hits("/", "/a", recursive=True)
-    assert not hits("/a", "/a/b", recursive=False)
-    assert not hits("/a", "/ab", recursive=True)
+    assert may_meet(one, other, Fuel()) is may_meet(other, one, Fuel()) is expected
 
 
 names = st.text(alphabet="ab.*?[]", min_size=1, max_size=6)
@@ -357,14 +362,15 @@ def test_a_quoted_name_stands_for_itself_only(segments):
         (".workflow/WFS-a/.process/c.json", None),
         (".workflow/WFS-a/IMPL_PLAN.md", None),
         (".workflow/WFS-a/TODO_LIST.md", None),
-        ("src/.workflow/state.json", None),
+        ("src/.workflow/state.json", "journal"),
+        (".workflow/WFS-a/.process/runner.json", "journal"),
         ("state.json", None),
         ("../other/detent.toml", None),
     ],
 )  # fmt: skip
 def test_what_a_path_is_to_the_project(path, kind):
     assert guarded(f"/r/{path}", "/r") == guarded(f"/r/x/../{path}", "/r/") == kind
-    assert [hit[2] for hit in guarded_hits([(f"/r/{path}", "redirect")], "/r")] == (
+    assert [hit[2] for hit in guarded_hits([(f"/r/{path}", "redirect", False)], "/r")] == (
         [kind] if kind and ".." not in path else []
     )
 
@@ -372,39 +378,32 @@ def test_what_a_path_is_to_the_project(path, kind):
 @pytest.mark.parametrize(
     ("target", "kind"),
     [
-        (("/r", "rm -r"), "journal"),
-        (("/r", "cp"), None),
-        (("/", "rm -r"), "journal"),
-        (("/r/.claude", "rm -r"), "config"),
-        (("/r/.claude", "rm"), None),
-        (("/r/.claude/state", "mv"), "document"),
-        (("/r/.workflow/*", "rm"), "journal"),
-        (("/r/*", "rm"), "config"),
-        (("/r/*.md", "rm"), None),
-        (("/r/src/**", "rm"), None),
-        (("/r/**", "rm"), "journal"),
-        (("**", "rm -r"), None),
-        (("**/state.json", "redirect"), None),
-        (("**/WFS-a/journal.jsonl", "redirect"), "journal"),
-        (("**/.workflow/state.json", "redirect"), "document"),
-        (("**/x/.workflow", "rm -r"), None),
-        (("/*/.workflow/history.jsonl", "rm"), "journal"),
-        (("/r/.workflow/*/.summaries/*", "rm"), None),
-        (("**", "opaque"), None),
-        (("/r/.claude", "opaque"), "config"),
+        (("/r", "rm", True), "journal"),
+        (("/r", "cp", False), None),
+        (("/", "rm", True), "journal"),
+        (("/r/.claude", "rm", True), "config"),
+        (("/r/.claude", "rm", False), None),
+        (("/r/.claude/state", "mv", True), "document"),
+        (("/r/.workflow/*", "rm", False), "journal"),
+        (("/r/*", "rm", False), "config"),
+        (("/r/*.md", "rm", False), None),
+        (("/r/src/**", "rm", False), None),
+        (("/r/**", "rm", False), "journal"),
+        (("**", "rm", True), None),
+        (("**/state.json", "redirect", False), None),
+        (("**/WFS-a/journal.jsonl", "redirect", False), "journal"),
+        (("**/.workflow/state.json", "redirect", False), "document"),
+        (("**/x/.workflow", "rm", True), None),
+        (("/*/.workflow/history.jsonl", "rm", False), "journal"),
+        (("/r/.workflow/*/.summaries/*", "rm", False), None),
+        (("/r", "git reset of the tree", True), "config"),
+        (("/r/src", "git reset of the tree", True), "config"),
+        (("/", "git reset of the tree", True), "config"),
+        (("/other", "git reset of the tree", True), None),
     ],
-)  # fmt: skip
+)
 def test_patterns_and_directories_hit_what_they_can_reach(target, kind):
     assert [hit[2] for hit in guarded_hits([target], "/r")] == ([kind] if kind else [])
-
-
-def test_what_a_command_leaves_alone_is_no_hit():
-    left = [("/r/.workflow", "except"), ("/r/.workflow/**", "except")]
-
-    assert guarded_hits([("/r/**.jsonl", "rm"), *left], "/r") == []
-    assert guarded_hits([("/r/**.jsonl", "rm"), *left, ("/r/.workflow/history.jsonl", "rm")], "/r") == [
-        ("/r/.workflow/history.jsonl", "rm", "journal")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -416,17 +415,18 @@ def test_what_a_command_leaves_alone_is_no_hit():
     ],
     ids=["too long", "too deep", "too much"],
 )
-def test_a_command_that_cannot_be_followed_is_opaque_and_counts_if_it_names_us(command):
-    assert ("**", "opaque") in write_targets(command, "/r")
-    assert ("/r/.workflow", "opaque", "journal") in command_hits(command, "/r", "/r")
-    assert command_hits(command.replace(".workflow", "build"), "/r", "/r") == []
+def test_a_command_that_cannot_be_followed_is_opaque_and_denied_if_it_names_us(command):
+    assert Reading(command, "/r").is_opaque
+    assert denial(command, "/r", "/r") is not None
+    assert "names detent" in (denial(command.replace(".workflow", "detent"), "/r", "/r") or "")
+    assert denial(command.replace(".workflow", "build"), "/r", "/r") is None
 
 
 def test_a_long_text_that_names_nothing_of_ours_is_no_hit():
     prose = "cat > notes.md <<'EOF'\n" + "It ends . Or .. so / e.g. in src/state.json and ./x.\n" * 2000 + "EOF\n"
 
-    assert write_targets(prose, "/r")[0] == ("**", "opaque")
-    assert command_hits(prose, "/r", "/r") == []
+    assert Reading(prose, "/r").is_opaque
+    assert denial(prose, "/r", "/r") is None
 
 
 def test_the_simple_commands_are_the_words_that_run():
@@ -448,57 +448,68 @@ def test_the_simple_commands_are_the_words_that_run():
 @example("find . -exec " * 30)
 @example("cat <<A <<B\n" * 20)
 def test_no_text_makes_it_fail(text):
-    targets = write_targets(text, "/r", home="/h")
+    targets = Reading(text, "/r", "/h").targets
 
-    assert all(path and how for path, how in targets)
-    assert all(path.startswith(("/", "**", "~")) for path, _ in targets)
-    command_hits(text, "/r", "/r")
+    assert all(path and how for path, how, _ in targets)
+    assert all(path.startswith(("/", "**", "~")) for path, _, _ in targets)
+    denial(text, "/r", "/r")
 
 
 @settings(deadline=None)
 @given(st.lists(fragments | st.text(max_size=5), max_size=40).map("".join))
 def test_no_program_text_makes_it_fail(text):
     for program in ("python3 -", "node", "perl", "ruby"):
-        write_targets(f"{program} <<'-END-'\n{text}\n-END-\n", "/r")
+        Reading(f"{program} <<'-END-'\n{text}\n-END-\n", "/r")
 
 
-@pytest.mark.timed
+UNITS = [
+    "echo a > b; ", "$(echo ", "$(a) ", "(", "$((", "{a,b}", "{", "`a` ", "cat <<A\nx\nA\n", "cat <<A\n", '"', "${a:-",
+    "if true; then ", "\\", "for i in 1 2 3; do ", "find . -exec ", "eval ", "A=$A$A; ", 'set -- "$@" "$@"; ',
+    "f(){ f; f; }; f; ", "cd {a,b} && ", "cd a || ", "sudo ", "echo a | xargs ", "rm *a*a*a*a*b ", "rm [", "cd a;",
+    "A=aaaa; B=${A%%*a*a*a}; ", "python -c 'open(\"a\",\"w\")'; ", "python3 - <<A\n)))).unlink()\nA\n", "sed 'w w w'; ",
+    "w ", "<(a) ", "pushd a; ", "f(){ :; }; ", "git -C a ", "docker run rm ",
+]  # fmt: skip
+
+
+def burnt(command):
+    """The fuel that reading and judging a command takes; more than all of it means that it is opaque."""
+    reading = Reading(command, "/r", "/h")
+    if reading.is_opaque:
+        return MAX_FUEL
+    guarded_hits(reading.targets, "/r", reading.fuel)
+    return MAX_FUEL - reading.fuel.left
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_work_for_a_command_grows_with_its_length_or_ends_with_the_fuel(unit):
+    """No unit, repeated to the greatest length, takes work that is out of proportion to its length."""
+    short, long = ((unit * (size // len(unit) + 1))[:size] for size in (MAX_LENGTH // 4, MAX_LENGTH // 2))
+
+    before, after = burnt(short), burnt(long)
+
+    assert after == MAX_FUEL or after <= 2.5 * before
+
+
 @pytest.mark.parametrize(
-    "unit",
+    "command",
     [
-        "echo a > b; ", "$(echo ", "$(a) ", "(", "$((", "{a,b}", "{", "`a` ", "cat <<A\nx\nA\n", "cat <<A\n", '"',
-        "${a:-",
-        "if true; then ", "\\", "for i in 1 2 3; do ", "find . -exec ", "eval ", "A=$A$A; ", 'set -- "$@" "$@"; ',
-        "f(){ f; f; }; f; ", "cd {a,b} && ", "cd a || ", "sudo ", "echo a | xargs ", "rm *a*a*a*a*b ",
-        "A=aaaa; B=${A%%*a*a*a}; ", "python -c 'open(\"a\",\"w\")'; ", "python3 - <<A\n)))).unlink()\nA\n",
+        "A=" + "a" * 500 + ";for i in {1..32};do rm ${A##*a*a*b*};done",
+        "A=" + "a" * 500 + ";rm" + " ${A##*b*}" * 9,
+        "for i in {1..32}; do " * 8,
+        "A=x;" + "A=$A$A$A$A;" * 30 + "rm " + "[$A" * 40,
+        "rm " + "{a,b}" * 30 + "*a" * 100,
     ],
-)  # fmt: skip
-def test_the_longest_command_that_is_read_takes_no_more_than_seconds(unit):
-    command = (unit * (MAX_LENGTH // len(unit) + 1))[:MAX_LENGTH]
-    start = time.process_time()
-
-    guarded_hits(write_targets(command, "/r"), "/r")
-
-    assert time.process_time() - start < 5
+    ids=["pattern in a loop", "patterns", "loops", "doubling", "braces"],
+)
+def test_a_short_command_takes_no_more_than_all_fuel(command):
+    assert len(command) < 700
+    assert burnt(command) <= MAX_FUEL
 
 
-@pytest.mark.timed
-def test_an_ordinary_command_takes_well_under_a_millisecond():
-    command = 'cd src && for f in *.py; do sed -i \'s/a/b/\' "$f" && git add -- "$f"; done; '
-    command += (
-        "cat x | grep -v y | sort > /tmp/out.txt 2>&1 && python3 -m pytest -q tests/guard -k 'not slow' || echo failed"
-    )
-    assert len(command) > 180
+def test_the_fuel_of_a_command_is_the_same_each_time():
+    command = "for f in a b; do sed -i s/a/b/ $f; done; " * 20
 
-    best = min(_seconds(command) for _ in range(50))
-
-    assert best < 0.001
-
-
-def _seconds(command):
-    start = time.perf_counter()
-    write_targets(command, "/r")
-    return time.perf_counter() - start
+    assert burnt(command) == burnt(command) < MAX_FUEL // 10
 
 
 def test_the_modules_import_nothing():
@@ -510,9 +521,10 @@ detent = type(sys)("detent")
 detent.__path__ = [{str(SRC / "detent")!r}]
 sys.modules["detent"] = detent
 before = set(sys.modules)
-from detent.core.guard.protected import command_hits
+from detent.core.guard.rules import GuardInput, guard
 for command in ("git clean -fdx", "cp a b", "python3 -c 'open(1)'", "echo $(ls) | xargs rm"):
-    command_hits(command, "/r", "/r", {{"config": (), "document": ()}})
+    call = {{"kind": "shell", "tool": "Bash", "command": command, "cwd": "/r", "home": "", "text": ""}}
+    guard(GuardInput(None, call, "/r", bool, {{"config": (), "document": ()}}))
 print(*sorted(name for name in set(sys.modules) - before if not name.startswith("detent.core")))
 """
 

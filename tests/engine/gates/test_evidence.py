@@ -3,7 +3,6 @@
 import py_compile
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -372,10 +371,8 @@ def test_a_check_that_takes_too_long_opens_nothing(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(checks, "TIMEOUT_S", 0.3)
     _, handle = started(tmp_path, f'{{ kind = "{kind}", command = "echo 3 passed in 0.1s; sleep 30" }}')
 
-    began = time.monotonic()
     handle.gates.run(kind)
 
-    assert time.monotonic() - began < 20
     [judged] = handle.gates.judgements()["work"]
     assert (judged.verdict, "ended after 0.3 s" in judged.reason) == (Verdict.ERROR, True)
 

@@ -14,6 +14,8 @@ class ClaudeCodeDialect(Dialect):
     TOOLS = {
         "Task": "delegate",
         "Agent": "delegate",
+        "Workflow": "message",
+        "SendMessage": "message",
         "Bash": "shell",
         "Write": "write",
         "Edit": "write",

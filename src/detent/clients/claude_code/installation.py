@@ -11,8 +11,8 @@ from detent.clients.installing.installation import Checked, JsonInstallation
 from detent.clients.installing.parts import sealed
 from detent.errors import DetentError
 
-_BEFORE = "Task|Agent|Bash|Write|Edit|MultiEdit|NotebookEdit|Skill"
-_AFTER = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent|TodoWrite|TaskCreate|TaskUpdate"
+_BEFORE = "Task|Agent|Workflow|SendMessage|Bash|Write|Edit|MultiEdit|NotebookEdit|Skill"
+_AFTER = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent|Workflow|SendMessage|TodoWrite|TaskCreate|TaskUpdate"
 _MCP = "mcp__.*"
 _LOCAL = ".claude/settings.local.json"
 

@@ -1,10 +1,12 @@
 """The hook dialect of Codex: the common events and replies, and results of tools as text."""
 
-from detent.clients.dialect import AgentReport, Dialect, first_text, json_fields, patched_files, text_of
+from detent.clients.dialect import AgentReport, Dialect, first_text, json_fields, patch_edits, patched_files, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from detent.clients.dialect import Edit
 
     Json = dict[str, Any]
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 class CodexDialect(Dialect):
     TOOLS = {
         "spawn_agent": "delegate",
+        "send_input": "message",
+        "wait_agent": "wait",
         "Bash": "shell",
         "exec_command": "shell",
         "shell": "shell",
@@ -19,6 +23,14 @@ class CodexDialect(Dialect):
         "update_plan": "todo",
     }
     GENERAL_AGENTS = ("", "default", "worker")
+    #: Codex has this in front of the names of its tools for agents.
+    AGENT_TOOLS = "multi_agent_v1"
+
+    def kind(self, tool: str) -> str:
+        return super().kind(tool.removeprefix(self.AGENT_TOOLS))
+
+    def edited(self, tool: str, inputs: "Json") -> "list[Edit]":  # noqa: ARG002 - Codex has one such tool
+        return patch_edits(first_text(inputs, ("command", "patch", "input")))
 
     def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - Codex has one such tool
         return patched_files(first_text(inputs, ("command", "patch", "input")))

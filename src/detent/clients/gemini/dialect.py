@@ -28,6 +28,7 @@ class GeminiDialect(Dialect):
         "replace": "write",
         "write_todos": "todo",
     }
+    MCP_PREFIX = "mcp_"
     WHOLE_FILES = ("write_file",)
     GENERAL_AGENTS = ("", "generalist")
     HEARD = ("SessionStart", "BeforeAgent", "AfterTool")

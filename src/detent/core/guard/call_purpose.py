@@ -5,7 +5,7 @@ Decided on structured fields. Words count only in text fields, and only as whole
 
 from detent.core.guard import state_reader
 from detent.core.workflow.phase_key import normalize_phase_key
-from detent.core.workflow.roles import PHASE_AGENTS, SUB_AGENTS, normalize_agent_name
+from detent.core.workflow.roles import EVERY_PHASE, PHASE_AGENTS, SUB_AGENTS, normalize_agent_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,28 +18,38 @@ SETUP = (
     *("new project", "install", "status"),
 )
 WORKFLOW_SKILLS = ("detent", "isdlc")
-_EVERY_PHASE = ("sdlc-orchestrator", "skill-manager")
+#: Calls that hand work to an agent: one that starts, or one that is there already.
+DELEGATES = ("delegate", "message")
 # The agents of the numbered phases have names of their own; those of the others are everyday words.
 _NUMBERED = {agent: phase for phase, agent in reversed(PHASE_AGENTS.items()) if phase[:2].isdigit()}
 _ANY_AGENT = {**_NUMBERED, **SUB_AGENTS}
 
 
 def target_phase(doc: object, call: "Json") -> str:
-    """The phase that a delegation is for: a marker in the text, the agent's type, or a phase key as a whole word.
+    """The phase that a delegation is for; of several the first. Empty if the call is for no phase."""
+    return (target_phases(doc, call) or [""])[0]
 
-    Where the call names no agent, the first one in the text counts. Empty if the call is for no phase.
+
+def target_phases(doc: object, call: "Json") -> list[str]:
+    """The phases that a delegation is for: a marker in the text, the agent's type, or a phase key as a whole word.
+
+    Where the call names no agent, those in the text count: the first one of a prompt, all of a script.
     """
-    if call["kind"] != "delegate":
-        return ""
+    if call["kind"] not in DELEGATES:
+        return []
     keys = state_reader.phases(doc)
     words = split_words(call["text"])
     marked = _marked_phase(words, keys)
     if marked:
-        return marked
-    agent = agent_name(call["agent"]) or next((word for word in words if word in _ANY_AGENT), "")
-    if agent in _EVERY_PHASE:
-        return ""
-    return _phase_of_agent(doc, agent, keys) or _mentioned_phase(doc, call["text"], keys)
+        return [marked]
+    given, is_message = agent_name(call["agent"]), call["kind"] == "message"
+    if given in EVERY_PHASE:
+        return []
+    known = {*_ANY_AGENT, *_own_agents(doc).values()} if is_message else _ANY_AGENT
+    agents = [given] if given in known or (given and not is_message) else [word for word in words if word in known]
+    phases = [_phase_of_agent(doc, agent, keys) for agent in (agents if is_message else agents[:1])]
+    phases = [phase for phase in dict.fromkeys(phases) if phase]
+    return phases or [phase for phase in (_mentioned_phase(doc, call["text"], keys),) if phase]
 
 
 def agent_name(text: object) -> str:
@@ -51,14 +61,23 @@ def asks_to_move(doc: object, call: "Json", phrases: tuple[str, ...], *, only_or
     """Whether a call that delegates to no phase asks to leave the current one."""
     words = split_words(call["text"])
     if call["kind"] == "skill":
-        if agent_name(call["agent"].lstrip("/")) not in WORKFLOW_SKILLS or words[:1] in (["analyze"], ["add"]):
+        skill = agent_name(call["agent"].lstrip("/"))
+        if skill not in WORKFLOW_SKILLS:
+            return says(_parts([skill]), phrases)
+        verb = next((word.lower() for word in call["text"].split() if word[:1] != "-"), "")
+        if verb in ("analyze", "add"):
             return False
-        return says(words, ("advance", "gate")) and not says(words, SETUP)
-    if call["kind"] != "delegate" or target_phase(doc, call):
+        return says(_parts(words), ("advance", "gate", *phrases)) and not says(words, SETUP)
+    if call["kind"] not in DELEGATES or target_phase(doc, call):
         return False
     if only_orchestrators and "orchestrator" not in agent_name(call["agent"]).split("-"):
         return False
-    return says(words, phrases) and not says(words, SETUP)
+    return says(_parts(words), phrases) and not says(words, SETUP)
+
+
+def _parts(words: list[str]) -> list[str]:
+    """Words cut at their hyphens too: `hand-off` says what `hand off` says."""
+    return [part for word in words for part in word.replace("_", "-").split("-")]
 
 
 def says(words: list[str], phrases: tuple[str, ...]) -> bool:
@@ -95,11 +114,17 @@ def split_words(text: str) -> list[str]:
 
 def _phase_of_agent(doc: object, agent: str, keys: list[str]) -> str:
     """Of several phases that the agent does, the one in progress, else the next one to do."""
-    agents = state_reader.mapping(state_reader.workflow(doc).get("agents"))
+    agents = _own_agents(doc)
     own = [key for key in keys if agent and agents.get(key, PHASE_AGENTS.get(key)) == agent]
     live = [key for key in own if state_reader.status(doc, key) == "in_progress"]
     to_do = [key for key in own if state_reader.status(doc, key) == "pending"]
     return (live or to_do or own or [_ANY_AGENT.get(agent, "")])[0]
+
+
+def _own_agents(doc: object) -> "dict[str, str]":
+    """The agents that the workflow names for its phases."""
+    agents = state_reader.mapping(state_reader.workflow(doc).get("agents"))
+    return {phase: agent for phase, agent in agents.items() if isinstance(agent, str)}
 
 
 def _marked_phase(words: list[str], keys: list[str]) -> str:

@@ -5,7 +5,9 @@ patterns, no word is part of a guarded path, and no program works on whole direc
 """
 
 MAX_LENGTH = 2_000
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:=,+@%|;&>\n")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:=,+@%|;&\n")
+#: Redirections that write no file. The file of any other may be a link to a guarded one.
+_REDIRECTS = ("2>&1", ">&2", "2>/dev/null", ">/dev/null", "> /dev/null")
 #: Every guarded path, and every call of Detent, contains one of these.
 _STEMS = ("workflow", "detent", "journal", "state.json", "settings", "hooks.json")
 #: Programs that reach files which the command does not name.
@@ -22,12 +24,14 @@ _BROAD = frozenset(
 
 def is_harmless(command: str, cwd: str, directories: "tuple[str, ...]") -> bool:
     """`directories` are those in which clients keep their files."""
+    for redirect in _REDIRECTS:
+        command = command.replace(redirect, "")
     if len(command) > MAX_LENGTH or not _PLAIN.issuperset(command):
         return False
     lowered = command.lower()
     if any(stem in lowered or stem in cwd for stem in (*_STEMS, *directories)):
         return False
-    for mark in "|;&>\n":
+    for mark in "|;&\n":
         lowered = lowered.replace(mark, " ")
     words = lowered.split(" ")
     return not any(word.rpartition("/")[2] in _BROAD or ".." in word or word in (".", "/") for word in words)

@@ -8,6 +8,10 @@ Inside the shell modules the special characters that are *active* are single pri
 and an unquoted one stay apart while both are plain text; `shown` turns them into the pattern above.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from detent.core.guard.shell.fuel import Fuel
+
 STAR, ONE, CLASS, ANY, HOME = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
 OPEN, COMMA, CLOSE = "\ue005", "\ue006", "\ue007"  # of braces
 MARKS = (STAR, ONE, CLASS, ANY, HOME, OPEN, COMMA, CLOSE)
@@ -58,19 +62,10 @@ def literal_start(pattern: str) -> str:
     return pattern
 
 
-def may_match(pattern: str, path: str) -> bool:
-    """True if `pattern` can stand for the literal `path`. `*` does not cross a slash, `**` does."""
-    return pattern == path or _meet(tokens(pattern), list(path))
-
-
-def may_meet(left: str, right: str) -> bool:
-    """True if two patterns can stand for the same path."""
-    return left == right or _meet(tokens(left), tokens(right))
-
-
-def hits(target: str, path: str, *, recursive: bool) -> bool:
-    """True if writing `target` can change `path`; a recursive one changes all that is below it, too."""
-    return may_match(target, path) or (recursive and may_match(below(target), path))
+def may_meet(left: str, right: str, fuel: "Fuel") -> bool:
+    """True if two patterns can stand for the same path. `*` does not cross a slash, `**` does."""
+    fuel.burn(5 + (len(left) + len(right)) // 2)
+    return left == right or _meet(tokens(left), tokens(right), fuel)
 
 
 def below(pattern: str) -> str:
@@ -107,7 +102,7 @@ def tokens(pattern: str) -> list[str]:
     return result
 
 
-def _meet(left: list[str], right: list[str]) -> bool:
+def _meet(left: list[str], right: list[str], fuel: "Fuel") -> bool:
     """Both are walked together; each pair of positions is visited once."""
     start, stop_left, stop_right = 0, len(left), len(right)
     while start < stop_left and start < stop_right and _plain(left[start]) and _plain(right[start]):
@@ -126,6 +121,7 @@ def _meet(left: list[str], right: list[str]) -> bool:
         if pair in seen:
             continue
         seen.add(pair)
+        fuel.burn(2)
         i, j = pair
         if i == stop_left and j == stop_right:
             return True
@@ -171,22 +167,5 @@ def _agree(left: str, right: str) -> bool:
 
 
 def _takes(wild: str, char: str) -> bool:
-    if char == "/":
-        return False
-    if wild[0] != "[":
-        return True
-    inside = wild[1:]
-    negated = inside[0] in "!^" if inside else False
-    if negated:
-        inside = inside[1:]
-    if ":" in inside:
-        return True
-    at, is_inside = 0, False
-    while at < len(inside):
-        if at + 2 < len(inside) and inside[at + 1] == "-":
-            is_inside = is_inside or inside[at] <= char <= inside[at + 2]
-            at += 3
-        else:
-            is_inside = is_inside or inside[at] == char
-            at += 1
-    return is_inside != negated
+    """A class takes any character that a question mark does: which ones are in it is not looked at."""
+    return char != "/" or wild == _ALL

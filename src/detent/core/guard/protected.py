@@ -8,29 +8,36 @@ The files of clients are passed in as `files`: their paths by kind, "config" or 
 regard to case, as some file systems do.
 """
 
-from detent.core.guard.path_pattern import below, is_literal, literal_start, may_match, may_meet, normal
-from detent.core.guard.shell.walk import write_targets
-from detent.core.guard.shell.writes import EXCEPT, REACHES_BELOW
+from detent.core.guard.path_pattern import below, is_literal, literal_start, may_meet, normal
+from detent.core.guard.shell.fuel import Fuel
 
 JOURNAL, DOCUMENT, CONFIG = "journal", "document", "config"
 Hit = tuple[str, str, str]
 
 _FREE_FOLDERS = (".summaries", ".chat", ".brainstorming", ".process")
 _FREE_FILES = ("impl_plan.md", "todo_list.md")
+_RUN_FILES = ([".process", "runner.json"], [".process", "run.jsonl"])
 _CONFIG = "detent.toml"
 _JOURNAL = (
     "wfs-*/journal.jsonl", "wfs-*/snapshot.json", "wfs-*/.documents.json", ".documents.json", "history.jsonl",
     ".lock", ".active-wfs",
 )  # fmt: skip
+#: git commands that put the settings of a person back to those of a commit.
+_ROLLS_BACK = tuple(
+    f"git {verb} of the tree" for verb in ("reset", "checkout", "switch", "read-tree", "checkout-index")
+)
+_MAX_RESOLVED = 256
 _DOCUMENTS = ("state.json", "wfs-*/workflow-session.json", "wfs-*/.task/impl-*.json")
 # A path of unknown start is protected only if it contains one of these.
 _TELLING = (".workflow", "journal.jsonl", "workflow-session.json", _CONFIG, ".active-wfs")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     Files = Mapping[str, tuple[str, ...]]
+    #: A path with its symbolic links followed.
+    Resolve = Callable[[str], str]
 
 
 def guarded(path: str, root: str, files: "Files") -> str | None:
@@ -45,12 +52,15 @@ def guarded(path: str, root: str, files: "Files") -> str | None:
     if inside in files[DOCUMENT]:
         return DOCUMENT
     first, _, rest = inside.partition("/")
-    return _of_workflow(rest.split("/")) if first == ".workflow" else None
+    if first != ".workflow":
+        # A state directory of the agent's own would stand before that of the project.
+        return JOURNAL if ".workflow" in rest.split("/") else None
+    return _of_workflow(rest.split("/"))
 
 
 def _of_workflow(segments: list[str]) -> str | None:
     for segment in segments:
-        if segment == "checkpoints":
+        if segment == "checkpoints" or segments[-2:] in _RUN_FILES:
             return JOURNAL
         if segment in _FREE_FOLDERS or segment in _FREE_FILES:
             return None
@@ -59,34 +69,55 @@ def _of_workflow(segments: list[str]) -> str | None:
     return DOCUMENT if task or last in ("state.json", "workflow-session.json") else JOURNAL
 
 
-def guarded_hits(targets: list[tuple[str, str]], root: str, files: "Files") -> list[Hit]:
+def guarded_hits(
+    targets: list[tuple[str, str, bool]], root: str, files: "Files", resolve: "Resolve", fuel: Fuel
+) -> list[Hit]:
     """The targets that can be guarded files, each as (path, how, kind).
 
     Where several kinds are possible, the kind is the first of journal, config, document.
     """
     hits: list[Hit] = []
-    for at, (path, how) in enumerate(targets):
-        if how == EXCEPT:
-            continue
-        spared: list[str] = []
-        while at + 1 + len(spared) < len(targets) and targets[at + 1 + len(spared)][1] == EXCEPT:
-            spared.append(targets[at + 1 + len(spared)][0].lower())
-        kind = _kind(path, normal(root, "/"), spared, files, recursive=how in REACHES_BELOW)
-        if kind:
-            hits.append((path, how, kind))
+    roots = dict.fromkeys((normal(root, "/"), resolve(normal(root, "/"))))
+    for at, (path, how, recursive) in enumerate(targets):
+        for place in dict.fromkeys((path, _resolved(path, resolve) if at < _MAX_RESOLVED else path)):
+            kinds = [_kind(place, each, how, files, fuel, recursive=recursive) for each in roots]
+            kind = next((kind for kind in kinds if kind), None)
+            if kind:
+                hits.append((place, how, kind))
+                break
     return hits
 
 
-def command_hits(command: str, cwd: str, root: str, files: "Files", *, home: str = "") -> list[Hit]:
-    """The guarded files that a shell command would write when run in `cwd`."""
-    return guarded_hits(write_targets(command, cwd, home=home), root, files)
+def mentioned(text: str, files: "Files") -> str:
+    """The first guarded name that stands in a text as a name of its own; empty if there is none."""
+    lowered = text.lower()
+    for name in (".workflow", _CONFIG, *files[CONFIG], *files[DOCUMENT]):
+        at = lowered.find(name)
+        while at >= 0:
+            before, after = lowered[at - 1 : at], lowered[at + len(name) : at + len(name) + 1]
+            if not (before.isalnum() or before == "_" or after.isalnum() or after in ("_", "-", ".")):
+                return name
+            at = lowered.find(name, at + 1)
+    return ""
 
 
-def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive: bool) -> str | None:
+def _resolved(path: str, resolve: "Resolve") -> str:
+    """`path` with the links in its literal beginning followed."""
     if is_literal(path):
-        exact = None if _is_spared(path.lower(), spared) else guarded(path, root, files)
+        return resolve(path)
+    folder, slash, _ = literal_start(path).rpartition("/")
+    return resolve(folder or "/").rstrip("/") + path[len(folder) :] if slash else path
+
+
+def _kind(path: str, root: str, how: str, files: "Files", fuel: Fuel, *, recursive: bool) -> str | None:
+    if is_literal(path):
+        exact = guarded(path, root, files)
         if exact or not recursive:
             return exact
+        if how in _ROLLS_BACK:
+            place = f"{path.rstrip('/')}/"
+            top = f"{_checkout(place, root)}/"
+            return CONFIG if place.startswith(top) or top.startswith(place) else None
     elif path.startswith("**") and not any(name in path.lower() for name in (*_TELLING, *_starts(files))):
         return None
     path, root = path.lower(), root.lower()
@@ -94,7 +125,7 @@ def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive:
     # The path of a worktree leads through `.workflow` too, and does not decide about the files in it.
     inner = path.removeprefix(start)
     above, named, _ = inner.partition(".workflow")
-    if named and inner == path and not may_meet(above, start):
+    if named and inner == path and not may_meet(above, start, fuel):
         return None
     shapes = [shape for shape in ([path, below(path)] if recursive else [path]) if not _is_free(shape)]
     for shape in shapes:
@@ -106,7 +137,7 @@ def _kind(path: str, root: str, spared: list[str], files: "Files", *, recursive:
         if not before and is_literal(first) and first not in (".workflow", _CONFIG, *_tops(files)):
             continue
         for kind, name in _guards(inner, files):
-            if may_meet(inside, before + name) and not _is_spared(start + name, spared):
+            if may_meet(inside, before + name, fuel):
                 return kind
     return None
 
@@ -144,8 +175,3 @@ def _guards(path: str, files: "Files") -> list[tuple[str, str]]:
 def _is_free(shape: str) -> bool:
     """A pattern is free if it names a place below `.workflow` that is not protected."""
     return any(segment in _FREE_FOLDERS or segment in _FREE_FILES for segment in shape.split("/"))
-
-
-def _is_spared(path: str, spared: list[str]) -> bool:
-    plain = path.replace("**", "x").replace("*", "x")
-    return any(may_match(each, plain) for each in spared)

@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from detent.core.guard.shell.walk import Reading
     from detent.core.guard.state_reader import Json
 
 WAY_ROUND = "use detent for that, or let a person do it in a terminal of their own"
@@ -16,6 +17,8 @@ PEOPLE_ONLY = (
     *("rollback", "undo"),
     *("complete --force", "gate answer", "gate accept", "gate set", "checkpoint import"),
 )
+_WRITE_OUT = "write the detent command out on its own"
+_BETWEEN_WORDS = dict.fromkeys(map(ord, "\"'\\`()<>;&|={},:$[]!#\r\n\t"), " ")
 _WHAT = {
     "journal": "Detent's own record",
     "document": "a document of Detent",
@@ -26,10 +29,11 @@ _WHAT = {
 class GuardInput:
     """The facts of a decision. `doc` is the state document, None without one, False if it cannot be read.
 
-    `files` has the clients' files that are guarded, by kind: "config" and "document".
+    `files` has the clients' files that are guarded, by kind: "config" and "document". `resolve` follows the symbolic
+    links of a path. `outer` are projects around the one at `root`: their files are guarded as well.
     """
 
-    __slots__ = ("call", "doc", "exists", "files", "root")
+    __slots__ = ("_reading", "call", "doc", "exists", "files", "outer", "resolve", "root")
 
     def __init__(
         self,
@@ -38,8 +42,21 @@ class GuardInput:
         root: str,
         exists: "Callable[[str], bool]",
         files: "Mapping[str, tuple[str, ...]]",
+        resolve: "Callable[[str], str]" = str,
+        outer: "tuple[str, ...]" = (),
     ) -> None:
         self.doc, self.call, self.root, self.exists, self.files = doc, call, root, exists, files
+        self.resolve, self.outer = resolve, outer
+        self._reading: Reading | None = None
+
+    @property
+    def reading(self) -> "Reading":
+        """The command of a shell call, read once."""
+        if self._reading is None:
+            from detent.core.guard.shell.walk import Reading  # noqa: PLC0415 - most calls never need it
+
+            self._reading = Reading(self.call["command"], self.call["cwd"], self.call["home"])
+        return self._reading
 
 
 def guard(given: GuardInput) -> "tuple[str | None, list[tuple[str, str]]]":
@@ -54,45 +71,84 @@ def guard(given: GuardInput) -> "tuple[str | None, list[tuple[str, str]]]":
 
 
 def _guarded_files(given: GuardInput) -> "str | None":
-    """Only Detent changes its own files. A document may be written as a whole; Detent adopts it afterwards."""
+    """Only Detent changes its own files. A document may be written with a tool of the client; Detent adopts it then."""
     call = given.call
-    if call["kind"] not in ("shell", "write") or _is_harmless(given):
+    if call["kind"] not in ("shell", "write", "mcp") or call.get("reads") or _is_harmless(given):
         return None
-    from detent.core.guard.protected import command_hits, guarded_hits  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.protected import guarded_hits, mentioned  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.shell.fuel import Fuel, OutOfFuel  # noqa: PLC0415
 
     if call["kind"] == "shell":
-        hits = command_hits(call["command"], call["cwd"], given.root, given.files, home=call["home"])
+        targets, fuel = given.reading.targets, given.reading.fuel
     else:
-        hits = guarded_hits([(path, call["tool"]) for path in call["paths"]], given.root, given.files)
-    for path, how, kind in hits:
-        if kind != "document" or call["kind"] == "shell":
-            return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
+        targets, fuel = [(path, call["tool"], False) for path in call["paths"]], Fuel()
+    try:
+        for root in (given.root, *given.outer):
+            for path, how, kind in guarded_hits(targets, root, given.files, given.resolve, fuel):
+                if kind != "document" or call["kind"] != "write":
+                    return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
+    except OutOfFuel:
+        given.reading.code.append(call["command"])
+    for text in _unread_texts(given):
+        name = mentioned(text, given.files)
+        if name:
+            return (
+                f"this call names {name} where it cannot be followed: in code, or for a program that Detent does not "
+                f"know; read it with cat, jq or grep; {WAY_ROUND}"
+            )
     return None
 
 
 def _people_decide(given: GuardInput) -> "str | None":
     """Deny verbs that only a person may run; an agent that approves itself makes every approval worthless."""
-    if given.call["kind"] != "shell" or _is_harmless(given):
+    if given.call["kind"] not in ("shell", "mcp") or _is_harmless(given):
         return None
-    from detent.core.guard.shell.opaque import words_of  # noqa: PLC0415 - most calls never need it
-    from detent.core.guard.shell.walk import opaque_texts, simple_commands  # noqa: PLC0415
-
-    command = given.call["command"]
-    for words in simple_commands(command):
+    for words in given.reading.argvs if given.call["kind"] == "shell" else ():
         verb, *rest = _detent_words(words) or [""]
+        if verb and not verb.isascii():
+            return f"this runs detent with a verb that cannot be read; {_WRITE_OUT}"
         for decision in PEOPLE_ONLY:
             name, _, more = decision.partition(" ")
             if verb == name and (not more or more in rest) and not _only_looks(verb, rest):
                 return f"detent {decision} is a person's decision; say what it is about and wait for the person"
-    for text in opaque_texts(command) if "detent" in command else ():
-        words = words_of(text)
-        # Python imports the library with `from detent import`.
-        called = [at for at, word in enumerate(words) if word == "detent" and words[at - 1 : at] != ["from"]]
-        following = {word for at in called for word in words[at + 1 : at + 4]}
-        for decision in PEOPLE_ONLY:
-            if decision.split()[-1] in following:
-                return f"this code names detent {decision}, which is a person's decision; wait for the person"
+    for text in _unread_texts(given):
+        words = _split(text)
+        for at, word in enumerate(words):
+            following = words[at + 1 : at + 4] if _is_detent(word) else []
+            for decision in PEOPLE_ONLY:
+                if decision.split()[-1] in following:
+                    return f"this names detent {decision}, which is a person's decision; wait for the person"
+    if given.call["kind"] == "shell" and any(_names_detent(text) for text in given.reading.code):
+        return f"this code names detent, and code is not followed; {_WRITE_OUT}"
     return None
+
+
+def _interactive_shells(given: GuardInput) -> "str | None":
+    """A shell that waits for input takes commands that no hook sees."""
+    if given.call["kind"] != "shell" or _is_harmless(given) or not given.reading.prompts:
+        return None
+    name = given.reading.prompts[0]
+    return f"{name} would wait for commands that Detent cannot see; give it the command: {name} -c '…', or a file"
+
+
+def _unread_texts(given: GuardInput) -> "list[str]":
+    """The texts of a call that are not followed."""
+    if given.call["kind"] == "mcp":
+        return [str(given.call["text"])]
+    return [*given.reading.code, *given.reading.texts] if given.call["kind"] == "shell" else []
+
+
+def _names_detent(text: str) -> bool:
+    return "detent" in text.lower() and any(_is_detent(word) for word in _split(text))
+
+
+def _is_detent(word: str) -> bool:
+    return word == "detent" or word.startswith("detent.") or word.endswith("/bin/detent")
+
+
+def _split(text: str) -> "list[str]":
+    """The words of a text in whatever language it is."""
+    return text.lower().translate(_BETWEEN_WORDS).split()
 
 
 def _only_looks(verb: str, rest: "list[str]") -> bool:
@@ -102,21 +158,28 @@ def _only_looks(verb: str, rest: "list[str]") -> bool:
 
 
 def _readable(given: GuardInput) -> "str | None":
-    if given.doc is False and given.call["kind"] in ("delegate", "skill"):
+    if given.doc is False and given.call["kind"] in ("delegate", "message", "skill"):
         return "the state of the work cannot be read, so nothing is delegated; a person should run: detent doctor --fix"
     return None
 
 
 def _in_order(given: GuardInput) -> "str | None":
     """A phase is delegated only while it is in progress; its own sub-agents are part of it."""
-    if given.call["kind"] != "delegate":
+    if given.call["kind"] not in ("delegate", "message"):
         return None
-    from detent.core.guard import state_reader  # noqa: PLC0415 - most calls delegate nothing
-    from detent.core.guard.call_purpose import agent_name, target_phase  # noqa: PLC0415
+    from detent.core.guard.call_purpose import target_phases  # noqa: PLC0415 - most calls delegate nothing
 
-    doc, target = given.doc, target_phase(given.doc, given.call)
+    reasons = (_out_of_order(given, target) for target in target_phases(given.doc, given.call))
+    return next((reason for reason in reasons if reason), None)
+
+
+def _out_of_order(given: GuardInput, target: str) -> "str | None":
+    from detent.core.guard import state_reader  # noqa: PLC0415
+    from detent.core.guard.call_purpose import agent_name  # noqa: PLC0415
+
+    doc = given.doc
     current = state_reader.current_phase(doc)
-    if not target or not current or not state_reader.phases(doc):
+    if not current or not state_reader.phases(doc):
         return None
     status = state_reader.status(doc, target)
     if status == "in_progress" or (target == current and status != "pending"):
@@ -135,7 +198,7 @@ def _in_order(given: GuardInput) -> "str | None":
 
 def _corridor(given: GuardInput) -> "str | None":
     """While a gate fails, the agent may work on it and not move on."""
-    if given.call["kind"] not in ("delegate", "skill"):
+    if given.call["kind"] not in ("delegate", "message", "skill"):
         return None
     from detent.core.guard import state_reader  # noqa: PLC0415
     from detent.core.guard.call_purpose import ADVANCE, HAND_OVER, asks_to_move  # noqa: PLC0415
@@ -156,7 +219,7 @@ def _corridor(given: GuardInput) -> "str | None":
 
 
 def _gates(given: GuardInput) -> "str | None":
-    if given.call["kind"] not in ("delegate", "skill"):
+    if given.call["kind"] not in ("delegate", "message", "skill"):
         return None
     from detent.core.guard import state_reader  # noqa: PLC0415
     from detent.core.guard.call_purpose import ADVANCE, asks_to_move  # noqa: PLC0415
@@ -178,6 +241,7 @@ def _is_harmless(given: GuardInput) -> bool:
 RULES = (
     ("guarded files", _guarded_files),
     ("people decide", _people_decide),
+    ("interactive shells", _interactive_shells),
     ("state readable", _readable),
     ("order of phases", _in_order),
     ("corridor", _corridor),
@@ -187,12 +251,9 @@ RULES = (
 
 def _detent_words(words: list[str]) -> list[str]:
     """The verb of a `detent` command line and what follows it, however it was started."""
-    name, rest = (words[0].rsplit("/", 1)[-1], words[1:]) if words else ("", [])
-    if name.startswith("python") and "-m" in rest[:-1]:
-        at = rest.index("-m")
-        name, rest = rest[at + 1], rest[at + 2 :]
-    if name != "detent":
+    if not words or words[0].rpartition("/")[2] != "detent":
         return []
+    rest = words[1:]
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-C", "--directory", "--project") else rest[1:]
     return rest

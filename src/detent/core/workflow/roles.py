@@ -50,7 +50,9 @@ SUB_AGENTS: dict[str, str] = {
     "test-strategy-refiner": "05-test-strategy",
 }
 
-_KNOWN = frozenset(PHASE_AGENTS.values()) | SUB_AGENTS.keys()
+#: They work for every phase.
+EVERY_PHASE = ("sdlc-orchestrator", "skill-manager")
+_KNOWN = frozenset(PHASE_AGENTS.values()) | SUB_AGENTS.keys() | set(EVERY_PHASE)
 
 
 def normalize_agent_name(name: object) -> str:

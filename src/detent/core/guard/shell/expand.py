@@ -1,9 +1,21 @@
 """Expands the words of a command into arguments, as far as the command itself gives the values."""
 
-from detent.core.guard.path_pattern import ANY, CLASS, CLOSE, COMMA, HOME, MARKS, ONE, OPEN, STAR, may_match, shown
+from detent.core.guard.path_pattern import (
+    ANY,
+    CLASS,
+    CLOSE,
+    COMMA,
+    HOME,
+    ONE,
+    OPEN,
+    STAR,
+    normal,
+)
+from detent.core.guard.shell.fuel import Fuel
 from detent.core.guard.shell.tree import Node, Part, Word
 
 MAX_FIELDS = 256
+MAX_PATH = 4_096  # no system opens a longer one
 _MAX_LENGTH = 131_072  # of what the words of a command become
 _COUNTED = ("?", "#", "$", "!", "-", "RANDOM", "SECONDS", "UID", "EUID", "PPID", "EPOCHSECONDS", "LINENO", "BASHPID")
 
@@ -36,10 +48,21 @@ class Place:
 class Expander:
     """Expands words into fields. A subclass runs the substituted commands."""
 
-    __slots__ = ("home",)
+    __slots__ = ("fuel", "home")
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, fuel: Fuel) -> None:
         self.home = home or HOME
+        self.fuel = fuel
+
+    def path(self, path: str, cwd: str) -> str:
+        """`path` seen from `cwd`; unknown if it is longer than a path can be."""
+        self.fuel.burn(2 + (len(path) + len(cwd)) // 4)
+        path = normal(path, cwd)
+        return path if len(path) <= MAX_PATH else ANY
+
+    def copied(self, place: Place) -> Place:
+        self.fuel.burn(2 + len(place.names) + len(place.stack))
+        return place.copy()
 
     def substitute(self, part: Part, place: Place) -> list[str]:
         """The lines that a substituted command prints."""
@@ -64,6 +87,7 @@ class Expander:
         braces = active and any(part.kind == "raw" and "{" in part.text for part in word)
         for at, part in enumerate(word):
             values = self._values(part, place, first=at == 0, active=active, braces=braces)
+            self.fuel.burn(1 + len(fields) * len(values) + len(fields[0]) * len(values) // 16)
             if len(values) == 1:
                 fields = [field + values[0] for field in fields]
             elif len(fields) * len(values) > MAX_FIELDS:
@@ -73,7 +97,7 @@ class Expander:
             if len(fields[0]) > _MAX_LENGTH:
                 fields = [ANY]
         if braces:
-            fields = [each for field in fields for each in _braced(field)][:MAX_FIELDS]
+            fields = [each for field in fields for each in _braced(field, self.fuel)][:MAX_FIELDS]
         if active and fields == [""] and all(part.kind in ("var", "sub") and not part.quote for part in word):
             return []
         return fields
@@ -137,38 +161,18 @@ class Expander:
             return values
         if op in (":+", "+"):
             return self.expand(part.word, place, active=False)
-        argument = self.expand(part.word, place) if part.word else [""]
-        if values is None:
-            return [ANY]
-        if op == "!":
-            return (self.lookup(values[0], place) if values else None) or [ANY]
-        return [_changed(value, op, argument[0] if len(argument) == 1 else ANY) for value in values]
-
-
-def _changed(value: str, op: str, argument: str) -> str:
-    """`${name%suffix}` and the like."""
-    if op in (":?", "?", "@"):
-        return value
-    if op[0] in "^,":
-        return value.upper() if op[0] == "^" else value.lower()
-    if op[0] in "#%" and len(value) < 512 and ANY not in value + argument:
-        shape = shown(argument).replace("*", "**")
-        cuts = range(len(value) + 1)
-        for cut in cuts if op in ("#", "%%") else reversed(cuts):
-            head, tail = value[:cut], value[cut:]
-            if may_match(shape, head if op[0] == "#" else tail):
-                return tail if op[0] == "#" else head
-        return value
-    if op[0] == "/" and not any(mark in value + argument for mark in MARKS):
-        old, _, new = argument.partition("/")
-        return value.replace(old, new, -1 if op == "//" else 1) if old else value
-    return ANY
+        if part.word:
+            self.expand(part.word, place)
+        if op == "!" and values:
+            return self.lookup(values[0], place) or [ANY]
+        # What `${name%suffix}` and the like cut off or replace is not followed.
+        return [ANY] if values is None else values
 
 
 def _is_simple(text: str) -> bool:
     if text[0] == "~":
         return False
-    return not ("*" in text or "?" in text or "[" in text or "{" in text)
+    return text == "[" or not ("*" in text or "?" in text or "[" in text or "{" in text)
 
 
 def _activated(text: str, *, braces: bool) -> str:
@@ -183,7 +187,7 @@ def _activated(text: str, *, braces: bool) -> str:
     return text
 
 
-def _braced(field: str) -> list[str]:
+def _braced(field: str, fuel: Fuel) -> list[str]:
     """`a{b,c}d` into its alternatives; too many of them become one that is unknown."""
     if field.count(OPEN) > 32:
         return [ANY]
@@ -191,6 +195,7 @@ def _braced(field: str) -> list[str]:
     todo = [field]
     while todo:
         text = todo.pop()
+        fuel.burn(1 + len(text) // 4)
         start = text.find(OPEN)
         if start < 0:
             done.append(text.replace(COMMA, ",").replace(CLOSE, "}"))

@@ -1,140 +1,113 @@
-"""Walks the tree of a shell command, and collects the files that it would write.
+"""Walks the tree of a shell command, and collects the paths and texts that it names.
 
-`write_targets` follows directories, variables, loops, functions, pipes and substituted commands as far as the text
-tells. It runs nothing and looks at no file: a script that is only named, or a variable that only the environment holds,
-stays unknown. A command that is too long or too deep to be followed is opaque: it may write whatever it names.
+It follows directories, variables, loops, functions, pipes and substituted commands as far as the text tells. It runs
+nothing and looks at no file: a script that is only named, or a variable that only the environment holds, stays unknown.
+A command that is too long, too deep, or burns all fuel is opaque.
 """
 
-from detent.core.guard.path_pattern import ANY, MARKS, STAR, normal, shown
+from detent.core.guard.path_pattern import ANY, MARKS, STAR
 from detent.core.guard.shell.commands import Commands
 from detent.core.guard.shell.expand import Place
+from detent.core.guard.shell.fuel import Fuel, OutOfFuel
 from detent.core.guard.shell.grammar import DECLARING, parse
-from detent.core.guard.shell.opaque import named_paths
 from detent.core.guard.shell.tree import Node, Part, Redirect, Script
-from detent.core.guard.shell.writes import OPAQUE, Target
 
 MAX_LENGTH = 65_536
 MAX_ROUNDS = 32
-#: Fuel of a short command; every command, argument and text that is walked costs some. Without fuel it is opaque.
-_MIN_FUEL = 1_000
 _MAX_VALUES = 64
 _MAX_VALUE = 16_384
 _WRITES = (">", ">>", ">|", "&>", "&>>", "<>", ">&")
-
-
 #: Whatever may stand between two commands, as a line break.
 _SEPARATORS = {ord(mark): "\n" for mark in ";|&()`{}"}
 
 
-def write_targets(command: str, cwd: str, *, home: str = "") -> list[Target]:
-    """(path, how) for all that `command` would write when run in `cwd`.
+class Reading:
+    """One reading of a command.
 
-    Paths are absolute patterns (see `path_pattern`); one whose start is unknown begins with `**`. A pair whose `how` is
-    "except" says what the pair before it leaves alone. ("**", "opaque") says that the command could not be followed;
-    every word of it that may be a path follows, as "opaque" too.
+    `targets` are the paths that it may write. `argvs` are the simple commands that it would run, also inside what it
+    hands to other shells. `code` and `texts` are not followed: code in another language, and the arguments and input of
+    unknown programs. Of an opaque command all of it is code. `prompts` are shells that would wait for commands.
     """
-    if len(command) > MAX_LENGTH:
-        return _opaque(command, cwd)
-    walk = _walked(command, cwd, home)
-    return [*walk.targets, *_opaque(command, cwd)] if walk.opaque else walk.targets
+
+    __slots__ = ("argvs", "code", "fuel", "is_opaque", "prompts", "targets", "texts")
+
+    def __init__(self, command: str, cwd: str, home: str = "") -> None:
+        self.fuel = Fuel()
+        walk = _Walk(home, self.fuel)
+        self.is_opaque = len(command) > MAX_LENGTH
+        if not self.is_opaque:
+            for mark in MARKS:
+                if mark in command:
+                    command = command.replace(mark, "\ufffd")
+            try:
+                walk.run_text(command, Place(cwd))
+            except (OutOfFuel, RecursionError):
+                self.is_opaque = True
+        self.targets, self.argvs, self.texts, self.prompts = walk.targets, walk.argvs, walk.texts, walk.prompts
+        self.code = [command] if self.is_opaque else walk.code
+        if self.is_opaque:
+            # Cut at what separates commands, so that length hides no verb.
+            self.argvs = [part.split() for part in command.translate(_SEPARATORS).split("\n")]
+            self.fuel = Fuel()
 
 
 def simple_commands(command: str, cwd: str = "/") -> list[list[str]]:
-    """The words of each simple command that `command` would run, also inside what it hands to other shells."""
-    if len(command) > MAX_LENGTH:
-        # Too long to be followed: cut at what separates commands, so that length hides nothing.
-        return [part.split() for part in command.translate(_SEPARATORS).split("\n")]
-    return _walked(command, cwd, "").argvs
-
-
-def _opaque(command: str, cwd: str) -> list[Target]:
-    return [("**", OPAQUE), *((shown(normal(name, cwd)), OPAQUE) for name in named_paths(command))]
-
-
-def opaque_texts(command: str) -> list[str]:
-    """The pieces of a command that the reader does not follow: all of a long one, or code in another language."""
-    if len(command) > MAX_LENGTH:
-        return [command]
-    walk = _walked(command, "/", "")
-    return [command] if walk.opaque else walk.code
-
-
-def _walked(command: str, cwd: str, home: str) -> "_Walk":
-    for mark in MARKS:
-        if mark in command:
-            command = command.replace(mark, "\ufffd")
-    walk = _Walk(home, _MIN_FUEL + len(command) // 4)
-    walk.run_text(command, Place(cwd))
-    return walk
+    """The words of each simple command that `command` would run."""
+    return Reading(command, cwd).argvs
 
 
 class _Walk(Commands):
     __slots__ = ()
 
     def run_text(self, text: str, place: Place) -> list[str]:
-        self.fuel -= len(text) // 32
-        if self.fuel < 0:
-            self.opaque = True
-            return [ANY]
+        self.fuel.burn(10 + len(text))
         reader = parse(text, place.depth)
-        self.opaque = self.opaque or reader.opaque
+        if reader.opaque:
+            raise OutOfFuel
         return self.walk(reader.nodes, place)
 
     def call(self, name: str, place: Place) -> list[str]:
         return self.walk(place.functions[name].bodies[0], place)
 
     def substitute(self, part: Part, place: Place) -> list[str]:
-        inner = place.copy()
+        inner = self.copied(place)
         if part.kind == "sub":
-            return self._nodes(part.script, inner)
+            return self.walk(part.script, inner)
         if part.text == ">":
             inner.stdin = [ANY]
         name = f"/dev/fd/{63 + len(self.descriptors)}"
         self.descriptors[name] = []
-        self.descriptors[name] = self._nodes(part.script, inner)
+        self.descriptors[name] = self.walk(part.script, inner)
         return [name]
 
     def walk(self, script: Script, place: Place) -> list[str]:
-        """All commands in turn. What a `find` leaves out holds for the command that it stands in."""
-        spared = self.spared
+        """All commands in turn."""
         printed: list[str] = []
         before = place
         for at, node in enumerate(script):
-            after = place.copy() if script[at + 1 : at + 2] and script[at + 1].join == "||" else place
+            after = self.copied(place) if script[at + 1 : at + 2] and script[at + 1].join == "||" else place
             if node.join == "||" and at:
                 # it runs where the command before it failed, so that one has not changed the directory
-                other = place.copy()
+                other = self.copied(place)
                 other.cwds = before.cwds
                 printed += self._node(node, other)
-                _merge(place, [other], moved=other.cwds != before.cwds)
+                self._merge(place, [other], moved=other.cwds != before.cwds)
             else:
                 printed += self._node(node, place)
             before = after
-            self.spared = spared
-        return printed
-
-    def _nodes(self, script: Script, place: Place) -> list[str]:
-        """As `walk`, for what stands inside another command."""
-        spared = self.spared
-        if len(script) == 1:
-            return self._node(script[0], place)
-        printed = self.walk(script, place)
-        self.spared = spared
         return printed
 
     def _node(self, node: Node, place: Place) -> list[str]:
         kind = node.kind
-        self.fuel -= 1
-        if self.fuel < 0:
-            self.opaque = True
-            return [ANY]
+        self.fuel.burn(4)
         if kind == "simple":
             return self._simple(node, place)
         if kind == "pipe":
             return self._pipe(node, place)
         if kind == "function":
+            self.fuel.burn(2 * len(place.functions))
             place.functions = {**place.functions, node.name: node}
-            inner = place.copy()
+            inner = self.copied(place)
             inner.names["@"] = [ANY]
             inner.functions = {name: body for name, body in place.functions.items() if name != node.name}
             self.walk(node.bodies[0], inner)
@@ -143,7 +116,7 @@ class _Walk(Commands):
             for word in node.words:
                 self.expand(word, place, active=False)
             return []
-        inner = place.copy() if kind == "sub" else place
+        inner = self.copied(place) if kind == "sub" else place
         reads = inner.stdin
         silent = self._redirected(node.redirects, inner)
         printed = self._compound(node, inner)
@@ -171,11 +144,11 @@ class _Walk(Commands):
         printed: list[str] = []
         others: list[Place] = []
         for scripts in branches:
-            other = place.copy()
+            other = self.copied(place)
             for script in scripts:
                 printed += self.walk(script, other)
             others.append(other)
-        _merge(place, others, moved=True)
+        self._merge(place, others, moved=True)
         return printed
 
     def _for(self, node: Node, place: Place) -> list[str]:
@@ -194,7 +167,7 @@ class _Walk(Commands):
     def _pipe(self, node: Node, place: Place) -> list[str]:
         lines: list[str] = []
         for at, stage in enumerate(node.bodies):
-            inner = place.copy()
+            inner = self.copied(place)
             if at:
                 inner.stdin = lines
             lines = self._node(stage[0], inner)
@@ -204,7 +177,7 @@ class _Walk(Commands):
         argv = self.fields(node.words, place)
         if not argv or argv[0] in DECLARING:
             self._assign(node, place)
-            self._redirected(node.redirects, place.copy())
+            self._redirected(node.redirects, self.copied(place))
             return []
         inner = place
         reads, names = place.stdin, place.names
@@ -250,17 +223,19 @@ class _Walk(Commands):
                     silent = True
         return silent
 
-
-def _merge(place: Place, others: list[Place], *, moved: bool) -> None:
-    """After a branch: any value, any directory."""
-    for other in others:
-        for name, values in other.names.items():
-            known = place.names.get(name)
-            if known is None:
-                place.names[name] = values
-            elif known is not values and known != values:
-                place.names[name] = list(dict.fromkeys([*known, *values]))[:_MAX_VALUES]
-        if moved and other.cwds != place.cwds:
-            place.cwds = list(dict.fromkeys([*place.cwds, *other.cwds]))[:4]
-        if other.functions is not place.functions:
-            place.functions = {**place.functions, **other.functions}
+    def _merge(self, place: Place, others: list[Place], *, moved: bool) -> None:
+        """After a branch: any value, any directory."""
+        for other in others:
+            self.fuel.burn(2 + len(other.names))
+            for name, values in other.names.items():
+                known = place.names.get(name)
+                if known is None:
+                    place.names[name] = values
+                elif known is not values and known != values:
+                    self.fuel.burn(len(known) + len(values))
+                    place.names[name] = list(dict.fromkeys([*known, *values]))[:_MAX_VALUES]
+            if moved and other.cwds != place.cwds:
+                place.cwds = list(dict.fromkeys([*place.cwds, *other.cwds]))[:4]
+            if other.functions is not place.functions:
+                self.fuel.burn(len(place.functions) + len(other.functions))
+                place.functions = {**place.functions, **other.functions}
