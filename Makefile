@@ -16,7 +16,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python -m tests.support.attended $(BIN)/python examples/demo.py
 
 test: check
 	$(BIN)/python -m pytest -q -n 3

@@ -91,6 +91,11 @@ def shell_marks() -> "dict[str, str]":
     return {mark: client.name for client in CLIENTS.values() for mark in client.marks}
 
 
+def client_programs() -> "dict[str, str]":
+    """The programs of the clients, each with its client: what they start is an agent's."""
+    return {client.program: client.name for client in CLIENTS.values() if client.program}
+
+
 def guarded_files() -> "dict[str, tuple[str, ...]]":
     """The clients' files that agents must not write, by their kind for the guard."""
     return {

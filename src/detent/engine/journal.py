@@ -134,10 +134,10 @@ class SessionJournal:
             if not self._remembers:
                 self._remembers, self._remembers_from = True, self._last_taken
             events = decide(before)
-            authorize_events(actor, events)
+            author = authorize_events(actor, events)
             if self._torn:
                 events = (TailDropped(bytes=self._torn), *events)
-            draft = Commit(version=before.version + 1, at=now, actor=actor, events=events, state="")
+            draft = Commit(version=before.version + 1, at=now, actor=author, events=events, state="")
             after = evolve(before, draft)
             commit = msgspec.structs.replace(draft, state=fingerprint(after))
             self._cursor = self._store.append(self.id, self._cursor, commit)

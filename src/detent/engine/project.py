@@ -29,9 +29,10 @@ from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.documents import session as session_document
 from detent.documents import state as state_document
-from detent.engine.actor import identify
+from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
 from detent.engine.gates.applicable import applicable
+from detent.engine.gates.quorum import check_quorums, with_quorum, with_roles
 from detent.engine.journal import SessionJournal
 from detent.engine.policy import Decision, authorize
 from detent.engine.projections import history
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.sessions import Sessions
+    from detent.objects.maintenance import Collected
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -75,8 +77,12 @@ def open_project(
     place, settings = places.find(
         os.fspath(path), project=project, environment_project=os.environ.get("DETENT_PROJECT")
     )
-    who = actor if isinstance(actor, Actor) else identify(os.environ, Channel.LIBRARY, name=actor)
+    who = actor if isinstance(actor, Actor) else _caller(actor)
     return Project(open_store(place), place, settings, actor=who, clock=clock)
+
+
+def _caller(name: str | None) -> Actor:
+    return identify(os.environ, Channel.LIBRARY, name=name, lineage=own_lineage())
 
 
 def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
@@ -154,6 +160,7 @@ class Project:
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         kept, left_out = applicable(workflow, self.place, delegates=delegates)
+        kept = with_roles(kept, self.settings.decisions.roles)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -181,15 +188,21 @@ class Project:
         discovery: Discovery | None = None,
         delegates: bool = False,
         joins: bool = False,
+        quorum: int | None = None,
     ) -> SessionHandle:
         """Open a session with its first phase in progress, and make it the active one.
 
         `delegates`: the caller delegates the phases itself, so delegation gates apply.
         `joins`: return the active session if it has the same task.
+        `quorum`: no gate needs more votes than that, and anyone may vote; a looser choice, which a person makes.
         """
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
         check_task(task)
+        author = self._starter(task, joins=joins)
+        if quorum is not None:
+            author, chosen = authorize(self.actor, Decision.QUORUM), with_quorum(chosen, quorum)
+        self._check_quorums(chosen, size)
         protected = self._protected(chosen, size)
         now = self.clock()
         epoch = self.checkpoints.epoch() if self.takes_checkpoints else None
@@ -218,11 +231,26 @@ class Project:
                 tree=tree,
                 now=now,
             )
-            self._open(session, decide_start(command), at=now)
+            self._open(session, decide_start(command), at=now, author=author)
         handle = SessionHandle(self, session)
         if protected is not None:
             handle.keep_protected(first_phase(chosen, size))
         return handle
+
+    def _starter(self, task: str, *, joins: bool) -> Actor:
+        """The author of a new session. A person decides to leave the gates of an active one."""
+        active = self.active()
+        before = self.journal(active).session() if active is not None else None
+        if before is None or before.status is not SessionStatus.ACTIVE or (joins and before.task == task.strip()):
+            return self.actor
+        return authorize(self.actor, Decision.REPLACE)
+
+    def _check_quorums(self, workflow: Workflow, size: str | None) -> None:
+        if not self.settings.options().gates:
+            return
+        left_out = workflow.sizes.get(size, ()) if size else ()
+        phases = [key for key in workflow.order if key not in left_out]
+        check_quorums(workflow, phases, identity=account(), roles=self.settings.decisions.roles)
 
     def _protected(self, workflow: Workflow, size: str | None) -> str | None:
         """The digest of the tests that the first phase protects."""
@@ -235,7 +263,7 @@ class Project:
 
     def import_state(self, document: object, *, source: str) -> SessionHandle:
         """Create a session from a state document, and make it the active one."""
-        authorize(self.actor, Decision.IMPORT)
+        author = authorize(self.actor, Decision.IMPORT)
         with self.store.lock(PROJECT):
             taken = tuple(self.store.sessions())
             command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
@@ -243,7 +271,8 @@ class Project:
             workflow = self._applicable(command.start.workflow)
             options = self.settings.options(command.start.options)
             start = msgspec.structs.replace(command.start, base=base, options=options, workflow=workflow)
-            self._open(start.session, decide_import(msgspec.structs.replace(command, start=start)), at=self.clock())
+            events = decide_import(msgspec.structs.replace(command, start=start))
+            self._open(start.session, events, at=self.clock(), author=author)
         return SessionHandle(self, start.session)
 
     def history(self) -> list[dict[str, Any]]:
@@ -258,6 +287,12 @@ class Project:
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """The expected documents of `sessions`; the state document is that of the active one."""
         return self._projector.documents(sessions)
+
+    def collect_garbage(self, *, dry_run: bool) -> "Collected":
+        """Remove the objects that nothing references; with `dry_run` only count them."""
+        if not dry_run:
+            authorize(self.actor, Decision.COLLECT)
+        return self.checkpoints.collect(dry_run=dry_run)
 
     def rebuild(self) -> None:
         """Rebuild the history and the documents of every session. A session with a damaged journal is left as it is."""
@@ -382,8 +417,8 @@ class Project:
             self.notices.append(f"{failure.message}; the commit stands")
             self.touched(name)
 
-    def _open(self, session: str, events: Iterable[Event], *, at: datetime) -> None:
-        commit = Commit(version=1, at=at, actor=self.actor, events=tuple(events), state="")
+    def _open(self, session: str, events: Iterable[Event], *, at: datetime, author: Actor) -> None:
+        commit = Commit(version=1, at=at, actor=author, events=tuple(events), state="")
         after = evolve(None, commit)
         # The marker comes first: without its session it counts for nothing, and of two the higher one counts.
         active = self.active()
