@@ -299,7 +299,7 @@ def asked(tool: Tool, *arguments: str, answer: bytes, meanwhile=lambda _: None) 
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
-        preexec_fn=take_terminal,
+        preexec_fn=take_terminal,  # noqa: PLW1509 - no other thread is there
     )
     os.close(theirs)
     seen = b""
