@@ -10,10 +10,11 @@ import pytest
 from detent.core.actor import Assurance
 from detent.core.gate.voted import Voted
 from detent.core.session.events import VoteCast
+from detent.engine.actor import IN_A_NAMESPACE
 from detent.engine.project import open_project
 from detent.errors import Refused
 from tests.support.agent_shell import AgentShell, approvals
-from tests.support.command import DETENT
+from tests.support.command import DETENT, Tool
 from tests.support.gated import started
 from tests.support.people import ANN, BOB, ME, acting, needs_people, roles
 from tests.support.project import build_project
@@ -68,6 +69,18 @@ def test_a_person_at_a_terminal_decides(held, program, command):
     assert proof.statement.startswith("terminal /dev/")
     assert "; detent < " in proof.statement
     assert (f"{program} < " in proof.statement) or program in proof.statement
+
+
+@needs_people
+@pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not installed")
+@pytest.mark.parametrize("uid", [1, 1000, 4711])
+def test_a_user_namespace_gives_nobody_another_vote(held, uid):
+    """Whoever makes one can be any account in it, so all of them are one identity."""
+    assert at_terminal(held, f"unshare --map-user={uid} {APPROVE}") == 0
+
+    commit = decision(held)
+    assert commit.author == IN_A_NAMESPACE
+    assert commit.events[0].approver == IN_A_NAMESPACE
 
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
@@ -190,3 +203,23 @@ def test_a_quorum_that_nobody_can_reach_is_refused_at_the_start(tmp_path, workfl
         assert first.actor.proof is not None
         gates = [gate for phase in session.state.workflow.phases for gate in phase.gates if isinstance(gate, Voted)]
         assert {(gate.quorum, gate.lowered_from) for gate in gates} == {(1, 2)}
+
+
+def test_the_command_line_lowers_a_quorum_and_says_so(tmp_path):
+    build_project(tmp_path, "")
+    tool = Tool(tmp_path)
+    code, message, way_out = tool("start", "webapp", "A shop").error()
+    assert (code, "--quorum 1" in way_out, "needs 2 of architect" in message) == (1, True, True)
+    code, message, _ = tool("start", "webapp", "A shop", "--quorum", "1", CLAUDECODE="1").error()
+    assert (code, "start --quorum is a person's decision" in message) == (1, True)
+
+    ran = tool("start", "webapp", "A shop", "--quorum", "1").ok()
+
+    assert "looser than declared: no gate needs more than 1 of the votes, and anyone may vote" in ran.err
+    for phase in ("planning", "architecture", "security", "consensus_1"):
+        tool("finish", "-m", "done").ok()
+        tool("begin", phase).ok()
+    assert "quorum lowered at the start; 2 of architect" in " ".join(tool("why").ok().out.split())
+    tool("approve", "-m", "fits").ok()
+    tool("finish", "-m", "agreed").ok()
+    assert "quorum lowered at the start" in " ".join(tool("report").ok().out.split())

@@ -89,10 +89,11 @@ def test_what_runs_in_the_background_is_waited_for(tmp_path):
     assert stop(place, background_tasks=[]).blocked is not None
 
 
+CONSTITUTION = '{ kind = "constitution", articles = ["I"] }'
 CONSENSUS = f'{{ kind = "consensus", approvers = ["{ME}"], quorum = 1 }}'
 
 
-@pytest.mark.parametrize("gates", ['{ kind = "approval" }', '{ kind = "elicitation" }', CONSENSUS])
+@pytest.mark.parametrize("gates", ['{ kind = "approval" }', '{ kind = "elicitation" }', CONSTITUTION, CONSENSUS])
 def test_what_only_a_person_can_open_holds_no_agent(tmp_path, gates):
     assert stop(place_with(tmp_path, gates)).text == ""
 

@@ -23,6 +23,8 @@ from detent.errors import Refused
 
 #: The proof of a person at a terminal.
 TERMINAL_METHOD = "tty"
+#: The identity of everybody in a user namespace in which root is not root.
+IN_A_NAMESPACE = "user-namespace"
 _NOBODY = Ancestor(0, "", frozenset(), frozenset())
 
 
@@ -97,13 +99,26 @@ def attended(actor: Actor, decision: str) -> Actor:
 
 
 def account() -> str:
-    """The account of the operating system that this process belongs to. No variable changes it."""
+    """The account of the operating system that this process belongs to. No variable changes it.
+
+    Anyone can be called anything in a user namespace of their own, so all accounts there are one.
+    """
     import pwd  # noqa: PLC0415
 
+    if _is_root_renamed():
+        return IN_A_NAMESPACE
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f"uid-{os.getuid()}"
+
+
+def _is_root_renamed() -> bool:
+    """Whether the owner of the system's files is not root here, as in a user namespace that an ordinary user made."""
+    try:
+        return os.stat("/proc/version").st_uid != 0
+    except OSError:
+        return False
 
 
 def _sign(environment: Mapping[str, str], lineage: Sequence[Ancestor]) -> AgentSign | None:

@@ -108,7 +108,7 @@ class Project:
         self.settings = settings
         self.actor = actor
         self.clock = clock
-        #: Gates that were left out of the session just started, with reasons.
+        #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
         #: Set where a runner started this process.
@@ -202,6 +202,9 @@ class Project:
         author = self._starter(task, joins=joins)
         if quorum is not None:
             author, chosen = authorize(self.actor, Decision.QUORUM), with_quorum(chosen, quorum)
+            self.left_out += (
+                f"looser than declared: no gate needs more than {quorum} of the votes, and anyone may vote",
+            )
         self._check_quorums(chosen, size)
         protected = self._protected(chosen, size)
         now = self.clock()
