@@ -23,7 +23,7 @@ from types import FrameType
 from detent.clients.registry import client_programs
 from detent.core.actor import sign_of_agent
 from detent.engine.actor import agent_marks, own_lineage
-from detent.process.ancestry import terminal
+from detent.engine.agents.ancestry import terminal
 
 #: Tells the adopted process where to report. It is no mark that the product knows.
 _REPORT = "--report-to"

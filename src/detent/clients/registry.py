@@ -25,7 +25,7 @@ class Client:
     installation = ""
     #: Module with `read_tasks(decoded)`, which reads the client's own task list.
     task_list = ""
-    #: The program on PATH.
+    #: The program on PATH. Whatever it starts is an agent's.
     program = ""
     #: Variables that the client sets in the shells of its agents.
     marks: "tuple[str, ...]" = ()

@@ -57,7 +57,7 @@ def identify(
 
 def own_lineage() -> tuple[Ancestor, ...]:
     """This process and its ancestors."""
-    from detent.process.ancestry import ancestry  # noqa: PLC0415 - reading needs none of it
+    from detent.engine.agents.ancestry import ancestry  # noqa: PLC0415 - reading needs none of it
 
     return ancestry(os.getpid())
 
@@ -67,7 +67,7 @@ def attended(actor: Actor, decision: str) -> Actor:
 
     The process is judged, not what the caller says about it.
     """
-    from detent.process.ancestry import ancestry, terminal  # noqa: PLC0415
+    from detent.engine.agents.ancestry import ancestry, terminal  # noqa: PLC0415
 
     lineage, screen = own_lineage(), terminal()
     sign = _sign(os.environ, lineage)

@@ -8,7 +8,6 @@ import os
 from typing import NamedTuple
 
 from detent.core.actor import Ancestor
-from detent.process import run, stat
 
 #: How many ancestors are looked at.
 MAX_ANCESTORS = 64
@@ -57,7 +56,7 @@ def terminal() -> Terminal | None:
 
 
 def _device() -> str:
-    fields = stat(os.getpid())
+    fields = _stat(os.getpid())
     device = int(fields[4]) if len(fields) > 4 else 0
     major, minor = os.major(device), os.minor(device)
     if _PTS_FIRST <= major <= _PTS_LAST:
@@ -67,8 +66,8 @@ def _device() -> str:
 
 def _from_proc(pid: int) -> tuple[Ancestor | None, int]:
     """The process and the number of its parent."""
-    fields = stat(pid)
-    if not fields:
+    fields = _stat(pid)
+    if len(fields) < 2:
         return None, 0
     program = (_read(f"/proc/{pid}/comm") or b"").decode(errors="replace").strip()
     arguments = (_read(f"/proc/{pid}/cmdline") or b"").decode(errors="replace").split("\0")
@@ -78,6 +77,8 @@ def _from_proc(pid: int) -> tuple[Ancestor | None, int]:
 
 
 def _from_ps(pid: int) -> tuple[Ancestor | None, int]:
+    from detent.process import run  # noqa: PLC0415 - only where there is no /proc
+
     shown = run(["ps", "-E", "-ww", "-o", "ppid=,command=", "-p", str(pid)], cwd="/", timeout_s=_PS_S_MAX).output
     return parse_ps(pid, shown)
 
@@ -112,6 +113,11 @@ def _set_variables(entries: list[str]) -> frozenset[str]:
     """The names of the variables that have a value."""
     split = (entry.partition("=") for entry in entries)
     return frozenset(name for name, _, value in split if name and value)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat behind the name of the program; empty for a process that is gone."""
+    return (_read(f"/proc/{pid}/stat") or b"").rpartition(b")")[2].split()
 
 
 def _read(path: str) -> bytes | None:

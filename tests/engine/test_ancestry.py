@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from detent.process.ancestry import MAX_ANCESTORS, ancestry, parse_ps, terminal
+from detent.engine.agents.ancestry import MAX_ANCESTORS, ancestry, parse_ps, terminal
 
 HAS_PROC = os.path.isdir("/proc/self")
 needs_proc = pytest.mark.skipif(not HAS_PROC, reason="reads /proc")
-LOOK = "import os; from detent.process.ancestry import ancestry; print([tuple(a) for a in ancestry(os.getpid())])"
+LOOK = "import os; from detent.engine.agents.ancestry import ancestry; print([tuple(a) for a in ancestry(os.getpid())])"
 
 
 def looked(*argv, **environment):
@@ -96,7 +96,7 @@ def test_a_program_of_the_system_has_an_unknown_environment():
 
 def test_a_terminal_is_found_though_input_and_output_are_pipes():
     """The tests have a terminal of their own."""
-    code = "from detent.process.ancestry import terminal; print(terminal())"
+    code = "from detent.engine.agents.ancestry import terminal; print(terminal())"
     ways = {"pipes": False, "a session of its own": True}
     shown = {
         way: subprocess.run(
