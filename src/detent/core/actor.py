@@ -135,12 +135,13 @@ def sign_of_agent(
 
 
 def chain_text(lineage: Sequence[Ancestor]) -> str:
-    """The programs, nearest first: `detent < bash < sshd (environment unknown)`."""
+    """The programs, nearest first: `detent < bash < sshd (environment unknown)`. Neighbours with one name are one."""
     names = [
         f"{ancestor.program} (environment unknown)" if ancestor.variables is None else ancestor.program
-        for ancestor in lineage[:MAX_CHAIN]
+        for ancestor in lineage
     ]
-    return " < ".join([*names, "…"] if len(lineage) > MAX_CHAIN else names)
+    names = [name for name, before in zip(names, ["", *names], strict=False) if name != before]
+    return " < ".join([*names[:MAX_CHAIN], "…"] if len(names) > MAX_CHAIN else names)
 
 
 def as_runner(actor: Actor) -> Actor:
