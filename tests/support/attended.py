@@ -21,12 +21,14 @@ from contextlib import suppress
 from types import FrameType
 
 from detent.clients.registry import client_programs
-from detent.core.actor import sign_of_agent
+from detent.core.actor import chain_text, sign_of_agent
 from detent.engine.actor import agent_marks, own_lineage
 from detent.engine.agents.ancestry import terminal
 
 #: Tells the adopted process where to report. It is no mark that the product knows.
 _REPORT = "--report-to"
+#: Set once it was tried, so that it is not tried for ever.
+_TRIED = "TESTS_ATTENDED"
 _CHUNK = 65536
 
 
@@ -36,8 +38,10 @@ def is_attended() -> bool:
 
 def run_attended(command: list[str]) -> int:
     """Run the command and return its exit code."""
+    if _TRIED in os.environ:
+        sys.exit(f"a terminal below no agent cannot be had here: {chain_text(own_lineage())}")
     reads, writes = os.pipe()
-    clean = {name: value for name, value in os.environ.items() if name not in agent_marks()}
+    clean = {name: value for name, value in os.environ.items() if name not in agent_marks()} | {_TRIED: "1"}
     if os.fork() == 0:
         # The parent of the adopted process ends at once.
         if os.fork() == 0:
