@@ -16,7 +16,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python -m tests.support.attended $(BIN)/python examples/demo.py
 
 test: check
 	$(BIN)/python -m pytest -q -n 3
@@ -40,7 +40,7 @@ test-clients: $(READY)
 	$(BIN)/python -m pytest -q -n 2 tests/clients
 
 bench: $(READY)
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m tests.support.attended $(BIN)/python -m bench
 
 clean:
 	rm -rf $(VENV) .bench .coverage build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ import pytest
 
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
+from tests.support.attended import is_attended, run_attended
 from tests.support.project import build_project
 from tests.support.repository import ENVIRONMENT
 from tests.support.values import TickingClock
@@ -20,6 +21,16 @@ MEMORY = "/dev/shm"
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Tests decide as people do: start over at a terminal, and below no agent, if this process is not there already."""
+    if is_attended():
+        return None
+    if capture := config.pluginmanager.getplugin("capturemanager"):
+        capture.suspend_global_capture(in_=True)
+    return run_attended([sys.executable, "-m", "pytest", *map(str, config.invocation_params.args)])
 
 
 @pytest.fixture

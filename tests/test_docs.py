@@ -25,6 +25,7 @@ from detent.render.prompt import prompt
 from detent.run import feed, lease, policy
 from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
+from tests.support.people import by_ada
 from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
@@ -66,13 +67,14 @@ def check_told(told: str) -> None:
 def story(example: str) -> str:
     """What an example shows, without the times and names that differ between two runs."""
     # What the machine around it says to git, pytest or detent is not part of the story.
-    around = {**os.environ, "CI": "true", "PYTEST_ADDOPTS": "-v", "DETENT_PHASE": "x", "GIT_CONFIG_GLOBAL": "/nowhere"}
+    around = {**os.environ, "CI": "true", "PYTEST_ADDOPTS": "-v", "GIT_CONFIG_GLOBAL": "/nowhere"}
     command = [sys.executable, str(ROOT / "examples" / example)]
     done = subprocess.run(command, env=around, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", done.stdout)
     told = re.sub(r"(?<![:\d])\d\d:\d\d(?![:\d])", "14:02", told)
     told = re.sub(r"after \d+s", "after 0s", re.sub(r"in \d+\.\d+s", "in 0.01s", told))
+    told = by_ada(told)
     return re.sub(r"\brun-[0-9a-f]{8}\b", "run-1a2b3c4d", told).strip()
 
 

@@ -21,6 +21,7 @@ from detent.render.terminal.canvas import columns_of
 from tests.support.command import DETENT, RUN_S_MAX, Ran, Tool, make_project, next_command, normalised, on_a_terminal
 from tests.support.golden_file import check_golden
 from tests.support.privilege import without_privilege
+from tests.support.typed_terminal import take_terminal
 
 GOLDEN = Path(__file__).parent / "golden"
 FIRST = "PRE_01-requirements_v1"
@@ -224,7 +225,7 @@ def test_rollback_and_undo(work):
     work("undo", "--yes").ok()
     assert tree(work) == after
     assert "all is well" in work("doctor").ok().out
-    assert "rolled back to PRE_01-requirements_v1, 4 files" in work("log").ok().out
+    assert "rolled back to PRE_01-requirements_v1, 4 files" in work("log", COLUMNS="120").ok().out
 
 
 def test_only_the_phases(work):
@@ -298,6 +299,7 @@ def asked(tool: Tool, *arguments: str, answer: bytes, meanwhile=lambda _: None) 
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
+        preexec_fn=take_terminal,  # noqa: PLW1509 - no other thread is there
     )
     os.close(theirs)
     seen = b""

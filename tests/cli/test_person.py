@@ -111,8 +111,15 @@ def test_every_decision_of_a_person_is_tried_here():
     assert set(DECISIONS) == set(PEOPLE_ONLY)
 
 
+#: Decisions that the engine refuses to an agent, and the hook does not look at.
+ENGINE_ONLY = {
+    *(Decision.PAUSE, Decision.SWITCH, Decision.REPLACE, Decision.QUORUM, Decision.REPORT, Decision.REOPEN),
+    *(Decision.ARCHIVE, Decision.FIX, Decision.COLLECT, Decision.FORGET),
+}
+
+
 def test_what_the_policy_leaves_to_people_is_also_denied_by_the_hook():
-    assert set(map(str, Decision)) - {Decision.STEP, Decision.BASELINE} <= set(PEOPLE_ONLY)
+    assert set(map(str, Decision)) - {Decision.STEP, Decision.BASELINE} - ENGINE_ONLY <= set(PEOPLE_ONLY)
 
 
 @pytest.mark.parametrize("decision", PEOPLE_ONLY)

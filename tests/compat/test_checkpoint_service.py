@@ -24,6 +24,7 @@ from detent.core.session.phase_state import Tokens, ToolUse
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import Corrupt, NotFound, Refused
+from tests.support.people import roles
 from tests.support.project import build_project
 from tests.support.values import diamond, row
 
@@ -143,6 +144,7 @@ def test_the_run_must_be_a_session(service, session):
 def test_a_gate_must_stand_as_the_caller_says(root, service, project):
     (root / "detent.toml").write_text(
         '[[workflows.gated.phases]]\nkey = "a"\ngates = [{ kind = "consensus", approvers = ["x", "y"], quorum = 2 }]\n'
+        + roles(x="somebody", y="another")
     )
     with open_project(root, actor="tester") as strict:
         session = strict.start("gated", "Agree")

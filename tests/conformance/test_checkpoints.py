@@ -26,6 +26,7 @@ from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, NotFound
 from tests.support.disk import Disk
 from tests.support.hooked_project import Place
+from tests.support.people import ANN, BOB, CEM, acting, needs_people, roles
 from tests.support.project import build_project
 from tests.support.values import Clock, diamond, row
 
@@ -39,7 +40,7 @@ gates = [
 
 [[workflows.gated.phases]]
 key = "agree"
-gates = [{ kind = "consensus", approvers = ["ann", "bob", "cem"], quorum = 2 }]
+gates = [{ kind = "consensus", approvers = ["lead", "sec", "ops"], quorum = 2 }]
 """
 
 
@@ -53,7 +54,7 @@ def session(project: Project, root: Path) -> SessionHandle:
 def gated(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Iterator[Project]:
     """A project whose gates count."""
     root = tmp_path_factory.mktemp("gated")
-    build_project(root, GATED, constitution=True)
+    build_project(root, GATED + roles(lead=ANN, sec=BOB, ops=CEM), constitution=True)
     with open_project(root, actor="tester", clock=clock) as opened:
         yield opened
         opened.flush()
@@ -133,6 +134,7 @@ def test_the_failure_of_a_phase_takes_a_post_that_says_so(
     assert taken["artifacts"]["half.md"]["hash"] == hashlib.sha256(b"half a plan").hexdigest()
 
 
+@needs_people
 @pytest.mark.req("001-trig-4")
 def test_a_consensus_takes_a_post_with_who_approved(gated: Project, clock: Clock) -> None:
     session = gated.start("gated", "Agree on it")
@@ -142,16 +144,17 @@ def test_a_consensus_takes_a_post_with_who_approved(gated: Project, clock: Clock
     session.finish("developed")
     session.begin("agree")
     clock.advance(minutes=2)
-    session.approve("sound", who="ann")
-    session.approve("agreed", who="cem")
+    for name, reason in ((ANN, "sound"), (CEM, "agreed")):
+        with acting(name):
+            session.approve(reason)
     session.finish("agreed on")
 
     taken = read(gated, session, "POST_agree_v1")
 
     assert (taken["type"], taken["metadata"]["outcome"]) == ("POST", "approved")
-    assert taken["metadata"]["approvals"] == {"consensus": {"by": ["ann", "cem"], "at": "2026-02-20T10:02:00.000Z"}}
+    assert taken["metadata"]["approvals"] == {"consensus": {"by": [ANN, CEM], "at": "2026-02-20T10:02:00.000Z"}}
     [gate] = taken["governance_results"]["quality_gates"]
-    assert gate["votes"]["ann"] == {"approve": True, "reason": "sound"}
+    assert gate["votes"][ANN] == {"approve": True, "reason": "sound"}
 
 
 @pytest.mark.req("001-trig-5", "001-back-6")

@@ -12,6 +12,8 @@ from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound, Refused
 from tests.support.hooked_project import Place
+from tests.support.people import FILLED, SEATS, acting, needs_people
+from tests.support.project import build_project
 from tests.support.values import Clock
 
 BEFORE = ("intake", "planning")
@@ -21,7 +23,7 @@ AFTER = ("documentation", "review", "hygiene", "complete")
 @pytest.fixture
 def strict(tmp_path: Path, clock: Clock) -> Iterator[Project]:
     """A project whose gates count."""
-    init_project(tmp_path)
+    build_project(tmp_path, FILLED)
     with open_project(tmp_path, actor="tester", clock=clock) as opened:
         yield opened
         opened.flush()
@@ -33,6 +35,11 @@ def do(session: SessionHandle, *phases: str) -> None:
         if session.state.phases[phase].status != "in_progress":
             session.begin(phase)
         session.finish(f"{phase} is done", phase=phase)
+
+
+def vote(session: SessionHandle, seat: str, reason: str, *, approve: bool = True) -> None:
+    with acting(SEATS[seat]):
+        session.approve(reason, approve=approve)
 
 
 def needs(session: SessionHandle) -> dict[str, set[str]]:
@@ -107,6 +114,7 @@ def overlapped(session: SessionHandle, *keys: str, clock: Clock) -> None:
     assert {f"{kind}_{key}_v1" for key in keys for kind in ("PRE", "POST")} <= taken
 
 
+@needs_people
 @pytest.mark.req("001-flow-2", "001-flow-3", "001-flow-4", "001-type-3", "001-trig-4")
 def test_a_webapp_from_intake_to_complete(strict: Project, clock: Clock) -> None:
     session = strict.start("webapp", "A shop")
@@ -114,16 +122,16 @@ def test_a_webapp_from_intake_to_complete(strict: Project, clock: Clock) -> None
     session.begin("consensus_1")
     with pytest.raises(GateClosed, match="consensus"):
         session.finish("nobody has voted")
-    session.approve("sound", who="architect")
+    vote(session, "architect", "sound")
     with pytest.raises(GateClosed, match="consensus"):
         session.finish("one of two")
-    session.approve("safe", who="security-engineer")
+    vote(session, "security-engineer", "safe")
     session.finish("agreed")
 
     do(session, "development", "qa")
     session.begin("consensus_2")
     for who in ("developer", "qa-engineer"):
-        session.approve("works", who=who)
+        vote(session, who, "works")
     session.finish("accepted")
     overlapped(session, "documentation", "review", "hygiene", clock=clock)
     do(session, "complete")
@@ -134,9 +142,10 @@ def test_a_webapp_from_intake_to_complete(strict: Project, clock: Clock) -> None
     approved = Path(strict.place.state) / f"checkpoints/run-{session.id}/POST_consensus_1_v1.json"
     metadata = json.loads(approved.read_bytes())["metadata"]
     assert metadata["outcome"] == "approved"
-    assert metadata["approvals"]["consensus"]["by"] == ["architect", "security-engineer"]
+    assert metadata["approvals"]["consensus"]["by"] == [SEATS["architect"], SEATS["security-engineer"]]
 
 
+@needs_people
 @pytest.mark.req("001-flow-3")
 def test_consensus_waits_for_every_branch_and_for_its_quorum(strict: Project) -> None:
     session = strict.start("ml", "A model")
@@ -146,13 +155,13 @@ def test_consensus_waits_for_every_branch_and_for_its_quorum(strict: Project) ->
         session.begin("consensus_1")
     do(session, "architecture")
     session.begin("consensus_1")
-    session.approve("fits", who="data-engineer")
+    vote(session, "data-engineer", "fits")
     with pytest.raises(GateClosed):
         session.finish("too early")
-    session.approve("no", who="architect", approve=False)
+    vote(session, "architect", "no", approve=False)
     with pytest.raises(GateClosed):
         session.finish("one for it, one against it")
-    session.approve("convinced", who="architect")
+    vote(session, "architect", "convinced")
     session.finish("agreed")
     assert session.state.phases["consensus_1"].status == "completed"
 
@@ -195,9 +204,10 @@ def test_an_unknown_type_of_project_is_refused(strict: Project) -> None:
         strict.start("webap", "A shop")
 
 
+@needs_people
 @pytest.mark.req("001-flow-2", "001-flow-3", "001-trig-4")
 def test_on_the_command_line_too(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = Place(tmp_path, settings=FILLED)
     place.detent("start", "webapp", "A shop")
     place.detent("finish", "-m", "taken in")
     place.detent("begin", "planning")
@@ -208,12 +218,14 @@ def test_on_the_command_line_too(tmp_path: Path) -> None:
     for key in ("architecture", "security"):
         place.detent("finish", key, "-m", f"{key} done")
     place.detent("begin", "consensus_1")
-    place.detent("approve", "-m", "sound", "--as", "architect")
+    with acting(SEATS["architect"]):
+        place.detent("approve", "-m", "sound")
 
     refusal = place.refused("finish", "-m", "one of two")
 
     assert "consensus" in refusal
-    place.detent("approve", "-m", "safe", "--as", "security-engineer")
+    with acting(SEATS["security-engineer"]):
+        place.detent("approve", "-m", "safe")
     place.detent("finish", "-m", "agreed")
     assert "data" not in place.disk.state()["phases"]
     assert document(place, "POST_consensus_1_v1")["metadata"]["outcome"] == "approved"

@@ -1,4 +1,7 @@
-"""Who may decide: every decision x every actor x every channel, asked of the engine and not of a surface."""
+"""Who may decide: every decision x every actor x every channel, asked of the engine and not of a surface.
+
+The tests have a terminal of their own, so that a person may decide here at all.
+"""
 
 from itertools import product
 
@@ -8,12 +11,15 @@ import pytest
 from detent.core.actor import Actor, ActorKind, Assurance, Channel, Proof
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
+from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.session.events import Supervised, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
+from detent.doctor.invariants import check, fix
 from detent.engine.policy import ASSURANCE, MAY_DECIDE, RULES, Decision, authorize
 from detent.engine.project import open_project
 from detent.errors import Refused
+from tests.support.people import ME
 from tests.support.project import build_project
 
 
@@ -29,11 +35,13 @@ ALLOWED = {
     (ActorKind.PERSON, Channel.PAGE),
     (ActorKind.PERSON, Channel.LIBRARY),
 }
+GATES = (ApprovalGate(), ElicitationGate(), CommandGate(command="false"), ConstitutionGate(articles=("I",)))
+FREE = Workflow(name="free", phases=(Phase(key="a"),))
 WORKFLOW = Workflow(
     name="held",
     phases=(
         Phase(key="plan"),
-        Phase(key="build", needs=("plan",), gates=(ApprovalGate(), ElicitationGate(), CommandGate(command="false"))),
+        Phase(key="build", needs=("plan",), gates=GATES),
         Phase(key="end", needs=("build",)),
     ),
 )
@@ -41,7 +49,7 @@ WORKFLOW = Workflow(
 
 @pytest.fixture
 def place(tmp_path):
-    return build_project(tmp_path, "", agent=True)
+    return build_project(tmp_path, "", agent=True, constitution=True)
 
 
 def _held(project):
@@ -65,13 +73,27 @@ ASK = {
     Decision.CANCEL: lambda session: session.cancel("no"),
     Decision.FORCE: lambda session: session.complete(force=True),
     Decision.ROLLBACK: lambda session: session.checkpoints.rollback("PRE_plan_v1"),
+    Decision.REPORT: lambda session: session.gates.report("constitution", compliant=True),
 }
+#: How a surface would ask for a decision that is not about one session.
+ASK_PROJECT = {
+    Decision.PAUSE: lambda project: project.sessions.pause("lunch"),
+    Decision.SWITCH: lambda project: project.sessions.switch("WFS-first"),
+    Decision.REPLACE: lambda project: project.start(FREE, "something else"),
+    Decision.ARCHIVE: lambda project: project.sessions.archive("WFS-ended"),
+    Decision.REOPEN: lambda project: project.sessions.reopen("WFS-ended"),
+    Decision.FIX: fix,
+    Decision.COLLECT: lambda project: project.collect_garbage(dry_run=False),
+}
+#: Decisions that other tests ask for: of imports, reviews and steps, of a surface, or at the start of a session.
+ELSEWHERE = {Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET}
 
 
 def test_the_table_is_complete():
     assert sorted(rule.decision for rule in RULES) == sorted(Decision)
     assert set(ASSURANCE) == set(Decision)
     assert MAY_DECIDE == ALLOWED
+    assert {*ASK, *ASK_PROJECT, *ELSEWHERE} - {"release"} == set(Decision)
 
 
 @pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.name)
@@ -119,7 +141,48 @@ def test_the_engine_refuses_whatever_the_surface_is(place, clock, decision):
             version = session.state.version
             ASK[decision](session)
             assert session.state.version > version
-            assert list(session.log())[-1].actor == project.actor
+            last = list(session.log())[-1].actor
+            assert (last.name, last.kind, last.channel) == (project.actor.name, kind, channel)
+            assert (last.proof.assurance, last.proof.identity) == (Assurance.ATTENDED, ME)
+
+
+@pytest.mark.parametrize("decision", ASK_PROJECT)
+@pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.name)
+def test_only_a_person_leaves_the_gates_of_a_session(place, clock, decision, actor):
+    with open_project(place, actor="ada", clock=clock) as project:
+        project.start(FREE, "ended", name="WFS-ended").finish("done")
+        project.start(FREE, "first", name="WFS-first")
+        second = project.start(FREE, "second", name="WFS-second")
+        project.actor = actor
+        if (actor.kind, actor.channel) in ALLOWED:
+            ASK_PROJECT[decision](project)
+            return
+        with pytest.raises(Refused, match=f"{decision} is a person's decision"):
+            ASK_PROJECT[decision](project)
+        assert project.active() == second.id
+        assert [entry.status for entry in project.sessions.sessions()] == ["active", "paused", "completed"]
+
+
+@pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.name)
+def test_whoever_starts_a_session_beside_no_other_one_may(place, clock, actor):
+    """An agent works: it starts, does its phases again, and says what does not comply."""
+    with open_project(place, actor=actor, clock=clock) as project:
+        session = project.start(WORKFLOW, "try it")
+        session.finish("planned")
+        session.redo("plan", reason="once more")
+        session.finish("planned again")
+        session.begin("build")
+        session.gates.report("constitution", compliant=False, note="article I")
+        assert project.collect_garbage(dry_run=True).objects >= 0
+        project.flush()
+        assert check(project) == []
+
+
+def test_an_agent_does_not_lower_the_quorum(place, clock):
+    with open_project(place, actor=AGENT, clock=clock) as project:
+        with pytest.raises(Refused, match="start --quorum is a person's decision"):
+            project.start("webapp", "A shop", quorum=1)
+        assert project.store.sessions() == []
 
 
 AGENT = Actor(name="bot", kind=ActorKind.AGENT, channel=Channel.LIBRARY)
@@ -145,16 +208,18 @@ def test_a_name_does_not_make_a_person(place, monkeypatch):
     with open_project(place, actor="ada") as project:
         session = _held(project)
         with pytest.raises(Refused, match="CLAUDECODE is set"):
-            session.approve("fine", gate="approval", who="ada")
+            session.approve("fine", gate="approval", stands_for="ada")
         assert list(session.log())[-1].actor.kind is ActorKind.AGENT
 
 
 def test_work_is_open_to_everybody(place, clock):
     for number, actor in enumerate(ACTORS):
         with open_project(place, actor=actor, clock=clock) as project:
-            session = project.start(Workflow(name="free", phases=(Phase(key="a"),)), f"task {number}")
+            session = project.start(FREE, f"task {number}")
             session.tasks.add("one")
             session.checkpoints.take("here")
+            session.tasks.remove("IMPL-1")
+            session.finish("done")
             assert session.state.version > 1
 
 
@@ -162,6 +227,8 @@ def test_an_event_is_refused_whatever_command_led_to_it(place, clock):
     """A surface that commits events by itself meets the same rule."""
     with open_project(place, actor="ada", clock=clock) as project:
         journal = project.journal(_held(project).id)
-        vote = VoteCast(phase="build", gate="approval", approver="ada", approve=True)
+        vote = VoteCast(phase="build", gate="approval", approver="somebody else", approve=True)
         with pytest.raises(Refused, match="approve is a person's decision"):
             journal.commit(lambda _: (vote,), actor=AGENT, now=clock())
+        with pytest.raises(Refused, match=f"the vote of somebody else cannot be cast by {ME}"):
+            journal.commit(lambda _: (vote,), actor=made(ActorKind.PERSON, Channel.TERMINAL), now=clock())

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.hook_answers import check_answer
 from tests.support.hooked_project import FAILS, PASSES, Place
+from tests.support.people import ME
 
 TESTS = '{ kind = "tests" }'
 PAYLOADS = Path(__file__).parent / "payloads"
@@ -88,10 +89,11 @@ def test_what_runs_in_the_background_is_waited_for(tmp_path):
     assert stop(place, background_tasks=[]).blocked is not None
 
 
-@pytest.mark.parametrize(
-    "gates",
-    ['{ kind = "approval" }', '{ kind = "elicitation" }', '{ kind = "consensus", approvers = ["ada"], quorum = 1 }'],
-)
+CONSTITUTION = '{ kind = "constitution", articles = ["I"] }'
+CONSENSUS = f'{{ kind = "consensus", approvers = ["{ME}"], quorum = 1 }}'
+
+
+@pytest.mark.parametrize("gates", ['{ kind = "approval" }', '{ kind = "elicitation" }', CONSTITUTION, CONSENSUS])
 def test_what_only_a_person_can_open_holds_no_agent(tmp_path, gates):
     assert stop(place_with(tmp_path, gates)).text == ""
 

@@ -15,6 +15,7 @@ from detent.core.gate.evidence import Result, Verdict
 from detent.core.guard import state_reader
 from detent.engine.session import SessionHandle
 from tests.support.oracle.phase_session import document, hook, run_in_shell, session
+from tests.support.people import ME, roles
 
 PHASE = "build"
 GATES = """
@@ -26,10 +27,10 @@ gates = [
     { kind = "artifacts", paths = ["docs/{artifact_folder}/plan.md"] },
     { kind = "delegation" },
     { kind = "command", name = "lint", command = "test -f clean", circuit_breaker = 2 },
-    { kind = "consensus", approvers = ["ann", "bob"], quorum = 2 },
+    { kind = "consensus", approvers = ["lead", "sec"], quorum = 1 },
     { kind = "approval" },
 ]
-"""
+""" + roles(lead=ME, sec="someone-else")
 ADVANCE = {"subagent_type": "sdlc-orchestrator", "prompt": "advance"}
 
 Step = Callable[[SessionHandle, Path], object]
@@ -125,13 +126,12 @@ OTHERS: dict[str, tuple[Step, ...]] = {
     "lint escalated": (lint, lint),
     "lint passes": (write("clean"), lint),
     "lint excused": (approve("lint"),),
-    "one vote": (approve("consensus", who="ann"),),
-    "both votes": (approve("consensus", who="ann"), approve("consensus", who="bob")),
-    "a vote against": (approve("consensus", who="ann", approve=False),),
-    "approved": (approve("approval", who="eve"),),
-    "not approved": (approve("approval", who="eve", approve=False),),
+    "voted for": (approve("consensus"),),
+    "voted against": (approve("consensus", approve=False),),
+    "approved": (approve("approval"),),
+    "not approved": (approve("approval", approve=False),),
 }
-WAYS = ("asked often and saved", "artifact written", "agent ran", "lint passes", "both votes", "approved")
+WAYS = ("asked often and saved", "artifact written", "agent ran", "lint passes", "voted for", "approved")
 OPENED = (*(step for way in WAYS for step in OTHERS[way]), COMPLIES, PASSES)
 
 

@@ -11,6 +11,7 @@ import pytest
 from detent.core.gate.registry import decode_gate
 from detent.core.session.events import Commit, PhaseBegun, PhaseFinished, SessionStarted
 from tests.support.command import Tool
+from tests.support.people import ANN, BOB, FILLED, SEATS, acting, needs_people
 
 AGENT = """
 [agents.script]
@@ -37,7 +38,7 @@ class Interval(NamedTuple):
 
 
 def tool(directory: Path, settings: str = AGENT) -> Tool:
-    (directory / "detent.toml").write_text(settings)
+    (directory / "detent.toml").write_text(settings + FILLED)
     made = Tool(directory)
     made("init").ok()
     return made
@@ -92,24 +93,34 @@ def check_order(commits: list[Commit]) -> None:
             assert found[need].ended <= found[phase].begun, f"{phase} began before {need} had ended"
 
 
+def vote(detent: Tool, phase: str, seat: str, *arguments: str) -> None:
+    with acting(SEATS[seat]):
+        detent("approve", phase, *arguments).ok()
+
+
+def may_vote(*seats: str) -> str:
+    return f"{', '.join(sorted(SEATS[seat] for seat in seats))} may still vote"
+
+
+@needs_people
 @pytest.mark.parametrize("kind", ["webapp", "ml"])
 def test_a_project_runs_in_parallel_and_is_held_at_both_consensus_gates_until_enough_agree(tmp_path, kind):
     detent = tool(tmp_path)
 
     first = detent("run", "Shop", "--workflow", kind, "--parallel", "3")
     assert first.code == NEEDS_A_PERSON, first.err
-    assert "architect, data-engineer, security-engineer may still vote" in " ".join(first.out.split())
-    detent("approve", "consensus_1", "--as", "architect", "-m", "fits").ok()
+    assert may_vote("architect", "data-engineer", "security-engineer") in " ".join(first.out.split())
+    vote(detent, "consensus_1", "architect", "-m", "fits")
     assert detent("run").code == NEEDS_A_PERSON, "one vote was enough"
-    detent("approve", "consensus_1", "--as", "security-engineer", "-m", "fits").ok()
+    vote(detent, "consensus_1", "security-engineer", "-m", "fits")
 
     second = detent("run", "--parallel", "3")
     assert second.code == NEEDS_A_PERSON, second.err
-    assert "architect, developer, qa-engineer may still vote" in " ".join(second.out.split())
+    assert may_vote("architect", "developer", "qa-engineer") in " ".join(second.out.split())
     assert status_of(detent, "consensus_1") == "completed"
     assert [status_of(detent, phase) for phase in CLOSING] == ["pending"] * 3
     for who in ("architect", "qa-engineer"):
-        detent("approve", "consensus_2", "--as", who, "-m", "works").ok()
+        vote(detent, "consensus_2", who, "-m", "works")
 
     detent("run", "--parallel", "3").ok()
 
@@ -121,21 +132,22 @@ def test_a_project_runs_in_parallel_and_is_held_at_both_consensus_gates_until_en
     assert "all is well" in detent("doctor").ok().out
 
 
+@needs_people
 def test_a_rejection_fails_the_consensus_and_holds_until_the_vote_is_another(tmp_path):
     detent = tool(tmp_path)
     assert detent("run", "Shop", "--workflow", "webapp", "--parallel", "3").code == NEEDS_A_PERSON
     for who in ("architect", "security-engineer"):
-        detent("approve", "consensus_1", "--as", who, "-m", "no threat model", "--reject").ok()
+        vote(detent, "consensus_1", who, "-m", "no threat model", "--reject")
 
     held = detent("run")
     assert held.code == NEEDS_A_PERSON
     told = " ".join(held.out.split())
-    assert "is FAIL: architect, security-engineer rejected it: no threat model" in told
+    assert f"is FAIL: {ANN}, {BOB} rejected it: no threat model" in told
     assert status_of(detent, "development") == "pending"
     assert "turn 2" not in told, "an agent cannot change what people think"
 
     for who in ("security-engineer", "data-engineer"):
-        detent("approve", "consensus_1", "--as", who, "-m", "there is one now").ok()
+        vote(detent, "consensus_1", who, "-m", "there is one now")
     assert "consensus_2" in detent("run").out
     assert status_of(detent, "consensus_1") == "completed"
     assert status_of(detent, "consensus_2") == "in_progress"

@@ -12,6 +12,7 @@ from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.process.marked import kill_marked, marked
 from tests.support.command import DETENT, Tool
+from tests.support.people import ME
 from tests.support.project import build_project
 from tests.support.typed_terminal import Terminal
 from tests.support.waiting import until
@@ -213,7 +214,7 @@ def test_a_question_that_is_settled_elsewhere_is_not_asked_any_more(place):
         terminal.say("y")
         assert terminal.ended() == 0
 
-    assert place.session.phases["a"].gates["approval"].votes["ada"].reason == "seen elsewhere"
+    assert place.session.phases["a"].gates["approval"].votes[ME].reason == "seen elsewhere"
 
 
 def test_of_several_things_one_is_asked_at_a_time_and_work_goes_on_meanwhile(place):

@@ -21,6 +21,8 @@ import time
 from functools import cache
 from typing import Any
 
+from detent.engine.actor import agent_marks
+
 #: Variables that a fresh interpreter reads before its first line; a command with others needs one.
 _READ_AT_START = ("LC_", "LANG", "PYTHON")
 _MAX_REQUEST = 1024 * 1024
@@ -32,7 +34,9 @@ class ForkServer:
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        # A mark of an agent that a test sets for itself is none of the server's, above which every command runs.
+        kept = {name: value for name, value in os.environ.items() if name not in agent_marks()}
+        environment = {**kept, "LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._socket = ours
         with theirs:
             self._process = subprocess.Popen(
@@ -47,7 +51,8 @@ class ForkServer:
         try:
             os.write(files[0], stdin)
             os.lseek(files[0], 0, os.SEEK_SET)
-            request = {"argv": [os.fsdecode(argument) for argument in arguments], "cwd": cwd, "env": env}
+            argv = [os.fsdecode(argument) for argument in arguments]
+            request = {"argv": argv, "cwd": cwd, "env": env, "uid": os.getuid()}
             socket.send_fds(self._socket, [json.dumps(request).encode()], [*files, ends])
             os.close(ends)
             code = _code(ended, timeout_s)
@@ -134,6 +139,8 @@ def _reap(running: dict[int, int]) -> None:
 def _become(request: dict[str, Any], streams: list[int]) -> None:
     """Become the command. Never returns."""
     os.chdir(request["cwd"])
+    if request["uid"] != os.getuid():
+        os.setresuid(request["uid"], -1, -1)
     os.environ.clear()
     os.environ.update(request["env"])
     time.tzset()

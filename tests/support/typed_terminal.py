@@ -18,20 +18,22 @@ _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\a]")
 
 
 class Terminal:
-    """Runs `detent` with the arguments. Ends it, if it still runs, when the context is left."""
+    """Runs `detent`, or another program, with the arguments. Ends it, if it still runs, when the context is left."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str], *arguments: str) -> None:
+    def __init__(
+        self, directory: Path, environment: Mapping[str, str], *arguments: str, program: str | Path = DETENT
+    ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, b"\x18\x00\x78\x00\x00\x00\x00\x00")
         self.process = subprocess.Popen(
-            [DETENT, *arguments],
+            [program, *arguments],
             cwd=directory,
             env={**environment, "TERM": "xterm"},
             stdin=slave,
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            preexec_fn=_take_terminal,  # noqa: PLW1509 - no other thread is there
+            preexec_fn=take_terminal,  # noqa: PLW1509 - no other thread is there
         )
         os.close(slave)
         self._raw = b""
@@ -92,6 +94,6 @@ class Terminal:
         return bool(data)
 
 
-def _take_terminal() -> None:
-    """So that Ctrl-C and a hangup come as signals."""
+def take_terminal() -> None:
+    """Make standard input the controlling terminal: Ctrl-C and a hangup come as signals, and a person decides there."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -56,7 +56,7 @@ class Request:
     @contextmanager
     def changing(self, *, adopt: bool = True) -> Iterator["Project"]:
         """The project to change."""
-        with self.workspace.change(self._actor(), adopt=adopt, inspect=self.watch) as project:
+        with self.workspace.change(self._actor(changes=True), adopt=adopt, inspect=self.watch) as project:
             try:
                 yield project
             finally:
@@ -68,10 +68,10 @@ class Request:
 
         authorize(self._actor(), decision)
 
-    def _actor(self) -> "Actor":
+    def _actor(self, *, changes: bool = False) -> "Actor":
         from detent.core.actor import Channel
 
-        return self.workspace.actor(Channel.TERMINAL)
+        return self.workspace.actor(Channel.TERMINAL, changes=changes)
 
     def watch(self, project: "Project") -> None:
         """Show progress while the project captures files or waits for a check."""

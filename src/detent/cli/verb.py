@@ -178,5 +178,8 @@ checkpoint_argument = click.argument("checkpoint", shell_complete=completing(_ch
 count_option = click.option(
     "-n", "count", metavar="N", type=click.IntRange(min=0), default=20, help="The last N; 0 is all."
 )
+quorum_option = click.option(
+    "--quorum", metavar="N", type=click.IntRange(min=1), help="Lower the votes that gates need to N; anyone may vote."
+)
 part_of_session = completing(lambda project, _: project.store.sessions(), anywhere=True)
 named_session_argument = click.argument("name", metavar="NAME", shell_complete=part_of_session)

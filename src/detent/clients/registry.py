@@ -25,7 +25,7 @@ class Client:
     installation = ""
     #: Module with `read_tasks(decoded)`, which reads the client's own task list.
     task_list = ""
-    #: The program on PATH.
+    #: The program on PATH. Whatever it starts is an agent's.
     program = ""
     #: Variables that the client sets in the shells of its agents.
     marks: "tuple[str, ...]" = ()
@@ -89,6 +89,11 @@ def dialect(name: str) -> "Dialect":
 def shell_marks() -> "dict[str, str]":
     """Variables that clients set in the shells of agents, each with its client."""
     return {mark: client.name for client in CLIENTS.values() for mark in client.marks}
+
+
+def client_programs() -> "dict[str, str]":
+    """The programs of the clients, each with its client: what they start is an agent's."""
+    return {client.program: client.name for client in CLIENTS.values() if client.program}
 
 
 def guarded_files() -> "dict[str, tuple[str, ...]]":

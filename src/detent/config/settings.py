@@ -108,6 +108,13 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     notify: tuple[str, ...] = ()
 
 
+class DecisionSettings(_Table, frozen=True, kw_only=True):
+    """Who decides."""
+
+    #: Role to the accounts of the operating system that fill it. A session keeps the roles that it started with.
+    roles: dict[str, tuple[str, ...]] = {}
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -115,6 +122,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     #: Limits, or the name of a tier.
     budget: Budget | Literal["light", "standard", "epic"] | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
+    decisions: DecisionSettings = DecisionSettings()
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
     default_project: str | None = None

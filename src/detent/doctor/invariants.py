@@ -15,6 +15,7 @@ from detent.doctor.finding import WARNING, Finding, finding
 from detent.doctor.journal import check_phases, replay
 from detent.doctor.markers import check_markers, fix_markers, unmarked
 from detent.doctor.tasks import check_tasks, fix_tasks
+from detent.engine.policy import Decision, authorize
 from detent.engine.project import Project
 from detent.engine.projections.projector import MARKER
 from detent.engine.stores import checkout_store
@@ -49,6 +50,7 @@ def check(project: Project) -> list[Finding]:
 
 def fix(project: Project) -> list[Finding]:
     """Rebuild documents, markers and history from the journals; returns what needs a person."""
+    authorize(project.actor, Decision.FIX)
     lost = unmarked(project)
     if lost is not None:
         with project.store.lock(PROJECT):

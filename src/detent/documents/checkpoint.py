@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from detent.config.place import CHECKPOINTS
-from detent.core.actor import Actor
+from detent.core.actor import Actor, spoken_as
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Entry
 from detent.core.gate import Gate
@@ -203,7 +203,10 @@ def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
         "ran_by": str(receipt.by) if receipt else None,
         "approved_by": at_gate.approved_by,
         "approval_reason": at_gate.approval_reason or None,
-        "votes": {who: {"approve": vote.approve, "reason": vote.reason} for who, vote in at_gate.votes.items()},
+        "votes": {
+            spoken_as(who, vote.stands_for): {"approve": vote.approve, "reason": vote.reason}
+            for who, vote in at_gate.votes.items()
+        },
     }
 
 
@@ -235,7 +238,8 @@ def _metadata(session: Session, state: PhaseState, position: Position) -> dict[s
     if event.taken is Taken.APPROVED:
         metadata["approvals"] = {
             name: {
-                "by": [who for who, vote in at_gate.votes.items() if vote.approve] or [at_gate.approved_by],
+                "by": [spoken_as(who, vote.stands_for) for who, vote in at_gate.votes.items() if vote.approve]
+                or [at_gate.approved_by],
                 "at": stamp(max((vote.at for vote in at_gate.votes.values()), default=None)),
             }
             for name, at_gate in state.gates.items()

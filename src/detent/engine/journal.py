@@ -136,10 +136,10 @@ class SessionJournal:
             events = decide(before)
             from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
 
-            authorize_events(actor, events)
+            author = authorize_events(actor, events)
             if self._torn:
                 events = (TailDropped(bytes=self._torn), *events)
-            draft = Commit(version=before.version + 1, at=now, actor=actor, events=events, state="")
+            draft = Commit(version=before.version + 1, at=now, actor=author, events=events, state="")
             after = evolve(before, draft)
             commit = msgspec.structs.replace(draft, state=fingerprint(after))
             self._cursor = self._store.append(self.id, self._cursor, commit)

@@ -1,7 +1,8 @@
 """Who may do what. Two tables: the decisions that need a person (`RULES`), and the actors that may make one.
 
-`authorize_events` runs in the one place where commits are made, so no surface can leave it out. Everything that is not
-listed as a decision is open to every actor.
+`authorize_events` runs in the one place where commits are made, so no surface can leave it out. It looks at the process
+too: a decision needs a person at a terminal, and carries the proof of that. Everything that is not listed as a decision
+is open to every actor: `redo`, `resume` and `complete` too, because the gates are judged again or were open.
 """
 
 from collections.abc import Iterable
@@ -13,10 +14,12 @@ from detent.core.session.commands import (
     AcceptLoss,
     Answer,
     Approve,
+    Archive,
     Cancel,
     Command,
     Complete,
     Override,
+    Reopen,
     Reply,
     Resolve,
     Review,
@@ -37,10 +40,13 @@ from detent.core.session.events import (
     QuestionAnswered,
     QuestionReplied,
     RolledBack,
+    SessionArchived,
     SessionCancelled,
     SessionCompleted,
+    SessionReopened,
     VoteCast,
 )
+from detent.engine.actor import attended
 from detent.errors import Refused
 
 
@@ -62,6 +68,18 @@ class Decision(StrEnum):
     IMPORT = "import"
     STEP = "deciding about a step that waits for a person"
     UNINSTALL = "uninstall"
+    # An agent must not leave the gates of its session, loosen them, or report that its own work complies.
+    PAUSE = "pause"
+    SWITCH = "switch"
+    REPLACE = "start, while another session is active,"
+    QUORUM = "start --quorum"
+    REPORT = "gate report --compliant"
+    REOPEN = "reopen"
+    ARCHIVE = "archive"
+    # Nor remove what a person may want to look at or return to.
+    FIX = "doctor --fix"
+    COLLECT = "checkpoint gc --yes"
+    FORGET = "forget"
 
 
 class Rule(NamedTuple):
@@ -72,7 +90,7 @@ class Rule(NamedTuple):
     events: tuple[type[Event], ...] = ()
 
 
-#: `FORCE` is told by a field, see below. `STEP` and `UNINSTALL` leave no event and are authorized by name.
+#: `FORCE` is told by a field, see below. Rows without an event are authorized by name, where they are carried out.
 RULES = (
     Rule(Decision.APPROVE, (Approve, Override), (GateApproved, VoteCast)),
     Rule(Decision.ACCEPT, (AcceptLoss,), (LossAccepted,)),
@@ -89,6 +107,16 @@ RULES = (
     Rule(Decision.FORCE),
     Rule(Decision.STEP),
     Rule(Decision.UNINSTALL),
+    Rule(Decision.PAUSE),
+    Rule(Decision.SWITCH),
+    Rule(Decision.REPLACE),
+    Rule(Decision.QUORUM),
+    Rule(Decision.REPORT),
+    Rule(Decision.REOPEN, (Reopen,), (SessionReopened,)),
+    Rule(Decision.ARCHIVE, (Archive,), (SessionArchived,)),
+    Rule(Decision.FIX),
+    Rule(Decision.COLLECT),
+    Rule(Decision.FORGET),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
@@ -115,42 +143,56 @@ def authorize_command(actor: Actor, command: Command) -> None:
         authorize(actor, decision)
 
 
-def authorize_events(actor: Actor, events: Iterable[Event]) -> None:
-    """Refuse a commit by an actor that may not make the decisions in it, whatever command led to it."""
+def authorize_events(actor: Actor, events: Iterable[Event]) -> Actor:
+    """The author of a commit with these events. Refuses one that may not make the decisions in it, whatever command led
+    to it.
+    """
+    author = actor
     for event in events:
         is_forced = isinstance(event, SessionCompleted) and event.forced
         decision = Decision.FORCE if is_forced else _BY_EVENT.get(type(event))
-        if decision is not None:
-            authorize(actor, decision)
+        if decision is not None and author is actor:
+            author = authorize(actor, decision)
+        if isinstance(event, VoteCast):
+            _check_vote(author, event)
+    return author
 
 
-def authorize(actor: Actor, decision: Decision) -> None:
-    """Raise `Refused` unless the actor may make the decision."""
+def _check_vote(author: Actor, vote: VoteCast) -> None:
+    identity = author.proof.identity if author.proof is not None else ""
+    if vote.approver != identity:
+        raise Refused(f"the vote of {vote.approver} cannot be cast by {identity}")
+
+
+def authorize(actor: Actor, decision: Decision) -> Actor:
+    """The actor with the proof of the decision. Raises `Refused` unless the actor may make it."""
+    if actor.mark:
+        # Says which process has the mark.
+        attended(actor, decision)
     if not may_decide(actor):
         raise Refused(
             f"{decision} is a person's decision, and this is {_described(actor)}",
             way_out="type it in a terminal of your own",
         )
-    assurance, needed = assurance_of(actor), ASSURANCE[decision]
-    if assurance is None or _STRENGTH.index(assurance) < _STRENGTH.index(needed):
-        raise Refused(
-            f"{decision} needs the assurance {needed}, and this request has {assurance or 'none'}",
-            way_out="type it in a terminal of your own",
-        )
+    if actor.channel is Channel.PAGE and actor.proof is None:
+        # Every process on the machine reaches the port of a page.
+        raise _too_weak(decision, None)
+    author = attended(actor, decision)
+    assurance = author.proof.assurance if author.proof is not None else None
+    if assurance is None or _STRENGTH.index(assurance) < _STRENGTH.index(ASSURANCE[decision]):
+        raise _too_weak(decision, assurance)
+    return author
+
+
+def _too_weak(decision: Decision, assurance: Assurance | None) -> Refused:
+    return Refused(
+        f"{decision} needs the assurance {ASSURANCE[decision]}, and this request has {assurance or 'none'}",
+        way_out="type it in a terminal of your own",
+    )
 
 
 def may_decide(actor: Actor) -> bool:
     return (actor.kind, actor.channel) in MAY_DECIDE
-
-
-def assurance_of(actor: Actor) -> Assurance | None:
-    """The assurance of the actor's proof. Without a proof, a process of the person's own counts as attended.
-
-    Every process on the machine reaches the port of a page, so a request without a proof has no assurance.
-    """
-    if actor.proof is not None:
-        return actor.proof.assurance
-    return None if actor.channel is Channel.PAGE else Assurance.ATTENDED
 
 
 def _described(actor: Actor) -> str:

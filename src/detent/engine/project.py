@@ -27,7 +27,7 @@ from detent.core.session.slug import check_session_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
-from detent.engine.actor import identify
+from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from detent.engine.projections.adopt import Adoption
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
+    from detent.objects.maintenance import Collected
     from detent.objects.universe import Moment
 
 MAX_FOLDER = 60
@@ -71,8 +72,12 @@ def open_project(
     place, settings = places.find(
         os.fspath(path), project=project, environment_project=os.environ.get("DETENT_PROJECT")
     )
-    who = actor if isinstance(actor, Actor) else identify(os.environ, Channel.LIBRARY, name=actor)
+    who = actor if isinstance(actor, Actor) else _caller(actor)
     return Project(open_store(place), place, settings, actor=who, clock=clock)
+
+
+def _caller(name: str | None) -> Actor:
+    return identify(os.environ, Channel.LIBRARY, name=name, lineage=own_lineage())
 
 
 def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
@@ -98,7 +103,7 @@ class Project:
         self.settings = settings
         self.actor = actor
         self.clock = clock
-        #: Gates that were left out of the session just started, with reasons.
+        #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
         #: Gets the name of a gate and the seconds that its check has run, while somebody waits for it.
@@ -154,8 +159,10 @@ class Project:
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
+        from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
 
         kept, left_out = applicable(workflow, self.place, tests=self.settings.run.tests, delegates=delegates)
+        kept = with_roles(kept, self.settings.decisions.roles)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -189,11 +196,13 @@ class Project:
         discovery: Discovery | None = None,
         delegates: bool = False,
         joins: bool = False,
+        quorum: int | None = None,
     ) -> "SessionHandle":
         """Open a session with its first phase in progress, and make it the active one.
 
         `delegates`: the caller delegates the phases itself, so delegation gates apply.
         `joins`: return the active session if it has the same task.
+        `quorum`: no gate needs more votes than that, and anyone may vote; a looser choice, which a person makes.
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
@@ -204,6 +213,16 @@ class Project:
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
         check_task(task)
+        author = self._starter(task, joins=joins)
+        if quorum is not None:
+            from detent.engine.gates.quorum import with_quorum  # noqa: PLC0415
+            from detent.engine.policy import Decision, authorize  # noqa: PLC0415
+
+            author, chosen = authorize(self.actor, Decision.QUORUM), with_quorum(chosen, quorum)
+            self.left_out += (
+                f"looser than declared: no gate needs more than {quorum} of the votes, and anyone may vote",
+            )
+        self._check_quorums(chosen, size)
         now = self.clock()
         epoch = self.checkpoints.epoch() if self.takes_checkpoints else None
         owner = checkpoint_id(task, now, "start")
@@ -236,8 +255,27 @@ class Project:
                 tree=tree,
                 now=now,
             )
-            self._open(session, decide_start(redact_start(command)), at=now, files=kept)
+            self._open(session, decide_start(redact_start(command)), at=now, author=author, files=kept)
         return SessionHandle(self, session)
+
+    def _starter(self, task: str, *, joins: bool) -> Actor:
+        """The author of a new session. A person decides to leave the gates of an active one."""
+        from detent.engine.policy import Decision, authorize  # noqa: PLC0415
+
+        active = self.active()
+        before = self.journal(active).session() if active is not None else None
+        if before is None or before.status is not SessionStatus.ACTIVE or (joins and before.task == task.strip()):
+            return self.actor
+        return authorize(self.actor, Decision.REPLACE)
+
+    def _check_quorums(self, workflow: Workflow, size: str | None) -> None:
+        from detent.engine.gates.quorum import check_quorums  # noqa: PLC0415
+
+        if not self.settings.options().gates:
+            return
+        left_out = workflow.sizes.get(size, ()) if size else ()
+        phases = [key for key in workflow.order if key not in left_out]
+        check_quorums(workflow, phases, identity=account(), roles=self.settings.decisions.roles)
 
     def _toolchain(self, workflow: Workflow) -> Toolchain:
         """The programs that the checks of a new session use."""
@@ -268,7 +306,7 @@ class Project:
         from detent.engine.session import SessionHandle  # noqa: PLC0415
         from detent.engine.session_ids import state_version  # noqa: PLC0415
 
-        authorize(self.actor, Decision.IMPORT)
+        author = authorize(self.actor, Decision.IMPORT)
         with self.store.lock(PROJECT):
             taken = tuple(self.store.sessions())
             command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
@@ -285,7 +323,7 @@ class Project:
                 protected=protected,
             )
             events = decide_import(redact_import(msgspec.structs.replace(command, start=start)))
-            self._open(start.session, events, at=self.clock(), files=kept)
+            self._open(start.session, events, at=self.clock(), author=author, files=kept)
         return SessionHandle(self, start.session)
 
     def history(self) -> list[dict[str, Any]]:
@@ -302,6 +340,14 @@ class Project:
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """The expected documents of `sessions`; the state document is that of the active one."""
         return self._projector.documents(sessions)
+
+    def collect_garbage(self, *, dry_run: bool) -> "Collected":
+        """Remove the objects that nothing references; with `dry_run` only count them."""
+        if not dry_run:
+            from detent.engine.policy import Decision, authorize  # noqa: PLC0415
+
+            authorize(self.actor, Decision.COLLECT)
+        return self.checkpoints.collect(dry_run=dry_run)
 
     def rebuild(self) -> None:
         """Rebuild the history and the documents of every session. A session with a damaged journal is left as it is."""
@@ -432,9 +478,15 @@ class Project:
             self.touched(name)
 
     def _open(
-        self, session: str, events: Iterable[Event], *, at: datetime, files: Iterable[tuple[SessionFile, bytes]] = ()
+        self,
+        session: str,
+        events: Iterable[Event],
+        *,
+        at: datetime,
+        author: Actor,
+        files: Iterable[tuple[SessionFile, bytes]] = (),
     ) -> None:
-        commit = Commit(version=1, at=at, actor=self.actor, events=tuple(events), state="")
+        commit = Commit(version=1, at=at, actor=author, events=tuple(events), state="")
         after = evolve(None, commit)
         # The marker comes first: without its session it counts for nothing, and of two the higher one counts.
         active = self.active()

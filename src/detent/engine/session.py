@@ -59,6 +59,7 @@ from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.token import Token, parse_token
 from detent.core.task.lifecycle import Action
+from detent.engine.actor import account
 from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.gates.session_gates import SessionGates
@@ -218,13 +219,17 @@ class SessionHandle:
         *,
         gate: str | None = None,
         phase: str | None = None,
-        who: str | None = None,
+        stands_for: str = "",
         approve: bool = True,
     ) -> Outcome:
-        """Vote at a gate that asks for votes, or open another one by hand."""
-        voter = who or self._actor.name
+        """Vote at a gate that asks for votes, or open another one by hand.
+
+        The vote is that of the account that this process belongs to. With `stands_for` it is cast in the place of an
+        approver or role, and shown as such; it is still one vote of the account.
+        """
         key = live_phase(self.state, phase)
-        return self.execute(Approve(phase=key, gate=gate, who=voter, reason=reason, approve=approve))
+        vote = Approve(phase=key, gate=gate, identity=account(), stands_for=stands_for, reason=reason, approve=approve)
+        return self.execute(vote)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
         return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))

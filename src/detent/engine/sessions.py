@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from detent.core.actor import Actor
 from detent.core.gate.evidence import Facts
 from detent.core.session.commands import Archive, Pause, Reopen, Resume
 from detent.core.session.decide import decide
@@ -9,6 +10,7 @@ from detent.core.session.listed import Listed
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import check_session_id
 from detent.documents.state.writing import current_phase
+from detent.engine.policy import Decision, authorize
 from detent.engine.projections.projector import LEAVING, MARKER
 from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, DetentError, Invalid, NotFound, Refused
@@ -61,14 +63,17 @@ class Sessions:
             if session.status is not SessionStatus.ACTIVE:
                 raise Refused(f"{name} was {session.status}", way_out=f"detent reopen {name}")
             before = self._project.active()
+            author = self._project.actor
+            if before is not None and before != name:
+                author = authorize(author, Decision.SWITCH)
             if before != name:
                 # The new marker first: a kill between the two leaves both, and the higher one wins.
                 self._store.put(MARKER + name, b"%d" % (self._project.rank(before) + 1 if before else 1))
                 if session.paused_at is not None:
-                    self._commit(name, Resume())
+                    self._commit(name, Resume(), author)
                 # The old marker goes when its session's documents are written.
                 if before is not None and self._project.journal(before).session().status is SessionStatus.ACTIVE:
-                    self._commit(before, Pause(reason=f"switched to {name}"))
+                    self._commit(before, Pause(reason=f"switched to {name}"), author)
         for touched in (name, before):
             if touched is not None:
                 self._project.touched(touched)
@@ -80,7 +85,8 @@ class Sessions:
             name = self._project.active()
             if name is None:
                 raise NotFound("no session is active", way_out="detent sessions")
-            session = self._commit(name, Pause(reason=reason))
+            author = authorize(self._project.actor, Decision.PAUSE)
+            session = self._commit(name, Pause(reason=reason), author)
             # Publishing removes it, when the documents say what happened.
             self._store.put(MARKER + name, LEAVING)
         self._project.touched(name)
@@ -108,11 +114,11 @@ class Sessions:
         name = self.find(text)
         return SessionHandle(self._project, name).execute(Archive()).session
 
-    def _commit(self, name: str, command: Pause | Resume) -> Session:
+    def _commit(self, name: str, command: Pause | Resume, author: Actor) -> Session:
         facts = Facts(now=self._project.clock())
         return (
             self._project.journal(name)
-            .commit(lambda session: decide(session, command, facts), actor=self._project.actor, now=facts.now)
+            .commit(lambda session: decide(session, command, facts), actor=author, now=facts.now)
             .session
         )
 

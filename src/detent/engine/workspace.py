@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from detent.core.actor import Actor, Channel
-from detent.engine.actor import identify
+from detent.engine.actor import identify, own_lineage
 from detent.engine.agents.binding import read_binding
 from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.errors import DetentError, NotFound
@@ -33,9 +33,13 @@ class Workspace:
         #: For the person or agent who asked; none of them stopped anything.
         self.notices: list[str] = [] if notices is None else notices
 
-    def actor(self, channel: Channel, *, name: str | None = None) -> Actor:
-        """The actor behind the environment of this workspace."""
-        return identify(self._environment, channel, name=name)
+    def actor(self, channel: Channel, *, name: str | None = None, changes: bool = False) -> Actor:
+        """The actor behind the environment of this workspace.
+
+        `changes`: the ancestors of the process count too, so that every commit of an agent's shell says so. Reading
+        needs no author and saves the look at them.
+        """
+        return identify(self._environment, channel, name=name, lineage=own_lineage() if changes else ())
 
     @contextmanager
     def read(self, actor: Actor) -> Iterator[Project]:

@@ -7,12 +7,12 @@ import msgspec
 
 from detent.clients.dialect import Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.gate.evidence import Verdict
-from detent.core.gate.registry import KINDS
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.guard import state_reader
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
+from detent.core.session.decide_gate import find_gate
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.testrun.detect import runner
@@ -304,6 +304,12 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _is_openable(event: Event, phase: str, judgement: Judgement) -> bool:
+    """Whether the agent can open the gate, so that it should go on."""
+    gate = find_gate(event.handle.state, phase, judgement.gate)
+    return gate.opened_by.is_agent and not gate.needs_person(judgement.verdict, sees_tests=True)
+
+
 def _stop(event: Event) -> str:
     """Keep the agent from stopping while it can open a gate, at most three times; then escalate to a person."""
     if event.payload.get("background_tasks") or _needs_person(event):
@@ -313,7 +319,7 @@ def _stop(event: Event) -> str:
         (phase, judgement)
         for phase, judgements in event.handle.gates.judgements(event.bound).items()
         for judgement in judgements
-        if judgement.verdict in closed and KINDS[judgement.kind].opened_by.is_agent
+        if judgement.verdict in closed and _is_openable(event, phase, judgement)
     ]
     if not actionable:
         return ""

@@ -15,6 +15,7 @@ from detent.doctor.invariants import check, fix
 from detent.engine.project import open_project
 from detent.errors import Conflict, Invalid, NotFound, Refused
 from tests.support.faults import Counter, watching
+from tests.support.people import ME
 from tests.support.project import build_project
 from tests.support.values import TickingClock, diamond, row
 
@@ -64,17 +65,17 @@ def test_every_transition_takes_its_checkpoint(project, tmp_path):
 
 def test_a_phase_that_approvers_agreed_to_is_marked_so(tmp_path):
     build_project(tmp_path, 'gates = "strict"\n')
-    gate = ConsensusGate(approvers=("ann",), quorum=1)
+    gate = ConsensusGate(approvers=(ME,), quorum=1)
     graph = Workflow(name="trial", phases=(Phase(key="a", title="A", gates=(gate,)), Phase(key="b", title="B")))
     with open_project(tmp_path, actor="ann", clock=TickingClock()) as project:
         handle = project.start(graph, "try it")
-        handle.approve("good", who="ann")
+        handle.approve("good")
         handle.finish("a is done")
         project.flush()
 
         assert shown(handle)[-1] == ("POST_a_v1", "approved", 1)
         document = json.loads((tmp_path / f".workflow/checkpoints/run-{handle.id}/POST_a_v1.json").read_text())
-        assert "ann" in json.dumps(document["metadata"]["approvals"])
+        assert ME in json.dumps(document["metadata"]["approvals"])
         assert check(project) == []
 
 

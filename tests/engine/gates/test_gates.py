@@ -9,6 +9,7 @@ from detent.core.session.phase_state import Tokens
 from detent.engine.project import open_project
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 from tests.support.gated import started, verdicts
+from tests.support.people import ANN, BOB, CEM, ME, acting, needs_people, roles
 from tests.support.project import write
 from tests.support.values import TickingClock
 
@@ -200,9 +201,9 @@ def test_an_approval_says_who_and_why(tmp_path):
     handle.approve("flaky on this machine, looked at it", gate="tests")
 
     [judged] = handle.gates.judgements()["work"]
-    assert (judged.verdict, judged.reason) == (Verdict.PASS, "opened by tester: flaky on this machine, looked at it")
+    assert (judged.verdict, judged.reason) == (Verdict.PASS, f"opened by {ME}: flaky on this machine, looked at it")
     state = handle.state.phases["work"].gates["tests"]
-    assert (state.approved_by, state.approval_reason) == ("tester", "flaky on this machine, looked at it")
+    assert (state.approved_by, state.approval_reason) == (ME, "flaky on this machine, looked at it")
     handle.finish("done")
     project.close()
 
@@ -217,49 +218,61 @@ def test_an_approval_without_a_reason_is_none(tmp_path, reason):
     assert verdicts(handle) == {"tests": Verdict.PENDING}
 
 
+@needs_people
 def test_a_quorum_of_the_named_approvers_opens(tmp_path):
-    _, handle = started(tmp_path, '{ kind = "consensus", approvers = ["ada", "bob", "cyd"], quorum = 2 }')
+    gate = '{ kind = "consensus", approvers = ["lead", "sec", "ops"], quorum = 2 }'
+    _, handle = started(tmp_path, gate, more=roles(lead=ANN, sec=BOB, ops=CEM))
 
-    with pytest.raises(Refused, match="eve is not an approver"):
-        handle.approve("fine", who="eve")
-    handle.approve("fine", who="ada")
-    handle.approve("still fine", who="ada")  # one person, one vote
+    with pytest.raises(Refused, match=f"{ME} is not an approver of consensus; lead \\({ANN}\\), sec"):
+        handle.approve("fine")
+    with acting(ANN):
+        handle.approve("fine")
+        handle.approve("still fine")  # one person, one vote
     assert verdicts(handle) == {"consensus": Verdict.PENDING}
-    handle.approve("no tests", who="bob", approve=False)
+    with acting(BOB):
+        handle.approve("no tests", approve=False)
     assert verdicts(handle) == {"consensus": Verdict.PENDING}
-    with pytest.raises(GateClosed, match="1 of 2 approvals; cyd may still vote"):
+    with pytest.raises(GateClosed, match=f"1 of 2 approvals; {CEM} may still vote"):
         handle.finish("done")
 
-    handle.approve("agreed", who="cyd")
+    with acting(CEM):
+        handle.approve("agreed")
 
     handle.finish("done")
     votes = handle.state.phases["work"].gates["consensus"].votes
     assert {who: (vote.approve, vote.reason) for who, vote in votes.items()} == {
-        "ada": (True, "still fine"),
-        "bob": (False, "no tests"),
-        "cyd": (True, "agreed"),
+        ANN: (True, "still fine"),
+        BOB: (False, "no tests"),
+        CEM: (True, "agreed"),
     }
 
 
+@needs_people
 def test_votes_that_make_a_quorum_impossible_are_a_no_and_may_be_changed(tmp_path):
-    _, handle = started(tmp_path, '{ kind = "consensus", approvers = ["ada", "bob"], quorum = 2 }')
+    gate = '{ kind = "consensus", approvers = ["lead", "sec"], quorum = 2 }'
+    _, handle = started(tmp_path, gate, more=roles(lead=ANN, sec=BOB))
 
-    handle.approve("fine", who="ada")
-    handle.approve("no tests", who="bob", approve=False)
+    with acting(ANN):
+        handle.approve("fine")
+    with acting(BOB):
+        handle.approve("no tests", approve=False)
     [judged] = handle.gates.judgements()["work"]
-    assert (judged.verdict, "bob rejected it: no tests" in judged.reason) == (Verdict.FAIL, True)
+    assert (judged.verdict, f"{BOB} rejected it: no tests" in judged.reason) == (Verdict.FAIL, True)
 
-    handle.approve("there are now", who="bob")
+    with acting(BOB):
+        handle.approve("there are now")
     assert verdicts(handle) == {"consensus": Verdict.PASS}
 
 
+@needs_people
 def test_an_approval_gate_opens_for_one_of_its_approvers(tmp_path):
-    _, handle = started(tmp_path, '{ kind = "approval", approvers = ["ada"] }')
+    _, handle = started(tmp_path, '{ kind = "approval", approvers = ["lead"] }', more=roles(lead=ANN))
 
     with pytest.raises(Refused):
         handle.approve("fine")
     assert verdicts(handle) == {"approval": Verdict.PENDING}
-    handle.approve("fine", who="ada")
+    with acting(ANN):
+        handle.approve("fine")
 
     assert verdicts(handle) == {"approval": Verdict.PASS}
 
@@ -282,7 +295,7 @@ def test_release_opens_all_that_is_closed_and_says_so(tmp_path):
     handle.release("the gates are wrong, see the log")
 
     assert {one.reason for one in handle.gates.judgements()["work"]} == {
-        "opened by tester: the gates are wrong, see the log"
+        f"opened by {ME}: the gates are wrong, see the log"
     }
     assert handle.state.escalations == ()
     handle.finish("done")

@@ -11,6 +11,7 @@ from detent.render.markdown.report import gate_lines
 from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.gates import gates_text
 from tests.support.gated import started
+from tests.support.people import ME, roles
 from tests.support.project import write
 
 COVERED = "printf 'TOTAL 100 60 40%%\\n1 passed in 0.1s\\n'"
@@ -28,22 +29,27 @@ def enough_coverage(root):
     return project, handle, "PASS"
 
 
+def consensus(root, quorum):
+    """The approvers are the account of the tests and another one."""
+    gate = f'{{ kind = "consensus", approvers = ["lead", "sec"], quorum = {quorum} }}'
+    return started(root, gate, more=roles(lead=ME, sec="someone-else"))
+
+
 def reached_consensus(root):
-    project, handle = started(root, '{ kind = "consensus", approvers = ["ann", "bob", "cid"], quorum = 2 }')
-    handle.approve("good", who="ann")
-    handle.approve("fine", who="bob")
+    project, handle = consensus(root, 1)
+    handle.approve("good")
     return project, handle, "PASS"
 
 
 def open_consensus(root):
-    project, handle = started(root, '{ kind = "consensus", approvers = ["ann", "bob"], quorum = 2 }')
-    handle.approve("good", who="ann")
+    project, handle = consensus(root, 2)
+    handle.approve("good")
     return project, handle, "PENDING"
 
 
 def failed_consensus(root):
-    project, handle = started(root, '{ kind = "consensus", approvers = ["ann", "bob"], quorum = 2 }')
-    handle.approve("bad", who="ann", approve=False)
+    project, handle = consensus(root, 2)
+    handle.approve("bad", approve=False)
     return project, handle, "FAIL"
 
 

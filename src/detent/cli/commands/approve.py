@@ -1,17 +1,25 @@
 """`approve`: votes at a gate, or opens it by hand."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from detent.cli.answers import decide
 from detent.cli.request import Request
 from detent.cli.verb import TEXT, phase_argument, session_option, verb
 
+if TYPE_CHECKING:
+    from detent.engine.results import Outcome
+    from detent.engine.session import SessionHandle
+
 
 @verb("approve", example='detent approve 06-implementation --gate tests -m "flaky on CI, looked at it"')
 @phase_argument
 @click.option("--gate", metavar="NAME", help="Which gate, if it is not the one that asks for votes.")
 @click.option("-m", "--reason", type=TEXT, required=True, help="Why; it is recorded with your name.")
-@click.option("--as", "who", metavar="NAME", help="The approver that you are, if not your user name.")
+@click.option(
+    "--as", "stands_for", metavar="NAME", default="", help="The approver in whose place you vote; it is your vote."
+)
 @click.option("--reject", is_flag=True, help="Vote against it.")
 @session_option
 def approve_verb(
@@ -20,9 +28,16 @@ def approve_verb(
     *,
     gate: str | None,
     reason: str,
-    who: str | None,
+    stands_for: str,
     reject: bool,
     session: str | None,
 ) -> None:
-    """Vote at a gate, or open one by hand."""
-    decide(request, session, lambda handle: handle.approve(reason, gate=gate, phase=phase, who=who, approve=not reject))
+    """Vote at a gate, or open one by hand.
+
+    The vote is that of your account on this machine. It needs a terminal that no agent started.
+    """
+
+    def vote(handle: "SessionHandle") -> "Outcome":
+        return handle.approve(reason, gate=gate, phase=phase, stands_for=stands_for, approve=not reject)
+
+    decide(request, session, vote)

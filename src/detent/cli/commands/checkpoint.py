@@ -142,7 +142,7 @@ def collect_garbage(request: Request, *, yes: bool) -> None:
     from detent.render.size import counted, size_text
 
     with request.changing() if yes else request.reading() as project:
-        garbage = project.checkpoints.collect(dry_run=not yes)
+        garbage = project.collect_garbage(dry_run=not yes)
     amount = f"{counted(garbage.objects, 'object')}, {size_text(garbage.bytes)}"
 
     def text(canvas: "Canvas") -> str:

@@ -14,7 +14,7 @@ import click
 from detent.cli.person import WAITING
 from detent.cli.request import Request, Usage, print_error, write_text
 from detent.cli.run_screen import Screen, Style
-from detent.cli.verb import TEXT, known_workflows, session_option, verb
+from detent.cli.verb import TEXT, known_workflows, quorum_option, session_option, verb
 from detent.clients.registry import with_hooks
 from detent.errors import Conflict, LockTimeout, NotFound, Refused, StoreFailed
 
@@ -43,6 +43,7 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
     "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
 )
 @click.option("--tests", metavar="COMMAND", help="The test command, for gates that name none.")
+@quorum_option
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
 @session_option
 def run_verb(
@@ -53,6 +54,7 @@ def run_verb(
     workflow: str | None,
     size: str | None,
     agents: tuple[str, ...],
+    quorum: int | None,
     wait: bool | None,
     session: str | None,
     **options: Any,
@@ -71,9 +73,8 @@ def run_verb(
     try:
         with request.changing() as project:
             _set(project, **options)
-            handle, chosen = _resolve_run(
-                request, project, _RunRequest(task, session, workflow, size, agents, options["tests"])
-            )
+            asked = _RunRequest(task, session, workflow, size, agents, options["tests"], quorum)
+            handle, chosen = _resolve_run(request, project, asked)
             request.print_notices()
             end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
@@ -198,6 +199,7 @@ class _RunRequest(NamedTuple):
     agents: tuple[str, ...]
     #: What --tests says.
     tests: str | None
+    quorum: int | None
 
 
 def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "tuple[SessionHandle, ConfiguredAgents]":
@@ -214,7 +216,7 @@ def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "t
     chosen = isolated(chosen, project.settings.run.isolation, size=asked.size)
     left_out = chosen.sizes.get(asked.size, ()) if asked.size else ()
     agents = _agents(project, chosen, [key for key in chosen.order if key not in left_out], asked.agents)
-    handle = project.start(chosen, asked.task, size=asked.size, delegates=True, joins=True)
+    handle = project.start(chosen, asked.task, size=asked.size, delegates=True, joins=True, quorum=asked.quorum)
     request.notices += project.left_out
     return handle, agents
 

@@ -8,7 +8,7 @@ import click
 from detent.cli.answers import answer_started
 from detent.cli.input import read_text
 from detent.cli.request import Request
-from detent.cli.verb import TEXT, known_workflows, verb
+from detent.cli.verb import TEXT, known_workflows, quorum_option, verb
 
 if TYPE_CHECKING:
     from detent.core.session.events import Discovery
@@ -27,6 +27,7 @@ ADHOC = "adhoc"
 @click.option(
     "--phase", "phases", metavar="TITLE:AGENT", multiple=True, help="A phase of an adhoc workflow; repeat it."
 )
+@quorum_option
 def start_verb(
     request: Request,
     workflow: str,
@@ -37,6 +38,7 @@ def start_verb(
     branch: str | None,
     discovery: str | None,
     phases: tuple[str, ...],
+    quorum: int | None,
 ) -> None:
     """Start a session: choose a workflow and describe the task.
 
@@ -46,7 +48,7 @@ def start_verb(
     chosen = _chosen(workflow, phases)
     findings = _discovery(request, discovery) if discovery else None
     with request.changing() as project:
-        handle = project.start(chosen, task, name=name, size=size, branch=branch, discovery=findings)
+        handle = project.start(chosen, task, name=name, size=size, branch=branch, discovery=findings, quorum=quorum)
         request.notices += project.left_out
         answer = answer_started(request, project, handle)
     answer()

@@ -3,21 +3,34 @@
 from detent.cli.request import Request, is_active
 from detent.cli.verb import phase_argument, session_option, verb
 
+#: How many of the last decisions are shown.
+_MOST_DECISIONS = 3
+
 
 @verb("why", example="detent why 08-code-review")
 @phase_argument
 @session_option
 def why_verb(request: Request, phase: str | None, session: str | None) -> None:
-    """Explain what blocks the session, or one phase."""
+    """Explain what blocks the session, or one phase.
+
+    It also shows the last decisions of people: who, and at which terminal.
+    """
     from detent.core.session.decide_phase import known_phase
+    from detent.render.terminal.log import commit_record
     from detent.render.terminal.why import why_text
 
     with request.reading() as project:
         handle = project.session(session)
         state, active, everything = handle.state, is_active(project, handle), handle.why()
+        decided = [commit for commit in handle.log() if commit.actor.proof is not None][-_MOST_DECISIONS:]
     key = known_phase(state, phase) if phase else None
     obstacles = tuple(obstacle for obstacle in everything if key is None or obstacle.phase in (key, None))
     request.answer(
-        lambda canvas: why_text(state, obstacles, phase=key, canvas=canvas, active=active),
-        {"session": state.id, "phase": key, "obstacles": obstacles},
+        lambda canvas: why_text(state, obstacles, phase=key, canvas=canvas, active=active, decided=decided),
+        {
+            "session": state.id,
+            "phase": key,
+            "obstacles": obstacles,
+            "decided": [commit_record(commit) for commit in decided],
+        },
     )

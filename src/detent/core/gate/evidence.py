@@ -118,6 +118,8 @@ class Receipt(_Value, frozen=True, kw_only=True):
 class Vote(_Value, frozen=True, kw_only=True):
     approve: bool
     reason: str = ""
+    #: The approver or role in whose place it was cast; empty for the voter's own.
+    stands_for: str = ""
     at: datetime
 
 
@@ -139,6 +141,7 @@ class GateState(_Value, frozen=True, kw_only=True):
     approval_reason: str = ""
     interactions: int = 0
     selection: str | None = None
+    #: By identity: whoever votes again changes their vote.
     votes: dict[str, Vote] = {}
 
 

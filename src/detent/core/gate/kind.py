@@ -251,8 +251,8 @@ class Gate:
         """The answers of a person that open the gate."""
         return ()
 
-    def check_voter(self, phase: str, who: str) -> None:
-        """Refuse the vote of a person who is no approver."""
+    def check_voter(self, phase: str, identity: str, stands_for: str) -> None:
+        """Refuse the vote of a person who is no approver, or who may not vote in the place of `stands_for`."""
 
     def exhausted(self, state: GateState, baseline: Baseline) -> str | None:
         """The reason why a person has to decide instead of another run; None if a run may help."""

@@ -16,7 +16,7 @@ def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> 
         case QuestionAnswered():
             return replace(state, interactions=state.interactions + 1, selection=event.choice or state.selection)
         case VoteCast():
-            vote = Vote(approve=event.approve, reason=event.reason, at=at)
+            vote = Vote(approve=event.approve, reason=event.reason, stands_for=event.stands_for, at=at)
             return replace(state, votes={**state.votes, event.approver: vote})
         case GateApproved():
             return replace(state, approved_by=by, approval_reason=event.reason, escalated=None)

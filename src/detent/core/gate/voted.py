@@ -1,6 +1,9 @@
-"""Gates that votes of people decide."""
+"""Gates that votes of people decide. A vote is an identity's: one account of the operating system has one vote."""
 
-from detent.core.gate.evidence import GateState, Verdict
+from collections.abc import Collection, Mapping
+
+from detent.core.actor import spoken_as
+from detent.core.gate.evidence import GateState, Verdict, Vote
 from detent.core.gate.kind import Evidence, Gate, Opener, gate_name
 from detent.errors import Refused
 
@@ -14,34 +17,88 @@ class Voted(Gate):
 
     @property
     def approvers(self) -> tuple[str, ...]:
-        """The people who may vote; empty for anyone."""
+        """The people and roles who may vote; empty for anyone."""
         return ()
 
     @property
     def quorum(self) -> int:
         return 1
 
+    @property
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        """The identities that fill a role among the approvers. A name that is no role is itself an identity."""
+        return {}
+
+    @property
+    def lowered_from(self) -> int | None:
+        """The quorum that was declared, if a person lowered it when the session started: then anyone may vote."""
+        return None
+
+    @property
+    def voters(self) -> frozenset[str] | None:
+        """The identities that may vote; None for anyone."""
+        if not self.approvers or self.lowered_from is not None:
+            return None
+        return frozenset(identity for name in self.approvers for identity in self.roles.get(name, (name,)))
+
+    def unreachable(self, known: Collection[str]) -> str | None:
+        """Why the people who are known cannot reach the quorum; None if they can."""
+        voters = self.voters
+        able = len(set(known) if voters is None else voters & set(known))
+        if able >= self.quorum:
+            return None
+        return f"{gate_name(self)} needs {self.quorum} of {self.seats()}, and {able or 'none'} of them can vote"
+
+    def seats(self) -> str:
+        """The approvers, each role with the identities that fill it."""
+        return ", ".join(
+            f"{name} ({' or '.join(self.roles[name])})" if name in self.roles else name for name in self.approvers
+        )
+
     def judge(self, evidence: Evidence) -> tuple[Verdict, str]:
         votes = evidence.gate.votes
-        in_favour = [who for who, vote in votes.items() if vote.approve]
-        against = [who for who, vote in votes.items() if not vote.approve]
+        in_favour = {who: vote for who, vote in votes.items() if vote.approve}
+        against = {who: vote for who, vote in votes.items() if not vote.approve}
         if len(in_favour) >= self.quorum:
-            return Verdict.PASS, f"approved by {', '.join(in_favour)}"
-        open_votes = [who for who in self.approvers if who not in votes]
-        if against and (not self.approvers or len(in_favour) + len(open_votes) < self.quorum):
-            return Verdict.FAIL, f"{', '.join(against)} rejected it: {votes[against[-1]].reason}"
-        waiting = f"; {', '.join(open_votes)} may still vote" if open_votes else ""
-        return Verdict.PENDING, f"{len(in_favour)} of {self.quorum} approvals{waiting}"
+            return Verdict.PASS, f"approved by {_listed(in_favour)}{self._looser()}"
+        voters = self.voters
+        waiting = (voters or frozenset()) - votes.keys()
+        if against and (voters is None or len(in_favour) + len(waiting) < self.quorum):
+            reason = list(against.values())[-1].reason
+            return Verdict.FAIL, f"{_listed(against)} rejected it: {reason}"
+        still = f"; {', '.join(sorted(waiting))} may still vote" if waiting else ""
+        return Verdict.PENDING, f"{len(in_favour)} of {self.quorum} approvals{still}{self._looser()}"
+
+    def proof(self, evidence: Evidence) -> str:
+        return self._looser().strip(" ()")
+
+    def _looser(self) -> str:
+        if self.lowered_from is None:
+            return ""
+        return f" (quorum lowered at the start; {self.lowered_from} of {', '.join(self.approvers)} were declared)"
 
     def way_out(self, phase: str, state: GateState) -> str:
-        left = [who for who in self.approvers if who not in state.votes]
-        named = f" --as {left[0]}" if left else ""
-        return f"detent approve {phase} --gate {gate_name(self)}{named} -m WHY"
+        return f"detent approve {phase} --gate {gate_name(self)} -m WHY"
 
-    def check_voter(self, phase: str, who: str) -> None:
-        if self.approvers and who not in self.approvers:
-            name = gate_name(self)
+    def check_voter(self, phase: str, identity: str, stands_for: str) -> None:
+        voters, name = self.voters, gate_name(self)
+        if stands_for and self.approvers and stands_for not in self.approvers:
             raise Refused(
-                f"{who} is not an approver of {name}; {', '.join(self.approvers)} are",
-                way_out=f"detent approve {phase} --gate {name} --as {self.approvers[0]} -m WHY",
+                f"{stands_for} is not an approver of {name}; {self.seats()} are",
+                way_out=f"detent approve {phase} --gate {name} -m WHY, as yourself",
             )
+        if stands_for in self.roles and identity not in self.roles[stands_for]:
+            raise Refused(
+                f"{stands_for} is filled by {' or '.join(self.roles[stands_for])}, and you are {identity}",
+                way_out="ask one of them to approve it",
+            )
+        if voters is not None and not stands_for and identity not in voters:
+            raise Refused(
+                f"{identity} is not an approver of {name}; {self.seats()} are",
+                way_out="ask one of them; [decisions.roles] in detent.toml names people for the next session",
+            )
+
+
+def _listed(votes: Mapping[str, Vote]) -> str:
+    shown = [spoken_as(who, vote.stands_for) for who, vote in votes.items()]
+    return ("; " if any(vote.stands_for for vote in votes.values()) else ", ").join(shown)

@@ -159,7 +159,10 @@ class Approve(_Command, frozen=True, kw_only=True):
 
     phase: str
     gate: str | None = None
-    who: str
+    #: Who votes: the account of the operating system.
+    identity: str
+    #: The approver or role in whose place it votes; empty for its own.
+    stands_for: str = ""
     reason: str
     approve: bool = True
 

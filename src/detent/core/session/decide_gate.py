@@ -185,10 +185,22 @@ def _approve(session: Session, command: commands.Approve) -> Event:
     name = gate_name(gate)
     reason = check_text("a reason", command.reason, MAX_REASON)
     if gate.opened_by is Opener.VOTE:
-        gate.check_voter(phase, command.who)
-        return events.VoteCast(phase=phase, gate=name, approver=command.who, approve=command.approve, reason=reason)
+        gate.check_voter(phase, command.identity, command.stands_for)
+        return events.VoteCast(
+            phase=phase,
+            gate=name,
+            approver=command.identity,
+            stands_for=command.stands_for,
+            approve=command.approve,
+            reason=reason,
+        )
     if not command.approve:
         raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")
+    if command.stands_for:
+        raise Refused(
+            f"gate {name} of {phase} is not voted on, so nobody can stand for {command.stands_for}",
+            way_out=f"detent approve {phase} --gate {name} -m WHY",
+        )
     return events.GateApproved(phase=phase, gate=name, reason=reason)
 
 

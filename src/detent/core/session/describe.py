@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from detent.core.actor import spoken_as
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.gate.evidence import Receipt
 from detent.core.session import events
@@ -50,7 +51,8 @@ def describe(event: Event) -> str:
         case events.QuestionAnswered():
             return f"answered at {event.phase}" + (f": {event.choice}" if event.choice else "")
         case events.VoteCast():
-            return f"{event.approver} {'approved' if event.approve else 'rejected'} {event.gate} of {event.phase}"
+            who = spoken_as(event.approver, event.stands_for)
+            return f"{who} {'approved' if event.approve else 'rejected'} {event.gate} of {event.phase}"
         case events.GateApproved():
             return f"opened {event.gate} of {event.phase} by hand: {event.reason}"
         case events.AgentLaunched():

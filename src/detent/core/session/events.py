@@ -192,7 +192,10 @@ class QuestionAnswered(_Event, frozen=True, kw_only=True, tag="question_answered
 class VoteCast(_Event, frozen=True, kw_only=True, tag="vote_cast"):
     phase: str
     gate: str
+    #: The identity that voted.
     approver: str
+    #: The approver or role in whose place it voted; empty for its own.
+    stands_for: str = ""
     approve: bool
     reason: str = ""
 
@@ -428,5 +431,10 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by(self) -> str:
-        """The author's name."""
-        return self.actor.name
+        """The author, as everything shows it."""
+        return self.actor.shown
+
+    @property
+    def author(self) -> str:
+        """The identity that decided; without a decision, the name of the author."""
+        return self.actor.identity

@@ -45,7 +45,7 @@ _sorted = msgspec.json.Encoder(order="deterministic").encode
 def evolve(session: Session | None, commit: Commit) -> Session:
     """The session after `commit`. Raises `Corrupt` for a damaged journal, or one written by other rules."""
     for event in commit.events:
-        session = apply(session, event, at=commit.at, version=commit.version, by=commit.by)
+        session = apply(session, event, at=commit.at, version=commit.version, by=commit.author)
     if session is None or commit.version != session.version + 1:
         raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
     note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))

@@ -186,5 +186,8 @@ class SessionGates:
         declared = find_gate(self._handle.state, key, gate)
         if not declared.is_reported:
             raise Refused(f"gate {gate} of {key} is not reported", way_out=declared.way_out(key, GateState()))
+        author = authorize(self._project.actor, Decision.REPORT) if compliant else self._project.actor
         receipt = self.checks.reported(compliant=compliant, note=note)
-        return self._handle.execute(CheckGate(phase=key, gate=gate, receipt=receipt))
+        return self._project.session(self._handle.id, actor=author).execute(
+            CheckGate(phase=key, gate=gate, receipt=receipt)
+        )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import assert_never
 
+from detent.core.actor import spoken_as
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import NOTHING_KNOWN, RanBy, Receipt, Verdict
@@ -215,8 +216,11 @@ def _proof(gate: Gate, evidence: Evidence) -> str:
         return _receipt_text(at_gate.receipt) + times
     if at_gate.votes:
         words = {True: "approved", False: "rejected"}
-        votes = (f"{who} {words[vote.approve]}: {vote.reason}" for who, vote in at_gate.votes.items())
-        return "; ".join(vote.removesuffix(": ") for vote in votes)
+        votes = (
+            f"{spoken_as(who, vote.stands_for)} {words[vote.approve]}: {vote.reason}"
+            for who, vote in at_gate.votes.items()
+        )
+        return "; ".join(filter(None, (*(vote.removesuffix(": ") for vote in votes), gate.proof(evidence))))
     return gate.proof(evidence)
 
 
@@ -292,6 +296,8 @@ def _decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
     raised: list[str] = []
     for commit in commits:
         who = f"{escaped(commit.by)}, {_clock(commit.at)}"
+        if commit.actor.proof is not None:
+            who = f"{who}, {escaped(commit.actor.proof.describe())}"
         for event in commit.events:
             if isinstance(event, _Questions | _Others):
                 continue
@@ -321,7 +327,8 @@ def _decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                 case VoteCast():
                     vote = "approved" if event.approve else "rejected"
                     why = f": {escaped(event.reason)}" if event.reason else ""
-                    yield f"- {escaped(event.approver)} {vote} {escaped(event.gate)} of {escaped(event.phase)}{why}"
+                    voter = escaped(spoken_as(event.approver, event.stands_for))
+                    yield f"- {voter} {vote} {escaped(event.gate)} of {escaped(event.phase)} ({who}){why}"
                 case PhaseReviewed():
                     why = f": {escaped(event.note)}" if event.note else ""
                     yield f"- {escaped(event.phase)} was reviewed: {escaped(event.decision)} ({who}){why}"

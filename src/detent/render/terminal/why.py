@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from detent.core.session.describe import event_lines
+from detent.core.session.events import Commit
 from detent.core.session.obstacle import Obstacle
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
@@ -10,11 +12,17 @@ from detent.render.terminal.canvas import Canvas
 
 
 def why_text(
-    session: Session, obstacles: Sequence[Obstacle], *, phase: str | None, canvas: Canvas, active: bool = True
+    session: Session,
+    obstacles: Sequence[Obstacle],
+    *,
+    phase: str | None,
+    canvas: Canvas,
+    active: bool = True,
+    decided: Sequence[Commit] = (),
 ) -> str:
-    """`obstacles` are all of them, or those of `phase`."""
+    """`obstacles` are all of them, or those of `phase`; `decided` are the last decisions of people."""
     if not obstacles:
-        return "\n".join(_free_lines(session, phase, canvas, active=active))
+        return "\n".join([*_free_lines(session, phase, canvas, active=active), *_decided_lines(decided, canvas)])
     held = f"phase {phase}" if phase else f"session {session.id}"
     lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
     for obstacle in obstacles:
@@ -23,7 +31,16 @@ def why_text(
         first, *rest = canvas.wrap(subject + obstacle.message, "  ")
         lines += [mark + first[2:], *rest]
         lines += canvas.command(canvas.clean(canvas.draw(obstacle.way_out)), "    ")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_decided_lines(decided, canvas)])
+
+
+def _decided_lines(decided: Sequence[Commit], canvas: Canvas) -> list[str]:
+    lines = ["", "decided last:"] if decided else []
+    for commit in decided:
+        proof = commit.actor.proof
+        how = f" ({proof.describe()})" if proof is not None else ""
+        lines += canvas.wrap(f"{commit.by}: {'; '.join(event_lines(commit.events))}{how}", "  ")
+    return lines
 
 
 def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, active: bool) -> list[str]:

@@ -11,6 +11,11 @@ class ConsensusGate(GateSettings, Voted, frozen=True, kw_only=True, tag="consens
 
     approvers: tuple[str, ...]
     quorum: int
+    #: Role to the identities that fill it; those of [decisions.roles] are added when a session starts.
+    roles: dict[str, tuple[str, ...]] = {}
+    #: Set when a session starts with a lower quorum.
+    lowered_from: int | None = None
 
     def requirement(self, phase: str, folder: str) -> str:
-        return f"{self.quorum} of {', '.join(self.approvers)} must approve. They are asked; you are not."
+        who = ", ".join(self.approvers) if self.lowered_from is None else "the people of this project"
+        return f"{self.quorum} of {who} must approve. They are asked; you are not."

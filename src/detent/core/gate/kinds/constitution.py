@@ -43,8 +43,11 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         if self.checks:
             checks = ", ".join(f"`{line}` ({article})" for article, line in self.checks.items())
             return f"your work must comply with {articles}. Detent runs {checks} when your turn ends{self.tries()}."
-        report = f"detent gate report {gate_name(self)} --phase {phase} --compliant"
-        return f"your work must comply with {articles}. Read them, check your work, fix it, then run `{report}`."
+        report = f"detent gate report {gate_name(self)} --phase {phase} --not-compliant -m WHY"
+        return (
+            f"your work must comply with {articles}. Read them, check your work, and fix it. A person reports that it "
+            f"complies; if it cannot, say so with `{report}`."
+        )
 
     def runnable(self) -> str | None:
         return "its articles" if self.checks else None

@@ -1,0 +1,75 @@
+"""The people of a session: fills the roles of its gates when it starts, and checks that every quorum can be reached."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import cast
+
+import msgspec
+
+from detent.core.gate import Gate
+from detent.core.gate.voted import Voted
+from detent.core.workflow.graph import Phase, Workflow
+from detent.errors import Refused
+
+Roles = Mapping[str, tuple[str, ...]]
+
+
+def with_roles(workflow: Workflow, roles: Roles) -> Workflow:
+    """The workflow with the roles of its approvers filled. A role that a gate fills itself stays."""
+
+    def filled(gate: Gate) -> Gate:
+        if not isinstance(gate, Voted):
+            return gate
+        fitting = {name: roles[name] for name in gate.approvers if name in roles}
+        return _changed(gate, roles={**fitting, **gate.roles}) if fitting else gate
+
+    return _with_gates(workflow, filled)
+
+
+def with_quorum(workflow: Workflow, quorum: int) -> Workflow:
+    """The workflow with no quorum above `quorum`. Anyone may vote at the gates with named approvers."""
+
+    def lowered(gate: Gate) -> Gate:
+        if not isinstance(gate, Voted) or not gate.approvers:
+            return gate
+        lower = _changed(gate, lowered_from=gate.quorum)
+        return _changed(lower, quorum=quorum) if quorum < gate.quorum else lower
+
+    return _with_gates(workflow, lowered)
+
+
+def check_quorums(workflow: Workflow, phases: Collection[str], *, identity: str, roles: Roles) -> None:
+    """Refuse a workflow in which the known people cannot open a gate that asks for votes.
+
+    Known are `identity`, who starts the session, and everybody who fills a role.
+    """
+    gates = [gate for key in phases for gate in workflow.by_key[key].gates if isinstance(gate, Voted)]
+    known = {identity, *(name for filled in (roles, *(gate.roles for gate in gates)) for name in _people(filled))}
+    problems = dict.fromkeys(
+        f"{key}: {problem}"
+        for key in phases
+        for gate in workflow.by_key[key].gates
+        if isinstance(gate, Voted) and (problem := gate.unreachable(known))
+    )
+    if problems:
+        raise Refused(
+            f"{workflow.name} cannot be finished by the people who are known ({', '.join(sorted(known))}): "
+            + "; ".join(problems),
+            way_out='name people in detent.toml, such as [decisions.roles] architect = ["ada"], '
+            "or add --quorum 1, which is recorded as a looser choice",
+        )
+
+
+def _people(roles: Roles) -> set[str]:
+    return {name for names in roles.values() for name in names}
+
+
+def _changed(gate: Voted, **settings: object) -> Voted:
+    # Every kind is a struct, and those with approvers have these settings.
+    return cast("Voted", msgspec.structs.replace(cast("msgspec.Struct", gate), **settings))
+
+
+def _with_gates(workflow: Workflow, change: Callable[[Gate], Gate]) -> Workflow:
+    def changed(phase: Phase) -> Phase:
+        return msgspec.structs.replace(phase, gates=tuple(map(change, phase.gates)))
+
+    return msgspec.structs.replace(workflow, phases=tuple(map(changed, workflow.phases)))
