@@ -85,8 +85,12 @@ ASK_PROJECT = {
     Decision.FIX: fix,
     Decision.COLLECT: lambda project: project.collect_garbage(dry_run=False),
 }
-#: Decisions that other tests ask for: of imports, reviews and steps, of a surface, or at the start of a session.
-ELSEWHERE = {Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET}
+#: Decisions that other tests ask for: of imports, reviews and steps, of a surface, at the start of a session, and about
+#: the tests of a session (tests/engine/gates/test_baseline.py).
+ELSEWHERE = {
+    *(Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET),
+    *(Decision.ACCEPT, Decision.COMMAND, Decision.BASELINE),
+}
 
 
 def test_the_table_is_complete():

@@ -97,7 +97,8 @@ NAMES = {"agent", "agent_id", "gate", "id", "phase", "session", "task"}
 #: Other texts that are recorded as they come, by the reason for it.
 HARMLESS = {
     "names and choices from a fixed list": """
-        Approve.identity Approve.stands_for Program.name Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
+        Approve.identity Approve.stands_for Program.name
+        Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
         Skip.size Start.size Started.conversation Started.model StepRan.step TaskEnded.status TurnStarted.role
         PhasesImported.phases
