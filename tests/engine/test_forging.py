@@ -14,6 +14,7 @@ import pytest
 
 from detent.core.actor import ActorKind
 from tests.support.agent_shell import CLIENTS, MARKS, AgentShell, approvals
+from tests.support.campaign import sampled
 
 APPROVE = "detent approve -m ok"
 #: For attempts in the background or at another terminal: what is said is kept in a file.
@@ -249,7 +250,7 @@ def filled(attempt: str, shell: AgentShell) -> str:
     )
 
 
-@pytest.mark.parametrize(("attempt", "mark"), list(zip(ATTEMPTS, cycle(MARKS), strict=False)))
+@pytest.mark.parametrize(("attempt", "mark"), sampled(list(zip(ATTEMPTS, cycle(MARKS), strict=False)), 30, "forging"))
 def test_no_attempt_approves(attempt, mark, tmp_path):
     if not installed(ATTEMPTS[attempt]):
         pytest.skip(f"{attempt}: not installed")
