@@ -1,12 +1,10 @@
 """What no reading of commands can prevent is noticed afterwards: by the agent at its next call, and by the doctor."""
 
 import json
-import shutil
 
 import pytest
 
 from detent.hooks import files
-from tests.support.disk import Disk
 from tests.support.guard_corpus import WRITES
 from tests.support.hooked_project import Place
 
@@ -29,10 +27,7 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def place(whole, tmp_path):
     root = tmp_path / "project"
-    shutil.copytree(whole.root, root)
-    copied = object.__new__(Place)
-    copied.root, copied.disk = root, Disk(root / ".workflow")
-    return copied
+    return whole.copied(root)
 
 
 def a_call(place, command="python helper.py", session="s-1"):

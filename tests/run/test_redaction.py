@@ -102,8 +102,8 @@ def test_a_secret_is_redacted_before_its_text_is_cut(scene):
         (
             Command,
             redact_command._PROSE,
-            """action agent agent_id archive artifacts choice decision gate id kind launch level merged_commit paths
-            phase phases protected size task undoes who""",
+            """action agent agent_id archive artifacts choice decision digest gate id kind launch level merged_commit
+            paths phase phases protected size task undoes who""",
         ),
     ],
     ids=["events", "commands"],

@@ -4,6 +4,7 @@ Run it only together with a new number in `detent.store.line.FORMAT`. Released f
 """
 
 import json
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.session.status import Status
+from detent.doctor.mending import mend
 from detent.engine.project import Project, open_project
 from detent.store.line import FORMAT
 from tests.support.project import build_project
@@ -71,7 +73,9 @@ def write(directory: Path) -> Path:
         session.approve("the tests are wrong", gate="tests")
         append(directory, b"half a line")
         project.sessions.pause("lunch")
+        damage(project, directory)
         project.sessions.resume()
+        change_settings(project, directory)
         session.cancel("enough")
         project.sessions.reopen(NAME, "after all")
         edit(project, directory)
@@ -87,6 +91,17 @@ def append(directory: Path, data: bytes) -> None:
         file.write(data)
 
 
+def damage(project: Project, directory: Path) -> None:
+    append(directory, b"no commit\n")
+    mend(project, NAME)
+
+
+def change_settings(project: Project, directory: Path) -> None:
+    with (directory / "detent.toml").open("a") as file:
+        file.write("# changed\n")
+    project.reconcile()
+
+
 def edit(project: Project, directory: Path) -> None:
     """Fail the phase in progress by hand, in the state document."""
     project.flush()
@@ -100,5 +115,6 @@ def edit(project: Project, directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as state:
+        os.environ["XDG_STATE_HOME"] = state
         shutil.copy(write(Path(place)), FIXTURE)

@@ -16,6 +16,7 @@ from detent.core.session.commands import (
     Command,
     Complete,
     Override,
+    RecordRepair,
     Reply,
     Resolve,
     Review,
@@ -34,6 +35,7 @@ from detent.core.session.events import (
     RolledBack,
     SessionCancelled,
     SessionCompleted,
+    TailSetAside,
     VoteCast,
 )
 from detent.errors import Refused
@@ -54,6 +56,8 @@ class Decision(StrEnum):
     IMPORT = "import"
     STEP = "deciding about a step that waits for a person"
     UNINSTALL = "uninstall"
+    MEND = "doctor --restore"
+    FORGET = "forget"
 
 
 class Rule(NamedTuple):
@@ -64,7 +68,7 @@ class Rule(NamedTuple):
     events: tuple[type[Event], ...] = ()
 
 
-#: `FORCE` is told by a field, see below. `STEP` and `UNINSTALL` leave no event and are authorized by name.
+#: `FORCE` is told by a field, see below. `STEP`, `UNINSTALL` and `FORGET` leave no event and are authorized by name.
 RULES = (
     Rule(Decision.APPROVE, (Approve, Override), (GateApproved, VoteCast)),
     Rule(Decision.RESOLVE, (Resolve,), (EscalationsResolved,)),
@@ -78,6 +82,8 @@ RULES = (
     Rule(Decision.FORCE),
     Rule(Decision.STEP),
     Rule(Decision.UNINSTALL),
+    Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
+    Rule(Decision.FORGET),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}

@@ -9,6 +9,7 @@ from detent.core.gate.evidence import NOTHING_KNOWN, Receipt
 from detent.core.gate.judge import evidence_of, judge_recorded
 from detent.core.gate.kind import Evidence
 from detent.core.session.attempts import AttemptRecord, attempts
+from detent.core.session.describe import describe
 from detent.core.session.events import (
     CheckpointTaken,
     Commit,
@@ -21,6 +22,9 @@ from detent.core.session.events import (
     QuestionReplied,
     SessionCancelled,
     SessionCompleted,
+    SettingsChanged,
+    TailDropped,
+    TailSetAside,
     VoteCast,
 )
 from detent.core.session.phase_state import Tokens
@@ -54,6 +58,7 @@ def report_text(session: Session, commits: Iterable[Commit]) -> str:
         ("Decisions of people", _decision_lines(journal)),
         ("Tasks", _task_lines(session)),
         ("Checkpoints", _checkpoint_lines(session, journal)),
+        ("Record and settings", _record_lines(journal)),
     ]
     lines = [GENERATED, f"# {escaped(session.task)}"]
     for title, part in parts:
@@ -262,6 +267,14 @@ def _decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                 case _:
                     pass
     yield from _resolved(raised, "still open")
+
+
+def _record_lines(commits: Sequence[Commit]) -> Iterator[str]:
+    """What happened to the journal and to the settings from outside."""
+    for commit in commits:
+        for event in commit.events:
+            if isinstance(event, TailDropped | TailSetAside | SettingsChanged):
+                yield f"- {escaped(describe(event))} ({escaped(commit.by)}, {_clock(commit.at)})"
 
 
 def _resolved(raised: Iterable[str], how: str) -> Iterator[str]:

@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from detent.core.session.describe import describe
-from detent.core.session.events import CheckpointTaken, Event, TailDropped, TaskMoved, TaskRemoved, TaskWritten
+from detent.core.session.events import (
+    CheckpointTaken,
+    Event,
+    SettingsChanged,
+    TailDropped,
+    TaskMoved,
+    TaskRemoved,
+    TaskWritten,
+)
 from detent.core.session.session import Session, SessionStatus
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed, moment
@@ -142,7 +150,7 @@ def _changes(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote
                 yield f"{glyph(state, canvas)} {canvas.cut(text, canvas.width - 2)}"
             case TaskRemoved():
                 yield f"{canvas.draw('─')} removed {event.task}"
-            case CheckpointTaken() | TailDropped():
+            case CheckpointTaken() | SettingsChanged() | TailDropped():
                 pass
             case _:
                 yield canvas.cut(f"  {describe(event)}", canvas.width)
