@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients bench clean
+.PHONY: demo test check soak coverage conformance test-clients bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -20,6 +20,10 @@ demo: $(READY)
 
 test: check
 	$(BIN)/python -m pytest -q -n 3
+
+# Damages a project with three sessions a thousand times, for at most half an hour; prints its seed. SEED=N repeats one.
+soak: $(READY)
+	DETENT_STRIKES=1000 DETENT_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest -q tests/crash/test_damage.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .
