@@ -21,6 +21,10 @@ demo: $(READY)
 test: check
 	$(BIN)/python -m pytest -q -n 3
 
+# Damages a project with three sessions a thousand times, for at most half an hour; prints its seed. SEED=N repeats one.
+soak: $(READY)
+	DETENT_STRIKES=1000 DETENT_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest -q tests/crash/test_damage.py
+
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -57,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         # Inside the checkout: a temporary directory of the system may be in memory, where a sync costs nothing.
         with tempfile.TemporaryDirectory(prefix="run-", dir=ENVIRONMENTS, ignore_cleanup_errors=True) as directory:
+            # On the same disk as the projects, and not in the account's own state.
+            os.environ["XDG_STATE_HOME"] = os.path.join(directory, "state")
             machine = facts(directory)
             for number, name in enumerate(chosen, 1):
                 say(f"[{number}/{len(chosen)}] {name}")

@@ -3,7 +3,11 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+#: The second copies of the story's journals go here and not into the account's own state.
+STATE = tempfile.TemporaryDirectory(prefix="detent-state-")
 
 
 def say(text: str, *, gap: bool = True) -> None:
@@ -55,6 +59,7 @@ def environment() -> dict[str, str]:
     """
     kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     own = {
+        "XDG_STATE_HOME": STATE.name,
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]),
         "COLUMNS": "80",
         "DETENT_ACTOR": "ada",

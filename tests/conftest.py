@@ -1,6 +1,8 @@
 """What most tests need: a clock that always tells the same, and a project that must be clean when the test is over."""
 
+import atexit
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -17,6 +19,11 @@ from tests.support.repository import ENVIRONMENT
 from tests.support.values import TickingClock
 
 MEMORY = "/dev/shm"
+
+# The suite touches nothing in the account's own state. Processes that the tests start inherit it.
+_STATE = tempfile.mkdtemp(prefix="detent-state-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
+atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
+os.environ["XDG_STATE_HOME"] = _STATE
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):

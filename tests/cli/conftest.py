@@ -1,12 +1,12 @@
 """Detent as people run it: a process of its own, in a directory of its own."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import Tool, make_project, make_session
+from tests.support.project import copy_project
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def once(tmp_path_factory) -> Callable[[Callable[[Tool], None], Tool], Tool]:
         if make not in made:
             made[make] = tmp_path_factory.mktemp("once")
             make(Tool(made[make]))
-        shutil.copytree(made[make], into.directory, symlinks=True, dirs_exist_ok=True)
+        copy_project(made[make], into.directory)
         return into
 
     return copy

@@ -549,6 +549,9 @@ def test_gc_tells_first_and_removes_with_yes(work):
     for path in sorted(other.rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     other.rmdir()
+    # Its second copy can bring the session back, so its objects stay until a person gives it up.
+    assert unchanged(work, "checkpoint", "gc").code == 5
+    work("forget", "another", "--yes").ok()
     told = unchanged(work, "checkpoint", "gc").ok()
     assert re.match(r"would remove \d+ objects, .* that nothing references", told.out)
     assert next_command(told.out) == ["checkpoint", "gc", "--yes"]

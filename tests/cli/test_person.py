@@ -35,6 +35,8 @@ DECISIONS = {
     "cancel": ("cancel", "--reason", "no more"),
     "import": ("import", "old.json"),
     "uninstall": ("uninstall",),
+    "forget": ("forget", "--yes"),
+    "doctor --restore": ("doctor", "--restore", "--yes"),
     "reply": ("reply", "blue"),
     "rollback": ("rollback", "PRE_b_v1", "--yes"),
     "undo": ("undo", "--yes"),
@@ -91,6 +93,9 @@ def place(detent):
                     at_gates(handle)
         if decision == "import":
             shutil.copy(detent.state / "state.json", root / "old.json")
+        if decision == "doctor --restore":
+            with (detent.state / handle.id / "journal.jsonl").open("ab") as file:
+                file.write(b"oops\n")
         if decision == "checkpoint import":
             elsewhere = root.parent / "elsewhere"
             build_project(elsewhere, SETTINGS)

@@ -2,14 +2,12 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
 
 from detent.hooks import files
 from tests.support.campaign import sampled
-from tests.support.disk import Disk
 from tests.support.guard_corpus import NOTICED
 from tests.support.hooked_project import Place
 
@@ -32,10 +30,7 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def place(whole, tmp_path):
     root = tmp_path / "project"
-    shutil.copytree(whole.root, root)
-    copied = object.__new__(Place)
-    copied.root, copied.disk = root, Disk(root / ".workflow")
-    return copied
+    return whole.copied(root)
 
 
 def a_call(place, command="python helper.py", session="s-1"):

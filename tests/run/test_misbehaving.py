@@ -312,7 +312,7 @@ def test_a_journal_that_an_agent_removed_stops_the_run(play):
 
     ran = run(scene)
 
-    assert (ran.exit_code, f"there is no session {SESSION}" in ran.errors) == (1, True)
+    assert (ran.exit_code, f"the journal of {SESSION} is gone" in ran.errors) == (5, True)
     assert not scene.journal.exists()
 
 

@@ -16,7 +16,8 @@ from detent.core.session.events import TailDropped
 from detent.core.session.evolve import evolve
 from detent.engine.journal import SessionJournal
 from detent.errors import Conflict, Corrupt, LockTimeout, NotFound, StoreFailed
-from detent.store.files import JOURNAL, FileStore
+from detent.store.files import FileStore
+from detent.store.journal_tail import JOURNAL
 from detent.store.memory import MemoryStore
 from detent.store.port import PROJECT, START, Cursor, SessionFile
 from tests.support.values import NOON, actor, journal
@@ -499,11 +500,25 @@ def test_every_part_of_the_last_line_is_an_unfinished_write(files):
     cursors = fill(files, 3)
     whole = journal_file(files).read_bytes()
 
-    for size in range(cursors[2].hint, len(whole)):
+    for size in range(cursors[2].hint, len(whole) - 1):
         journal_file(files).write_bytes(whole[:size])
         tail = files.read(SESSION, START)
 
         assert (tail.end, tail.torn) == (cursors[2], size - cursors[2].hint)
+
+
+def test_a_last_line_without_its_newline_was_acknowledged(files):
+    cursors = fill(files, 3)
+    whole = journal_file(files).read_bytes()
+    journal_file(files).write_bytes(whole[:-1])
+
+    assert files.read(SESSION, START)[1:] == (cursors[3], 0, False)
+    assert files.read(SESSION, cursors[3]) == ([], cursors[3], 0, False)
+
+    end = files.append(SESSION, cursors[3], journal(4)[3])
+
+    assert journal_file(files).read_bytes()[: len(whole)] == whole
+    assert files.read(SESSION, START).end == end == Cursor(4, end.sum, journal_file(files).stat().st_size)
 
 
 def test_an_unfinished_write_is_cut_off_by_the_next_append(files):

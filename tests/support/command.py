@@ -54,6 +54,7 @@ class Tool:
         self.directory = directory
         self.environment = {
             "PATH": os.environ["PATH"],
+            "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
             "COLUMNS": "80",
             "TZ": "UTC",
             "USER": "ada",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 WATCHED = ("write", "fdatasync", "fsync", "rename", "replace", "open", "unlink", "ftruncate", "mkdir", "rmdir")
-CACHES = ("objects.idx", ".stat-cache")
+CACHES = ("objects.idx", ".stat-cache", "/project-id")
 #: Exit status of a child that got through undisturbed, and of one whose chosen call was no write.
 DONE, NO_WRITE = 0, 77
 
@@ -79,7 +79,8 @@ def failing(error: int, only: tuple[str, ...] = WATCHED) -> Strike:
 def _is_of_a_cache(target: Any) -> bool:
     """Files that may be missing at any time: nobody is told when one cannot be written."""
     path = os.fsdecode(target) if not isinstance(target, int) else os.readlink(f"/proc/self/fd/{target}")
-    return any(name in path for name in CACHES)
+    # The second copies of journals may be behind, too.
+    return any(name in path for name in CACHES) or path.startswith(os.environ["XDG_STATE_HOME"])
 
 
 def in_child(work: Callable[[Callable[[], None]], None], counter: Counter) -> tuple[int, bool]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 from tests.support.disk import Disk
 from tests.support.fork_server import fork_server
-from tests.support.project import build_project, write
+from tests.support.project import build_project, copy_project, write
 
 FAST = Path(__file__).parents[2] / "src" / "detent" / "hooks" / "fast.py"
+KEPT = {name: os.environ[name] for name in ("PATH", "XDG_STATE_HOME")}
 RUN_S_MAX = 60
 PASSES = "import unittest\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
 FAILS = PASSES.replace("assertTrue(True)", "assertTrue(False)")
@@ -56,7 +56,7 @@ class Place:
 
     def copied(self, root: Path) -> "Place":
         """The same in another directory."""
-        shutil.copytree(self.root, root, symlinks=True, dirs_exist_ok=True)
+        copy_project(self.root, root)
         place = object.__new__(Place)
         place.root, place.disk = root, Disk(root / ".workflow")
         return place
@@ -67,7 +67,7 @@ class Place:
     # The person
 
     def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        kept = {"PATH": os.environ["PATH"], "USER": "ada", "LC_ALL": "C.UTF-8", "COLUMNS": "200", "TZ": "UTC"}
+        kept = {**KEPT, "USER": "ada", "LC_ALL": "C.UTF-8", "COLUMNS": "200", "TZ": "UTC"}
         done = fork_server().run(list(arguments), cwd=str(self.root), env=kept | environment, timeout_s=RUN_S_MAX)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -92,7 +92,7 @@ class Place:
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(FAST), client, *arguments],
             cwd=self.root,
-            env={"PATH": os.environ["PATH"]},
+            env=KEPT,
             input=data,
             capture_output=True,
             timeout=RUN_S_MAX,

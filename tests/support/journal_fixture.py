@@ -4,6 +4,7 @@ Run it only together with a new number in `detent.store.line.FORMAT`. Released f
 """
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.session.status import Status
 from detent.core.testrun.suite import Outcome
+from detent.doctor.mending import mend
 from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
 from detent.store.line import FORMAT, GENESIS, decode_line, encode_line
@@ -78,7 +80,9 @@ def write(directory: Path) -> Path:
         session.approve("the tests are wrong", gate="tests")
         append(directory, b"half a line")
         project.sessions.pause("lunch")
+        damage(project, directory)
         project.sessions.resume()
+        change_settings(project, directory)
         session.cancel("enough")
         project.sessions.reopen(NAME, "after all")
         edit(project, directory)
@@ -116,6 +120,17 @@ def append(directory: Path, data: bytes) -> None:
         file.write(data)
 
 
+def damage(project: Project, directory: Path) -> None:
+    append(directory, b"no commit\n")
+    mend(project, NAME)
+
+
+def change_settings(project: Project, directory: Path) -> None:
+    with (directory / "detent.toml").open("a") as file:
+        file.write("# changed\n")
+    project.reconcile()
+
+
 def edit(project: Project, directory: Path) -> None:
     """Fail the phase in progress by hand, in the state document."""
     project.flush()
@@ -132,5 +147,6 @@ if __name__ == "__main__":
     if not is_attended():
         # It decides as a person does.
         sys.exit(run_attended([sys.executable, "-m", "tests.support.journal_fixture"]))
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as state:
+        os.environ["XDG_STATE_HOME"] = state
         FIXTURE.write_bytes(anywhere(write(Path(place))))

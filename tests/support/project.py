@@ -1,10 +1,13 @@
 """The one builder of projects on disk."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from detent.config import place as places
 from detent.engine.project import init_project
+from detent.engine.stores import open_store
 
 #: Phases can be finished without evidence, for tests that are not about gates.
 UNGATED = 'gates = "off"\n'
@@ -37,6 +40,14 @@ def build_project(
     if agent:
         write(directory, ".workflow/install/manifest.json", INSTALLED)
     return directory
+
+
+def copy_project(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Copy a project, and record it as one of its own: its first command has nothing to say about that."""
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    repairs = open_store(places.at_root(os.path.realpath(target))).repairs
+    assert repairs is not None
+    repairs.catch_up()
 
 
 def write(root: str | os.PathLike[str], path: str, content: str | bytes) -> Path:

@@ -74,6 +74,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
+        ("forget", "Remove the second copies of the project's journals."),
     ],
     "Plumbing": [
         ("adopt", "Adopt edits made by hand, now."),

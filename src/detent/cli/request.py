@@ -34,6 +34,8 @@ class Request:
         self.directory = "."
         self.project: str | None = None
         self.json = False
+        #: Whether settings that cannot be used are left out instead of refused.
+        self.is_tolerant = False
         #: Remarks for the person, printed beside the answer.
         self.notices: list[str] = []
         self._progress: Progress | None = None
@@ -42,12 +44,12 @@ class Request:
     def workspace(self) -> "Workspace":
         from detent.engine.workspace import Workspace
 
-        return Workspace(self.directory, project=self.project, notices=self.notices)
+        return Workspace(self.directory, project=self.project, notices=self.notices, tolerant=self.is_tolerant)
 
     @contextmanager
     def reading(self) -> Iterator["Project"]:
         """The project, for reading only; works in a read-only checkout."""
-        with self.workspace.read(self._actor()) as project:
+        with self.workspace.read(self.actor) as project:
             try:
                 yield project
             finally:
@@ -66,7 +68,11 @@ class Request:
         """Check a decision that leaves no event in a journal."""
         from detent.engine.policy import authorize
 
-        authorize(self._actor(), decision)
+        authorize(self.actor, decision)
+
+    @cached_property
+    def actor(self) -> "Actor":
+        return self._actor()
 
     def _actor(self, *, changes: bool = False) -> "Actor":
         from detent.core.actor import Channel

@@ -6,6 +6,7 @@ caller. `create` compares the values that it gets with the computed ones.
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -266,9 +267,11 @@ class CheckpointService:
         active = self._project.active()
         sessions = sorted(self._project.store.sessions(), key=lambda session: session != active)
         for session in sessions:
-            for position in self._project.checkpoints.positions(session):
-                if position.event.id == name:
-                    return session, position
+            # A damaged session does not hide the checkpoints of the others.
+            with suppress(Corrupt):
+                for position in self._project.checkpoints.positions(session):
+                    if position.event.id == name:
+                        return session, position
         raise NotFound(f"no session has a checkpoint {name[:80]!r}", way_out="detent checkpoint list")
 
 

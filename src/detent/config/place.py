@@ -1,9 +1,10 @@
 """Finds a project: its root, its directory, and the directory of its state."""
 
+import hashlib
 import os
 from typing import NamedTuple
 
-from detent.config.settings import Settings, parse_settings
+from detent.config.settings import NEEDLESS, Settings, parse_settings
 from detent.errors import Invalid, NotFound
 
 CONFIG = "detent.toml"
@@ -31,15 +32,23 @@ def at_root(root: str) -> Place:
     return Place(root, None, root, os.path.join(root, STATE))
 
 
-def find(start: str, *, project: str | None = None, environment_project: str | None = None) -> tuple[Place, Settings]:
+def find(
+    start: str, *, project: str | None = None, environment_project: str | None = None, tolerant: bool = False
+) -> tuple[Place, Settings]:
     """The project that `start` is in.
 
     In a monorepo: the named project, else that of the environment, else the package with the longest path around
-    `start`, else the default project. A worktree has the state and the settings of its project.
+    `start`, else the default project. A worktree has the state and the settings of its project. With `tolerant`,
+    settings that cannot be used are left out.
     """
     start = os.path.realpath(start)
     root, checkout = _root(start)
-    settings = read_settings(root)
+    try:
+        settings = read_settings(root)
+    except Invalid:
+        if not tolerant:
+            raise
+        settings = Settings()
     if not settings.projects:
         if project is not None:
             raise NotFound(f"project {project} is not defined; detent.toml of {root} has no [projects]")
@@ -56,6 +65,15 @@ def find(start: str, *, project: str | None = None, environment_project: str | N
     return Place(root, chosen, base, os.path.join(root, STATE, "projects", chosen)), settings
 
 
+def settings_digest(root: str) -> str:
+    """The digest of `detent.toml`; empty without the file."""
+    try:
+        with open(os.path.join(root, CONFIG), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()[:32]
+    except OSError:
+        return ""
+
+
 def read_settings(root: str) -> Settings:
     path = os.path.join(root, CONFIG)
     try:
@@ -64,7 +82,7 @@ def read_settings(root: str) -> Settings:
     except FileNotFoundError:
         return Settings()
     except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not UTF-8: {error}") from error
+        raise Invalid(f"{path} is not UTF-8: {error}", way_out=NEEDLESS) from error
     settings = parse_settings(text, path)
     _check_projects(settings, path)
     return settings
@@ -84,7 +102,7 @@ def _check_projects(settings: Settings, path: str) -> None:
     if settings.default_project is not None and settings.default_project not in settings.projects:
         problems.append(f"default_project is {settings.default_project}, which is not a project")
     if problems:
-        raise Invalid(f"{path} cannot be used", problems)
+        raise Invalid(f"{path} cannot be used", problems, way_out=NEEDLESS)
 
 
 def worktrees(root: str) -> str:

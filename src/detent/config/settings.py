@@ -10,6 +10,11 @@ from detent.core.session.budget import TIERS
 from detent.core.session.events import Budget, Options, Supervised
 from detent.errors import Invalid
 
+#: The way out of a file that cannot be used.
+NEEDLESS = (
+    "correct it, or rename it: without it every setting has its default; detent schema detent.toml shows the settings"
+)
+
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     pass
@@ -143,6 +148,34 @@ def parse_settings(text: str, source: str) -> Settings:
     try:
         return msgspec.convert(tomllib.loads(text), Settings, dec_hook=decode_gate)
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"{source} is not valid TOML: {error}") from error
+        raise Invalid(f"{source} is not valid TOML: {error}", way_out=NEEDLESS) from error
+    except RecursionError as error:
+        raise Invalid(f"{source} is nested too deeply", way_out=NEEDLESS) from error
     except msgspec.ValidationError as error:
-        raise Invalid(f"{source}: {error}", way_out="detent schema detent.toml shows the valid settings") from error
+        raise Invalid(f"{source}{_where(text, str(error))}: {error}", way_out=NEEDLESS) from error
+
+
+def _where(text: str, problem: str) -> str:
+    """The line of the setting that the problem is about, as far as the text of the problem tells."""
+    reason, _, path = problem.partition(" - at `$")
+    # A key that the user chose is "[...]" in the path of a problem, and a number is a place in a list.
+    keys = [part for part in path.rstrip("`").replace("[...]", ".*").replace("[", ".[").split(".") if part]
+    keys = [key for key in keys if not key.startswith("[")]
+    if "unknown field" in reason:
+        keys.append(reason.split("`")[1])
+    best, table = (0, 0), list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            table = _split_keys(stripped.strip("[").partition("]")[0])
+            named = table
+        else:
+            named = [*table, *_split_keys(stripped.partition("=")[0])] if "=" in stripped else []
+        is_around = all(key in (name, "*") for name, key in zip(named, keys, strict=False))
+        if is_around and best[0] < len(named) <= len(keys):
+            best = (len(named), number)
+    return f", line {best[1]}" if best[1] else ""
+
+
+def _split_keys(text: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in text.split(".")]

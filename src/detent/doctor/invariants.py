@@ -7,7 +7,9 @@ One module checks one family: `journal` (I1, I4, I5, I10), `evidence` (I5), `doc
 from collections.abc import Iterator
 from contextlib import suppress
 
+from detent.config.place import CONFIG, read_settings
 from detent.core.session.session import Session
+from detent.doctor import mending
 from detent.doctor.checkpoints import check_checkpoints
 from detent.doctor.documents import check_documents, check_history
 from detent.doctor.evidence import check_evidence
@@ -19,8 +21,9 @@ from detent.engine.policy import Decision, authorize
 from detent.engine.project import Project
 from detent.engine.projections.projector import MARKER
 from detent.engine.stores import checkout_store
-from detent.errors import Corrupt, DetentError, StoreFailed
+from detent.errors import Corrupt, DetentError, Invalid, StoreFailed
 from detent.store.port import PROJECT
+from detent.store.recovery import Condition
 
 #: The file in which the hook counts its failures.
 HOOK_FAILURES = "hook-failures.log"
@@ -32,9 +35,14 @@ def check(project: Project) -> list[Finding]:
     sessions: dict[str, Session] = {}
     for name in project.store.sessions():
         try:
-            sessions[name] = replay(project, name, findings)
+            examined, problems = mending.examine(project, name)
+            findings.extend(problems)
+            if examined is None or examined.condition is Condition.SOUND:
+                sessions[name] = replay(project, name, findings)
         except DetentError as error:
             findings.append(finding("I1", name, error.message, error.way_out or "restore it from a backup"))
+    findings.extend(mending.check_copies(project))
+    findings.extend(_check_settings(project))
     for session in sessions.values():
         findings.extend(check_phases(session))
         findings.extend(check_evidence(project, session))
@@ -49,8 +57,14 @@ def check(project: Project) -> list[Finding]:
 
 
 def fix(project: Project) -> list[Finding]:
-    """Rebuild documents, markers and history from the journals; returns what needs a person."""
+    """Rebuild documents, markers and history from the journals; returns what needs a person.
+
+    Journals are left as they are: mending one is a person's decision.
+    """
     authorize(project.actor, Decision.FIX)
+    for name in project.store.sessions():
+        if project.store.repairs is not None:
+            project.store.repairs.refresh(name, verify=True)
     lost = unmarked(project)
     if lost is not None:
         with project.store.lock(PROJECT):
@@ -69,6 +83,14 @@ def repair(project: Project, *, dry_run: bool = False) -> list[str]:
         with suppress(Corrupt):
             done += fix_tasks(project, name, dry_run=dry_run)
     return done
+
+
+def _check_settings(project: Project) -> Iterator[Finding]:
+    try:
+        read_settings(project.place.root)
+    except Invalid as error:
+        message = f"{error.message}; every verb but doctor refuses to work with it"
+        yield finding("settings", CONFIG, message, str(error.way_out))
 
 
 def _check_hooks(project: Project) -> Iterator[Finding]:

@@ -19,8 +19,10 @@ from detent.store.port import PROJECT
 
 def check_markers(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
     marked = [name.removeprefix(MARKER) for name in project.store.names(MARKER)]
-    if len(marked) > 1:
-        yield finding("I3", ", ".join(marked), "more than one session is marked active", FIX)
+    # The marker of a damaged session stays until the session is mended.
+    sound = [name for name in marked if name in folded]
+    if len(sound) > 1:
+        yield finding("I3", ", ".join(sound), "more than one session is marked active", FIX)
     lost = unmarked(project)
     if lost in folded and folded[lost].status is SessionStatus.ACTIVE and folded[lost].paused_at is None:
         message = "the state document is about it, but its marker is gone, so no session is active"
@@ -50,7 +52,7 @@ def fix_markers(project: Project, *, dry_run: bool = False) -> list[str]:
         markers = apply_repairs(_marker_repairs(project), dry_run=dry_run)
     sessions = apply_repairs(_pause_repairs(project), dry_run=dry_run)
     active = project.active()
-    if (markers or sessions) and active is not None and not dry_run:
+    if (markers or sessions) and active is not None and not dry_run and not project.is_damaged(active):
         project.touched(active)
     project.flush()
     return [*markers, *sessions]

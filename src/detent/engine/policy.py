@@ -19,6 +19,7 @@ from detent.core.session.commands import (
     Command,
     Complete,
     Override,
+    RecordRepair,
     Reopen,
     Reply,
     Resolve,
@@ -44,6 +45,7 @@ from detent.core.session.events import (
     SessionCancelled,
     SessionCompleted,
     SessionReopened,
+    TailSetAside,
     VoteCast,
 )
 from detent.engine.actor import attended
@@ -79,6 +81,7 @@ class Decision(StrEnum):
     # Nor remove what a person may want to look at or return to.
     FIX = "doctor --fix"
     COLLECT = "checkpoint gc --yes"
+    MEND = "doctor --restore"
     FORGET = "forget"
 
 
@@ -116,6 +119,7 @@ RULES = (
     Rule(Decision.ARCHIVE, (Archive,), (SessionArchived,)),
     Rule(Decision.FIX),
     Rule(Decision.COLLECT),
+    Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
     Rule(Decision.FORGET),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}

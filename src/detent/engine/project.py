@@ -20,7 +20,7 @@ from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
-from detent.core.session.events import Commit, Discovery, Event
+from detent.core.session.events import Commit, Discovery, Event, Options
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import check_session_id, slugify
@@ -33,8 +33,8 @@ from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
 from detent.engine.projections.write_behind import WriteBehind
-from detent.engine.stores import open_store
-from detent.errors import Invalid, NotFound, StoreFailed
+from detent.engine.stores import lost_project, open_store
+from detent.errors import Corrupt, Invalid, NotFound, Refused, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
 
 if TYPE_CHECKING:
@@ -64,16 +64,35 @@ def open_project(
     project: str | None = None,
     actor: str | Actor | None = None,
     clock: Clock = utc_now,
+    tolerant: bool = False,
 ) -> "Project":
     """The project around `path`; in a monorepo `project` chooses the package.
 
     `actor` is the name that commits show. Whether a person or an agent asks is read from the process, not from a name.
+    With `tolerant`, settings that cannot be used are left out.
     """
-    place, settings = places.find(
-        os.fspath(path), project=project, environment_project=os.environ.get("DETENT_PROJECT")
-    )
+    start = os.fspath(path)
+    try:
+        place, settings = places.find(
+            start, project=project, environment_project=os.environ.get("DETENT_PROJECT"), tolerant=tolerant
+        )
+    except NotFound:
+        check_not_lost(start)
+        raise
+    check_not_lost(start, below=place.root if os.path.isdir(places.at_root(place.root).state) else "")
     who = actor if isinstance(actor, Actor) else _caller(actor)
     return Project(open_store(place), place, settings, actor=who, clock=clock)
+
+
+def check_not_lost(start: str, *, below: str = "") -> None:
+    """Refuse to take a project whose whole record is gone for one that never had any."""
+    lost = lost_project(start, below)
+    if lost is not None:
+        root, sessions = lost
+        raise Corrupt(
+            f"the project {root} had {len(sessions)} sessions, and their record is gone: {', '.join(sessions[:5])}",
+            way_out="detent doctor --restore brings it back, detent forget ends it",
+        )
 
 
 def _caller(name: str | None) -> Actor:
@@ -86,6 +105,7 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
     if not os.path.isdir(root):
         raise NotFound(f"{root} is not a directory")
     place = places.at_root(root)
+    check_not_lost(root, below=os.path.dirname(root))
     store = open_store(place)
     fresh = not os.path.isdir(store.directory(""))
     if fresh:
@@ -249,7 +269,7 @@ class Project:
                 discovery=discovery,
                 size=size,
                 base=state_version(self.store, self._projector),
-                options=self.settings.options(),
+                options=self._options(),
                 toolchain=self._toolchain(chosen),
                 protected=protected,
                 tree=tree,
@@ -312,7 +332,7 @@ class Project:
             command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
             base = max(command.start.base, state_version(self.store, self._projector))
             workflow = self._applicable(command.start.workflow)
-            options = self.settings.options(command.start.options)
+            options = self._options(command.start.options)
             protected, kept = self._protected(workflow, self.checkpoints.moment())
             start = msgspec.structs.replace(
                 command.start,
@@ -326,6 +346,10 @@ class Project:
             self._open(start.session, events, at=self.clock(), author=author, files=kept)
         return SessionHandle(self, start.session)
 
+    def _options(self, imported: Options | None = None) -> Options:
+        chosen = self.settings.options(imported)
+        return msgspec.structs.replace(chosen, settings=places.settings_digest(self.place.root))
+
     def history(self) -> list[dict[str, Any]]:
         """An entry for each session that ended, oldest first."""
         from detent.engine.projections import history  # noqa: PLC0415
@@ -336,6 +360,10 @@ class Project:
 
     def journal(self, session: str) -> SessionJournal:
         return self._projector.journal(session)
+
+    def reread(self, session: str) -> None:
+        """Read the journal again from its start when it is next used: it was mended."""
+        self._projector.forget(session)
 
     def documents(self, sessions: Mapping[str, Session]) -> dict[str, bytes]:
         """The expected documents of `sessions`; the state document is that of the active one."""
@@ -360,28 +388,63 @@ class Project:
         `every` also reads task files that do not look changed. `publish=False` leaves the documents to the change that
         follows, which publishes them once, unless an edit was adopted.
         """
-        from detent.engine.projections.adopt import adopt  # noqa: PLC0415
-
+        if self.store.repairs is not None:
+            self.notices.extend(filter(None, [self.store.repairs.catch_up()]))
         with self.store.lock(PROJECT):
             if self.store.get(INTENT) is not None:
                 self.notices.extend(filter(None, [self.rollbacks.recover()]))
             active = self._projector.clear_markers()
-            self._reconcile_switch(active)
-            if active is None:
+            if active is None or self.is_damaged(active):
                 return []
-            journal = self.journal(active)
-            self._reconcile_pause(journal)
-            tasks = self._adopt_tasks(active, every=every)
-            adoptions = [
-                adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
-                for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
-            ]
-            if adoptions or publish:
-                # An adopted edit is written over at once: after a later commit and a kill it would look like a new one.
-                self._publish_if_possible(active, overwrite=bool(adoptions))
-            else:
-                self.touched(active)
+            try:
+                self._reconcile_switch(active)
+                return self._reconcile_active(active, every=every, publish=publish)
+            except Corrupt as error:
+                # A snapshot can hide damage until older commits are read. Commands about other sessions go on.
+                self.notices.append(error.message)
+                return []
+
+    def _reconcile_active(self, active: str, *, every: bool, publish: bool) -> list[Adoption]:
+        from detent.engine.projections.adopt import adopt  # noqa: PLC0415
+
+        journal = self.journal(active)
+        self._reconcile_pause(journal)
+        self.notice_settings(active)
+        tasks = self._adopt_tasks(active, every=every)
+        adoptions = [
+            adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
+            for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
+        ]
+        if adoptions or publish:
+            # An adopted edit is written over at once: after a later commit and a kill it would look like a new one.
+            self._publish_if_possible(active, overwrite=bool(adoptions))
+        else:
+            self.touched(active)
         return [*tasks, *adoptions]
+
+    def is_damaged(self, name: str) -> bool:
+        """Whether the journal cannot be read. Commands that need it say why; all others go on."""
+        try:
+            self.journal(name).session()
+        except Corrupt:
+            return True
+        return False
+
+    def notice_settings(self, name: str) -> None:
+        """Record once that detent.toml was changed, and who was at work."""
+        journal, digest = self.journal(name), places.settings_digest(self.place.root)
+        session = journal.session()
+        if session.options.settings == digest or session.status is not SessionStatus.ACTIVE:
+            return
+        from detent.core.session.commands import RecordSettings  # noqa: PLC0415
+        from detent.core.session.decide import decide  # noqa: PLC0415
+        from detent.core.session.describe import event_lines  # noqa: PLC0415
+
+        command, facts = RecordSettings(digest=digest), Facts(now=self.clock())
+        # Another process may be faster.
+        with suppress(Refused):
+            done = journal.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
+            self.notices.extend(event_lines(done.commit.events))
 
     def _reconcile_pause(self, journal: SessionJournal) -> None:
         """Resume a session that has the marker but is recorded as paused: a command was interrupted."""
@@ -393,12 +456,12 @@ class Project:
             facts = Facts(now=self.clock())
             journal.commit(lambda current: decide(current, Resume(), facts), actor=self.actor, now=facts.now)
 
-    def _reconcile_switch(self, active: str | None) -> None:
+    def _reconcile_switch(self, active: str) -> None:
         """Pause the session of the state document if a person moved the marker to another one."""
         document = decoded(self.store.get(STATE_DOCUMENT))
         flow = document.get("active_workflow") if isinstance(document, dict) else None
         name = flow.get("session_id") if isinstance(flow, dict) else None
-        if active is not None and name != active and name in self.store.sessions():
+        if name != active and name in self.store.sessions() and not self.is_damaged(str(name)):
             self._release_tasks(str(name), active)
             self._projector.publish(str(name))
 
@@ -448,6 +511,20 @@ class Project:
         active = self.active()
         return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"]) if active else []
 
+    def pending_settings(self) -> list[str]:
+        """Says that detent.toml was changed since the active session last saw it."""
+        active = self.active()
+        if active is None or self.is_damaged(active):
+            return []
+        session, digest = self.journal(active).session(), places.settings_digest(self.place.root)
+        if session.options.settings == digest:
+            return []
+        from detent.core.session.commands import RecordSettings  # noqa: PLC0415
+        from detent.core.session.decide import decide  # noqa: PLC0415
+        from detent.core.session.describe import event_lines  # noqa: PLC0415
+
+        return event_lines(decide(session, RecordSettings(digest=digest)))
+
     def touched(self, session: str, *, urgent: bool = False) -> None:
         """Publish the documents of a session soon, and before the process ends."""
         self._touched.add(session)
@@ -460,13 +537,20 @@ class Project:
     def _publish_touched(self) -> None:
         with self.store.lock(PROJECT):
             # A session that commits while this runs is published next time, so a burst is not published line by line.
+            damage: Corrupt | None = None
             for name in tuple(self._touched):
                 self._touched.discard(name)
                 try:
                     self._projector.publish(name)
+                except Corrupt as error:
+                    # The documents of the other sessions do not wait until it is mended.
+                    self._touched.add(name)
+                    damage = error
                 except BaseException:
                     self._touched.add(name)
                     raise
+            if damage is not None:
+                raise damage
 
     def _publish_if_possible(self, name: str, *, overwrite: bool = False) -> None:
         """Publish after a commit. A failure becomes a notice, because the commit stands, and publication is retried."""
@@ -503,6 +587,8 @@ class Project:
 
     def _release_tasks(self, name: str, for_session: str) -> None:
         """Pause the session if it has tasks in progress: a session that is not active gives them back."""
+        if self.is_damaged(name):
+            return
         from detent.core.session.commands import Pause  # noqa: PLC0415
         from detent.core.session.decide import decide  # noqa: PLC0415
 

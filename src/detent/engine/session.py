@@ -289,6 +289,10 @@ class SessionHandle:
         """Record a person's decision about a finished phase: continue, review or redo."""
         return self.execute(Review(phase=phase, decision=decision, note=note))
 
+    def notice_settings(self) -> None:
+        """Record it if detent.toml was changed since the session last saw it."""
+        self._project.notice_settings(self.id)
+
     def now(self) -> datetime:
         return self._project.clock()
 

@@ -1,15 +1,16 @@
 """Chooses the id, the number and the first state version of a new session. The caller holds PROJECT."""
 
+from contextlib import suppress
+
 import msgspec
 
 from detent.core.session.events import SessionStarted
 from detent.core.session.slug import check_session_id, session_id
 from detent.documents import STATE_DOCUMENT
 from detent.documents import state as state_document
-from detent.engine.journal import no_commit
 from detent.engine.projections.projector import Projector
 from detent.engine.projections.publish import UNREADABLE
-from detent.errors import Invalid
+from detent.errors import Corrupt, Invalid
 from detent.store.port import START, Store
 
 
@@ -29,12 +30,12 @@ def next_number(store: Store, prefix: str | None) -> int | None:
         return None
     used = [0]
     for name in store.sessions():
-        commits = store.read(name, START, limit=1).commits
-        if not commits:
-            raise no_commit(name)
-        first = commits[0].events[0]
-        if isinstance(first, SessionStarted) and first.workflow.prefix == prefix:
-            used.append(first.number or 0)
+        # A damaged session does not keep another from starting.
+        with suppress(Corrupt):
+            commits = store.read(name, START, limit=1).commits
+            first = commits[0].events[0] if commits else None
+            if isinstance(first, SessionStarted) and first.workflow.prefix == prefix:
+                used.append(first.number or 0)
     return max(used) + 1
 
 
@@ -46,7 +47,11 @@ def state_version(store: Store, projector: Projector) -> int:
     active = projector.active()
     stated = state_document.next_version(_decoded(store.get(STATE_DOCUMENT))) - 1
     known = store.sessions() if stated == 0 else [active] if active else []
-    return max([stated, *(projector.journal(name).session().state_version for name in known)])
+    versions = [stated]
+    for name in known:
+        with suppress(Corrupt):
+            versions.append(projector.journal(name).session().state_version)
+    return max(versions)
 
 
 def _decoded(data: bytes | None) -> object:

@@ -72,6 +72,8 @@ class Sessions:
                 if session.paused_at is not None:
                     self._commit(name, Resume(), author)
                 # The old marker goes when its session's documents are written.
+                # A damaged one keeps it until it is mended.
+                before = before if before is not None and not self._project.is_damaged(before) else None
                 if before is not None and self._project.journal(before).session().status is SessionStatus.ACTIVE:
                     self._commit(before, Pause(reason=f"switched to {name}"), author)
         for touched in (name, before):

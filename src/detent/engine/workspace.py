@@ -25,8 +25,11 @@ class Workspace:
         environment: Mapping[str, str] | None = None,
         clock: Clock = utc_now,
         notices: list[str] | None = None,
+        tolerant: bool = False,
     ) -> None:
+        """`tolerant` opens a project whose settings cannot be used without them."""
         self.directory = directory
+        self._tolerant = tolerant
         self._project = project
         self._environment = os.environ if environment is None else environment
         self._clock = clock
@@ -45,6 +48,8 @@ class Workspace:
     def read(self, actor: Actor) -> Iterator[Project]:
         """The project to look at."""
         with self._open(actor) as project:
+            self.notices += _lost(project)
+            self.notices += [f"{notice}; the next command records it" for notice in project.pending_settings()]
             self.notices += [
                 f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
                 for name in project.pending_edits()
@@ -68,6 +73,7 @@ class Workspace:
         try:
             if inspect is not None:
                 inspect(project)
+            self.notices += _lost(project)
             if adopt:
                 self.notices += [adoption.describe() for adoption in project.reconcile(publish=False)]
             yield project
@@ -77,7 +83,9 @@ class Workspace:
     def _open(self, actor: Actor) -> Project:
         if not os.path.isdir(self.directory):
             raise NotFound(f"{self.directory} is not a directory")
-        project = open_project(self.directory, project=self._project, actor=actor, clock=self._clock)
+        project = open_project(
+            self.directory, project=self._project, actor=actor, clock=self._clock, tolerant=self._tolerant
+        )
         project.binding = read_binding(project, self._environment)
         return project
 
@@ -88,3 +96,9 @@ class Workspace:
             # The commit stands. Failing now would make people repeat it.
             self.notices.append(f"documents are behind and will be written by the next command: {error.message}")
         self.notices += project.notices
+
+
+def _lost(project: Project) -> list[str]:
+    """Says which journals are gone or shorter than their second copies, whatever the command is about."""
+    lost = project.store.repairs.lost() if project.store.repairs is not None else []
+    return [f"the journals of {', '.join(lost)} lack commits; detent doctor says which"] if lost else []

@@ -65,7 +65,7 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
     roots = project_roots(text_of(payload.get("cwd")) or posix.getcwd())
     root = project_root(roots)
     if root is None:
-        return ""
+        return _without_record(dialect, payload)
     kind = dialect.event(payload)
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
@@ -87,6 +87,20 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
     if kind == "session_start":
         _changed_settings(root)
     return _with_engine(client, dialect, payload) if matters else ""
+
+
+def _without_record(dialect: "Dialect", payload: "Any") -> str:
+    """Say that the record of this project is gone, and allow no delegation meanwhile; nothing outside of projects."""
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import lost_record
+
+    kind = dialect.event(payload)
+    if kind not in ("session_start", "prompt", "pre_tool", "post_tool"):
+        return ""
+    text = lost_record(text_of(payload.get("cwd")) or posix.getcwd())
+    if not text or kind != "pre_tool":
+        return dialect.tell(payload["hook_event_name"], text) if text else ""
+    return dialect.deny(text) if dialect.call(payload)["kind"] in ("delegate", "skill") else ""
 
 
 def _before_tool(

@@ -2,6 +2,8 @@
 
 import posix
 
+from detent.store.state_home import digest
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -97,14 +99,6 @@ def resolve(path: str, cwd: str = "") -> str:
             left.pop(0)
             done = done.rpartition("/")[0]
     return done or "/"
-
-
-def digest(data: bytes) -> str:
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found]
-    except ImportError:
-        from _sha2 import sha256  # type: ignore[import-not-found]
-    return str(sha256(data).hexdigest()[:32])
 
 
 def append(path: str, line: str) -> None:
@@ -237,7 +231,54 @@ def has_prefix(document: "Any", state: str, whole: bool = False) -> bool:
         return False
     from detent.store.journal_tail import holds
 
-    return holds(f"{state}/{flow.get('session_id')}/journal.jsonl", total, hint, last=whole)
+    journal = f"{state}/{flow.get('session_id')}/journal.jsonl"
+    return holds(journal, total, hint, last=whole) and head_is_held(state, flow.get("session_id"))
+
+
+def head_is_held(state: str, session: "Any") -> bool:
+    """Whether the journal holds the last line of its second copy outside the project. True if there is no copy."""
+    from detent.store.journal_tail import JOURNAL, head, holds
+    from detent.store.state_home import COPY, copies_directory, read_entry
+
+    root, _, part = state.rpartition("/.workflow")
+    home = own_state_home()
+    entry = read_entry(home, resolve(root)) if home else None
+    if entry is None:
+        return True
+    try:
+        fd = posix.open(f"{copies_directory(home, entry.id, part.strip('/'))}/{session}{COPY}", posix.O_RDONLY)
+    except (OSError, ValueError):
+        return True
+    try:
+        total, size = head(fd)
+    except OSError:
+        return True
+    finally:
+        posix.close(fd)
+    return holds(f"{state}/{session}/{JOURNAL}", total, size)
+
+
+def own_state_home() -> str:
+    from detent.store.state_home import state_home
+
+    chosen, home = (posix.environ.get(name, b"") for name in (b"XDG_STATE_HOME", b"HOME"))
+    return state_home(chosen.decode("utf-8", "surrogateescape"), home.decode("utf-8", "surrogateescape"))
+
+
+def lost_record(directory: str) -> str:
+    """What to say about the project around `directory` whose whole record is gone; empty if there is none."""
+    from detent.store.state_home import lost_sessions
+
+    directory, home = resolve(directory), own_state_home()
+    while home and directory:
+        sessions = lost_sessions(home, directory, directory + "/.workflow")
+        if sessions:
+            return (
+                f"Detent: the project {directory} had {len(sessions)} sessions, and their record is gone. A person "
+                "should run: detent doctor --restore, which brings it back, or detent forget, which ends it"
+            )
+        directory = directory.rpartition("/")[0]
+    return ""
 
 
 # The settings of Detent and of the clients

@@ -65,6 +65,7 @@ def delegate(
             if job.is_stopping():
                 end = Failed(failure=Failure.STOPPED, reason=job.why_stopped)
                 break
+    handle.notice_settings()
     report = end.report if isinstance(end, Finished) else Report()
     return Delegated(end=end, report=msgspec.structs.replace(report, tokens=spent, tools=tuple(events.tools)))
 

@@ -10,15 +10,20 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from detent.core.session.events import Commit
 from detent.errors import Conflict, NotFound
 from detent.store import disk
-from detent.store.line import SUM_TAIL, decode_line, encode_line, sum_at_end
+from detent.store.journal_tail import JOURNAL, SUM_TAIL, sum_at_end
+from detent.store.line import decode_line, encode_line, verified_sum
 from detent.store.lock import exclusive
 from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
+from detent.store.second_copy import SecondCopies
 
-JOURNAL = "journal.jsonl"
+if TYPE_CHECKING:
+    from detent.store.repairs import Repairs
+
 _LOCK_FILE = ".lock"
 _UNFINISHED = ".new-"
 _FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 20
@@ -50,8 +55,9 @@ class _Open:
 class FileStore:
     """See `Store` for the contract."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, copies: SecondCopies | None = None) -> None:
         self.root = root
+        self._copies = copies
         self._open: dict[str, _Open] = {}
         self._opening = threading.Lock()
         #: Journals that were replaced by another file, which is not yet compared with the commits read before.
@@ -62,8 +68,10 @@ class FileStore:
         try:
             entries = os.listdir(self.root)
         except FileNotFoundError:
-            return []
-        return sorted(name for name in entries if name.startswith("WFS-") and os.path.exists(self._path(name, JOURNAL)))
+            entries = []
+        present = [name for name in entries if name.startswith("WFS-") and os.path.exists(self._path(name, JOURNAL))]
+        # A session whose journal is gone is still a session: it can be brought back.
+        return sorted({*present, *(self._copies.sessions() if self._copies else ())})
 
     def create(
         self,
@@ -73,7 +81,7 @@ class FileStore:
         files: Iterable[tuple[SessionFile, bytes]] = (),
     ) -> Cursor:
         path, unfinished = self._path(session), self._path(_UNFINISHED + session)
-        if os.path.lexists(path):
+        if os.path.lexists(path) or (self._copies and session in self._copies.sessions()):
             raise Conflict(f"there is already a session {session}", way_out="choose another --name")
         with disk.failing_as("create", path):
             _remove_tree(unfinished)
@@ -94,6 +102,8 @@ class FileStore:
             except BaseException:
                 _remove_tree(unfinished)
                 raise
+        if self._copies:
+            self._copies.catch_up(session, self._journal(session).fd)
         return end
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
@@ -107,6 +117,9 @@ class FileStore:
         overlap = SUM_TAIL if version else 0
         # In most cases nothing is new, and a large buffer costs more than the read.
         chunk = os.pread(fd, _FIRST_CHUNK, offset - overlap)
+        if len(chunk) == overlap - 1:
+            # The last newline is missing; the next append writes it.
+            chunk += b"\n"
         if version and sum_at_end(chunk[:overlap]) != total:
             raise displaced(session, after)
         chunk, pending = chunk[overlap:], b""
@@ -115,7 +128,10 @@ class FileStore:
         commits: list[Commit] = []
         while len(commits) < limit:
             if not chunk:
-                return Tail(commits, Cursor(version, total, offset), len(pending), more=False)
+                if not verified_sum(pending + b"\n", total):
+                    return Tail(commits, Cursor(version, total, offset), len(pending), more=False)
+                # Only its newline is missing, so it was acknowledged.
+                chunk = b"\n"
             *lines, pending = (pending + chunk).split(b"\n")
             for index, line in enumerate(lines):
                 if len(commits) == limit:
@@ -132,19 +148,24 @@ class FileStore:
         fd = journal.fd
         line, total = encode_line(commit, after.sum)
         try:
-            if os.fstat(fd).st_size != after.hint:
-                self._cut_torn_tail(session, fd, after)
+            size = os.fstat(fd).st_size
+            if size != after.hint:
+                size = self._cut_torn_tail(session, fd, after)
             try:
-                disk.write_all(fd, line)
+                # The newline of the last line may be missing.
+                disk.write_all(fd, line if size == after.hint else b"\n" + line)
                 disk.sync(fd)
             except OSError:
                 # It is unknown what reached the disk. Cut it off, or a retry would follow garbage.
                 with suppress(OSError):
-                    os.ftruncate(fd, after.hint)
+                    os.ftruncate(fd, size)
                 raise
         except OSError as error:
             raise disk.failure("append to", journal.path, error) from error
-        return Cursor(commit.version, total, after.hint + len(line))
+        end = after.hint + len(line)
+        if self._copies:
+            self._copies.append(session, (after.sum, after.hint), line, (total, end), fd)
+        return Cursor(commit.version, total, end)
 
     def lock(
         self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
@@ -223,12 +244,20 @@ class FileStore:
     def location(self, name: str) -> str:
         return self._path(name) if name else self.root
 
+    @property
+    def repairs(self) -> "Repairs":
+        from detent.store.repairs import Repairs  # noqa: PLC0415 - only damage needs it
+
+        return Repairs(self.root, self._copies, self._close, self.sessions)
+
     def reopen(self) -> "FileStore":
-        return FileStore(self.root)
+        return FileStore(self.root, self._copies.reopen() if self._copies else None)
 
     def close(self) -> None:
         while self._open:
             os.close(self._open.popitem()[1].fd)
+        if self._copies:
+            self._copies.close()
 
     def _path(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)
@@ -239,7 +268,11 @@ class FileStore:
             return file
         try:
             return self._keep_open(session, (session, JOURNAL), os.O_RDWR | os.O_APPEND)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
+            if self._copies and session in self._copies.sessions():
+                from detent.store.repairs import changed_outside  # noqa: PLC0415
+
+                raise changed_outside(session, self.repairs.examine(session)) from None
             raise NotFound(f"there is no session {session}", way_out="detent history lists ended sessions") from None
 
     def _lock_file(self) -> _Open:
@@ -255,14 +288,38 @@ class FileStore:
         if self._forks != _forks:
             # A forked child shares the parent's descriptors and with them its locks: open its own.
             self._open, self._opening, self._forks = {}, threading.Lock(), _forks
+            if self._copies:
+                self._copies = self._copies.reopen()
         file = self._open.get(name)
         if file is None:
             with self._opening:
                 file = self._open.get(name)
                 if file is None:
                     full = self._path(*path)
-                    file = self._open[name] = _Open(full, _open(full, flags))
+                    fd = _open(full, flags)
+                    try:
+                        self._compare(name, fd)
+                    except BaseException:
+                        os.close(fd)
+                        raise
+                    file = self._open[name] = _Open(full, fd)
         return file
+
+    def _compare(self, name: str, fd: int) -> None:
+        """Refuse a journal that does not hold what its second copy holds, before anything is made of it."""
+        if name == PROJECT or self._copies is None or self._copies.is_held(name, fd):
+            return
+        examined = self.repairs.examine(name)
+        if not examined.is_held:
+            from detent.store.repairs import changed_outside  # noqa: PLC0415
+
+            raise changed_outside(name, examined)
+
+    def _close(self, name: str) -> None:
+        with self._opening:
+            file = self._open.pop(name, None)
+            if file is not None:
+                os.close(file.fd)
 
     def _forget_if_removed(self, name: str) -> None:
         """Close a removed file: another may have its name, and a lock on the old one excludes no process."""
@@ -285,14 +342,17 @@ class FileStore:
         if cursor != after:
             raise displaced(session, after)
 
-    def _cut_torn_tail(self, session: str, fd: int, after: Cursor) -> None:
+    def _cut_torn_tail(self, session: str, fd: int, after: Cursor) -> int:
+        """Cut off an unfinished write; returns the size of the journal after that."""
         tail = self.read(session, after, limit=1)
         if tail.commits:
             raise Conflict(
                 f"{session} is at version {tail.end.version} or later, not at {after.version}",
                 way_out="look at it again with detent status, then repeat the command",
             )
-        os.ftruncate(fd, after.hint)
+        size = min(os.fstat(fd).st_size, after.hint)
+        os.ftruncate(fd, size)
+        return size
 
 
 def _write_journal(path: str, commits: Iterable[Commit]) -> Cursor:

@@ -11,16 +11,14 @@ import msgspec
 from detent.core.gate.registry import decode_gate
 from detent.core.session.events import Commit
 from detent.errors import Corrupt, UnknownFormat
+from detent.store.journal_tail import END, SUM_KEY, SUM_TAIL, sum_at_end
 
 #: Raise it with every change that another Detent could not read, and replace the fixture journal of the tests.
 FORMAT = 2
 GENESIS = "0" * 32
 _FORMAT_KEY = b'{"format":%d,' % FORMAT
-_SUM_KEY = b',"sum":"'
-_END = b'"}\n'
 #: Copying a hash object is twice as fast as making one.
 _SHA256 = hashlib.sha256()
-_TAIL = len(_SUM_KEY) + len(GENESIS) + len(_END)
 
 
 class _Head(msgspec.Struct):
@@ -38,16 +36,16 @@ def encode_line(commit: Commit, previous: str) -> tuple[bytes, str]:
     if previous == GENESIS:
         body = _FORMAT_KEY + body[1:]
     total = _sum(previous, body)
-    return b"".join((body, _SUM_KEY, total.encode(), _END)), total
+    return b"".join((body, SUM_KEY, total.encode(), END)), total
 
 
 def decode_line(line: bytes, previous: str, number: int, session: str) -> tuple[Commit, str]:
     """The commit and its sum. `line` includes its newline; `number` and `session` are used in errors."""
-    body, total = line[:-_TAIL], sum_at_end(line)
+    body, total = line[:-SUM_TAIL], sum_at_end(line)
     if total != _sum(previous, body):
         raise Corrupt(
             f"line {number} of the journal of {session} is damaged: its checksum does not match it and the line before",
-            way_out="restore journal.jsonl from a backup; detent doctor shows how far it can be read",
+            way_out=f"detent doctor shows what is damaged, detent doctor --restore {session} mends it",
         )
     if number == 1:
         _check_format(body, session)
@@ -63,14 +61,10 @@ def decode_line(line: bytes, previous: str, number: int, session: str) -> tuple[
     return commit, total
 
 
-def sum_at_end(data: bytes) -> str:
-    """The sum of the line that `data` ends with, unverified; empty if it does not end with one."""
-    tail = data[-_TAIL:]
-    framed = tail.startswith(_SUM_KEY) and tail.endswith(_END)
-    return tail[len(_SUM_KEY) : -len(_END)].decode("latin-1") if framed else ""
-
-
-SUM_TAIL = _TAIL
+def verified_sum(line: bytes, previous: str) -> str:
+    """The sum of a line with its newline if it follows the line with the sum `previous`; else empty."""
+    total = sum_at_end(line)
+    return total if total and total == _sum(previous, line[:-SUM_TAIL]) else ""
 
 
 def _check_format(body: bytes, session: str) -> None:

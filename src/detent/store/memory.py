@@ -9,7 +9,8 @@ from typing import Self
 
 from detent.core.session.events import Commit
 from detent.errors import Conflict, LockTimeout, NotFound
-from detent.store.line import decode_line, encode_line, sum_at_end
+from detent.store.journal_tail import sum_at_end
+from detent.store.line import decode_line, encode_line
 from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
 
 
@@ -139,6 +140,11 @@ class MemoryStore:
 
     def location(self, name: str) -> str:
         return f"memory:{os.getpid()}-{id(self):x}/{name}".rstrip("/")
+
+    @property
+    def repairs(self) -> None:
+        """Nothing outside of this process reaches the journals."""
+        return
 
     def reopen(self) -> Self:
         return self

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from detent.core.session.events import Commit
 from detent.errors import Corrupt
 from detent.store.line import GENESIS
+
+if TYPE_CHECKING:
+    from detent.store.repairs import Repairs
 
 #: The lock of the project as a whole: markers, project documents, creation of sessions.
 PROJECT = ""
@@ -145,6 +148,11 @@ class Store(Protocol):
         """
         ...
 
+    @property
+    def repairs(self) -> "Repairs | None":
+        """Second copies of the journals, and the repair of damaged ones. None for a store that needs none."""
+        ...
+
     def reopen(self) -> "Store":
         """The same journals and documents for another thread; closing one does not close the other."""
         ...
@@ -165,5 +173,5 @@ def all_commits(store: Store, session: str) -> Iterator[Commit]:
 def displaced(session: str, after: Cursor) -> Corrupt:
     return Corrupt(
         f"the journal of {session} no longer holds commit {after.version} at its place: it was cut or replaced",
-        way_out="restore journal.jsonl from a backup",
+        way_out=f"detent doctor shows what is missing, detent doctor --restore {session} puts it back",
     )

@@ -386,6 +386,10 @@ def test_a_session_whose_directory_was_lost_comes_back(source, packed):
     shutil.rmtree(root / session.id)
 
     with open_project(root.parent, actor="tester") as again:
+        with pytest.raises(Conflict, match="already another session"):
+            # Its second copy has more than the bundle.
+            import_session(again, older)
+        again.store.repairs.forget(session.id)
         found = import_session(again, older)
 
         assert found.state == before
@@ -695,9 +699,7 @@ def test_a_kill_at_every_call_of_an_import_leaves_nothing_or_all(tmp_path):
     for number in count(1):
         died = None
         for strike in (die, die_halfway):
-            place = tmp_path / "struck"
-            shutil.rmtree(place, ignore_errors=True)
-            shutil.copytree(template, place)
+            place = shutil.copytree(template, tmp_path / f"struck-{number}-{strike.__name__}")
             counter = Counter(strike, number)
             status, _ = in_child(lambda said, place=place: brought(place, tmp_path / "x", said), counter)
             if status >= 0:
@@ -712,6 +714,7 @@ def test_a_kill_at_every_call_of_an_import_leaves_nothing_or_all(tmp_path):
                     assert check(again) == []
                 died = bool(found)
                 assert import_session(again, tmp_path / "x").state == state
+                again.reconcile()
                 assert check(again) == []
                 assert list(again.checkpoints.objects.verify()) == []
                 assert not list(Path(again.store.root).glob(".new-*"))
@@ -740,9 +743,7 @@ def test_a_disk_that_fails_at_any_call_leaves_nothing_or_all(tmp_path, lasting):
     opened(template, late=True).close()
 
     for number in count(1, 3):
-        place = tmp_path / "struck"
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(template, place)
+        place = shutil.copytree(template, tmp_path / f"struck-{number}")
         counter = Counter(failing(28), number, lasting=lasting)
         failed = True
         with opened(place, late=True) as struck:

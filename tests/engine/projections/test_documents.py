@@ -343,10 +343,12 @@ def test_a_snapshot_of_a_journal_that_was_restored_from_a_backup_is_not_used(pro
     (directory / "journal.jsonl").write_bytes(b"".join(lines[:5]))
 
     with open_project(tmp_path, actor="tester", clock=TickingClock()) as reopened:
+        reopened.store.repairs.forget(long.id)
         assert reopened.session().state.version == 5
         assert reopened.session().redo("a").version == 6
     (directory / "journal.jsonl").write_bytes(b"".join(lines))
     (directory / "snapshot.json").unlink()
+    project.store.repairs.forget(long.id)
     invariants.fix(project)
 
 
@@ -401,10 +403,12 @@ def test_an_empty_journal_is_corruption_in_words(tmp_path):
         path.write_bytes(b"")
 
         with open_project(tmp_path, actor="tester") as other:
+            with pytest.raises(Corrupt, match="ends at commit 0, and its second copy at commit 1"):
+                other.session().state  # noqa: B018
+            other.store.repairs.forget(handle.id)
             with pytest.raises(Corrupt, match="no whole commit"):
                 other.session().state  # noqa: B018
-            with pytest.raises(Corrupt, match="no whole commit"):
-                other.start(workflow(prefix="REQ"), "another")
+            other.start(workflow(prefix="REQ"), "another")
             assert [finding.subject for finding in invariants.check(other)] == [handle.id]
         project._touched.clear()
 

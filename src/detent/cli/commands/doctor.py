@@ -1,11 +1,13 @@
 """`doctor`: checks journals, documents and hooks."""
 
 import os
+import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.request import Request
+from detent.cli.request import Request, write_text
 from detent.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -15,24 +17,73 @@ if TYPE_CHECKING:
 _FIELDS = ("severity", "subject", "message", "way_out")
 
 
+_ALL = "."
+
+
 @verb("doctor", example="detent doctor --fix")
-@click.option("--fix", is_flag=True, help="Rebuild documents and indexes from the journals.")
+@click.option("--fix", is_flag=True, help="Rebuild what the journals determine; ask about damaged journals.")
+@click.option(
+    "--restore",
+    metavar="[SESSION]",
+    is_flag=False,
+    flag_value=_ALL,
+    help="Mend damaged journals with their second copies, or that of one session.",
+)
+@click.option("--yes", is_flag=True, help="Mend without asking.")
 @click.option("--dry-run", is_flag=True, help="With --fix: only show the repairs of markers and tasks.")
-def doctor_verb(request: Request, *, fix: bool, dry_run: bool) -> int:
+def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, dry_run: bool) -> int:
     """Check journals, documents and hooks; repair with --fix.
 
-    The exit code is 1 if there is an error. Checking changes nothing; --fix removes nothing from a journal.
+    The exit code is 1 if there is an error. Checking changes nothing. Mending a journal is a person's decision. It
+    keeps every commit that verifies, in the journal or in its second copy, and sets all other lines aside.
     """
     from detent.doctor import invariants
 
-    changing = fix and not dry_run
+    request.is_tolerant = True
+    changing = (fix or restore is not None) and not dry_run
+    mended = _mend(request, restore, yes=yes) if changing else []
     with request.changing(adopt=False) if changing else request.reading() as project:
         if fix and dry_run:
             request.notices += [f"would {line}" for line in invariants.repair(project, dry_run=True)]
         findings = invariants.fix(project) if changing else invariants.check(project)
         findings = [*findings, *_installed(project.place.root)]
-    request.answer(lambda canvas: _text(findings, canvas), {"findings": findings})
+    request.answer(
+        lambda canvas: "\n".join([*mended, _text(findings, canvas)]), {"mended": mended, "findings": findings}
+    )
     return int(any(finding.severity == "error" for finding in findings))
+
+
+def _mend(request: Request, chosen: str | None, *, yes: bool) -> list[str]:
+    """Mend what the person agrees to, journal by journal; returns what was done."""
+    from detent.doctor import mending
+
+    may = partial(_agrees, request, yes=yes, must=chosen is not None)
+    done = []
+    lost = mending.lost(request.directory)
+    if lost and may(lost):
+        done += mending.restore_project(request.directory, request.actor)
+    with request.changing(adopt=False) as project:
+        names = [project.sessions.find(chosen)] if chosen not in (None, _ALL) else project.store.sessions()
+        done += [mending.mend(project, name) for name, damage in mending.damaged(project, names) if may(damage)]
+    return done
+
+
+def _agrees(request: Request, damage: str, *, yes: bool, must: bool) -> bool:
+    """Whether a person wants the damage mended; `must` refuses if nobody can be asked."""
+    from detent.cli.person import agrees, check_can_be_asked
+    from detent.engine.policy import Decision
+
+    if yes or must:
+        request.authorize(Decision.MEND)
+    if yes:
+        return True
+    if must:
+        check_can_be_asked("doctor --restore")
+    elif not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    request.print_notices()
+    write_text(damage)
+    return agrees("Mend it?")
 
 
 def _installed(root: str) -> "list[Finding]":

@@ -28,5 +28,7 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
         installing.apply(plan)
     changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
     request.notices += plan.notes
+    if project.store.sessions() and not agents and not dry_run:
+        request.notices.append("the sessions and their second copies are kept; detent forget removes the copies")
     text = plan.diff() if dry_run else "\n".join(f"restored {path}" for path in changed) or "nothing was installed"
     request.answer(lambda _: text, {"changed": changed, "diff": plan.diff() if dry_run else None})

@@ -14,7 +14,7 @@ RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 #: Verbs that an agent may not run: they approve, leave work out, end it, or remove Detent.
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
-    *("rollback", "undo"),
+    *("rollback", "undo", "forget", "doctor --restore"),
     *("complete --force", "gate answer", "gate accept", "gate set", "checkpoint import"),
 )
 _WRITE_OUT = "write the detent command out on its own"

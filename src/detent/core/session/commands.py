@@ -7,7 +7,7 @@ import msgspec
 
 from detent.core.checkpoint.checkpoint import Tree
 from detent.core.gate.evidence import Receipt, Toolchain
-from detent.core.session.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported
+from detent.core.session.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported, TailSetAside
 from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.core.session.session import Session
 from detent.core.session.token import Token
@@ -320,6 +320,18 @@ class Archive(_Command, frozen=True, kw_only=True):
     pass
 
 
+class RecordRepair(_Command, frozen=True, kw_only=True):
+    """Record that the journal was mended."""
+
+    done: TailSetAside
+
+
+class RecordSettings(_Command, frozen=True, kw_only=True):
+    """Record that detent.toml is another one than the session saw last."""
+
+    digest: str
+
+
 PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
 GateCommand = (
     CheckGate
@@ -339,5 +351,5 @@ GateCommand = (
 )
 CheckpointCommand = TakeCheckpoint | Rollback
 TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | RepairTask | SetComplexity
-SessionCommand = Pause | Resume | Reopen | Archive
+SessionCommand = Pause | Resume | Reopen | Archive | RecordRepair | RecordSettings
 Command = PhaseCommand | GateCommand | CheckpointCommand | TaskCommand | SessionCommand

@@ -16,6 +16,8 @@ from detent.core.session.commands import (
     Finish,
     Pause,
     PhaseCommand,
+    RecordRepair,
+    RecordSettings,
     Reopen,
     Resume,
     Rollback,
@@ -37,6 +39,7 @@ from detent.core.session.events import (
     SessionPaused,
     SessionReopened,
     SessionResumed,
+    SettingsChanged,
     TaskMoved,
 )
 from detent.core.session.session import Session, SessionStatus
@@ -109,6 +112,13 @@ def _decide_session(session: Session, command: SessionCommand) -> tuple[Event, .
             if session.archived:
                 raise Refused(f"{session.id} is archived already")
             return (SessionArchived(),)
+        case RecordRepair():
+            return (command.done,)
+        case RecordSettings():
+            if session.options.settings == command.digest:
+                raise Refused(f"{session.id} has recorded this detent.toml already")
+            working = {phase: session.phases[phase].agent for phase in session.with_status(Status.IN_PROGRESS)}
+            return (SettingsChanged(digest=command.digest, working=working),)
         case _:
             assert_never(command)
 

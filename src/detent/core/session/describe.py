@@ -98,6 +98,15 @@ def describe(event: Event) -> str:
             return f"{'undid the rollback, back' if event.undoes else 'rolled back'} to {event.name}{files}"
         case events.TailDropped():
             return f"dropped an unfinished write of {event.bytes} bytes"
+        case events.TailSetAside():
+            parts = [f"commits back from its second copy: {event.restored}"] if event.restored else []
+            parts += [f"bytes set aside in {event.kept}: {event.bytes}"] if event.bytes else []
+            return f"mended the journal, which was {event.reason}; {', '.join(parts)}"
+        case events.SettingsChanged():
+            working = ", ".join(f"{agent or 'nobody'} at {phase}" for phase, agent in event.working.items())
+            return f"noticed that detent.toml was {'changed' if event.digest else 'removed'}" + (
+                f"; at work: {working}" if working else ""
+            )
         case _:
             assert_never(event)
 

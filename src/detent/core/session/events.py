@@ -48,6 +48,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gates: bool = True
     supervised: Supervised | None = None
     budget: Budget | None = None
+    #: Digest of detent.toml as the session last saw it; empty without the file.
+    settings: str = ""
 
 
 class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
@@ -284,6 +286,27 @@ class TailDropped(_Event, frozen=True, kw_only=True, tag="tail_dropped"):
     bytes: int
 
 
+class TailSetAside(_Event, frozen=True, kw_only=True, tag="tail_set_aside"):
+    """The journal was mended: lines that did not verify, or contradicted its second copy, were taken out of it."""
+
+    #: The condition of the journal: missing, shorter, different or damaged.
+    reason: str
+    #: Commits that came back from the second copy.
+    restored: int = 0
+    bytes: int = 0
+    digest: str = ""
+    #: The file beside the journal that keeps the lines.
+    kept: str = ""
+
+
+class SettingsChanged(_Event, frozen=True, kw_only=True, tag="settings_changed"):
+    """detent.toml is not the one that the session saw last."""
+
+    digest: str
+    #: The phases in progress at that time, each with its agent.
+    working: dict[str, str] = {}
+
+
 class CheckpointTaken(_Event, frozen=True, kw_only=True, tag="checkpoint_taken"):
     """A checkpoint of the session after the events before this one, with the files of `tree`."""
 
@@ -392,6 +415,8 @@ DelegationEvent = AgentLaunched | AgentEnded
 QuestionEvent = QuestionAsked | QuestionReplied
 EscalationEvent = EscalationRaised | EscalationsResolved
 CheckpointEvent = CheckpointTaken | RolledBack
+#: What happened to the journal and to the settings from outside.
+RecordEvent = TailDropped | TailSetAside | SettingsChanged
 SessionEvent = (
     SessionStarted
     | SessionCompleted
@@ -415,7 +440,7 @@ Event = (
     | TaskEvent
     | ComplexitySet
     | CheckpointEvent
-    | TailDropped
+    | RecordEvent
 )
 
 

@@ -147,7 +147,9 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             return _checkpoint_taken(session, event)
         case events.RolledBack():
             return _rolled_back(session, event, version)
-        case events.DocumentAdopted() | events.TailDropped():
+        case events.SettingsChanged():
+            return replace(session, options=replace(session.options, settings=event.digest))
+        case events.DocumentAdopted() | events.TailDropped() | events.TailSetAside():
             return session
         case _:
             assert_never(event)

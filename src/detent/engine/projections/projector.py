@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -53,6 +53,13 @@ class Projector:
             self._recent.append(journal)
             return journal
 
+    def forget(self, session: str) -> None:
+        """Read the journal again from its start when it is next used: it was mended."""
+        with self._mutex:
+            journal = self._journals.pop(session, None)
+            if journal is not None and journal in self._recent:
+                self._recent.remove(journal)
+
     def active(self) -> str | None:
         """The session that the marker names; of several markers, the latest."""
         marked = [name.removeprefix(MARKER) for name in self._store.names(MARKER)]
@@ -82,8 +89,10 @@ class Projector:
             contents[STATE_DOCUMENT] = idle
         if active is not None and active in sessions:
             past = history.recent_history(self._store)
-            end = self.journal(active).end
-            document = state_document.write(sessions[active], workflow_history=past, journal=end._asdict())
+            journal = self.journal(active)
+            # Only a few journals are kept in memory.
+            journal.known()
+            document = state_document.write(sessions[active], workflow_history=past, journal=journal.end._asdict())
             contents[STATE_DOCUMENT] = encode(document)
         return contents
 
@@ -142,7 +151,8 @@ class Projector:
             self._store.delete(MARKER + name)
         if recorded and active not in (name, None):
             # The state document repeats the history.
-            self.publish(str(active))
+            with suppress(Corrupt):
+                self.publish(str(active))
 
     def _publish_tasks(self, journal: SessionJournal) -> None:
         from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - looking needs none of it
@@ -161,7 +171,9 @@ class Projector:
         active = self.active()
         for marker in self._store.names(MARKER):
             if marker != MARKER + str(active):
-                self.publish(marker.removeprefix(MARKER))
+                # The marker of a damaged session stays until it is mended.
+                with suppress(Corrupt):
+                    self.publish(marker.removeprefix(MARKER))
         return active
 
     def rebuild(self) -> None:
@@ -189,7 +201,10 @@ class Projector:
         count = self._store.get(MARKER + name) or b""
         number = int(count) if count.isdigit() else 0
         touched = self._made(name) if not count.isdigit() else 0
-        last = self.journal(name).session().updated_at
+        try:
+            last = self.journal(name).session().updated_at
+        except Corrupt:
+            last = datetime.min.replace(tzinfo=UTC)
         return number, touched, last, name
 
     def _made(self, name: str) -> int:

@@ -29,9 +29,9 @@ from detent.core.session.events import (
     PhasesImported,
     PhaseSkipped,
     QuestionEvent,
+    RecordEvent,
     RolledBack,
     SessionEvent,
-    TailDropped,
     TaskMoved,
     TaskRemoved,
     TaskWritten,
@@ -53,7 +53,7 @@ MAX_WATCHED = 5_000
 #: Events that change neither a task file nor a view of the tasks.
 _NO_TASK = (
     SessionEvent | GateEvent | DelegationEvent | QuestionEvent | EscalationEvent | CheckpointTaken | PhaseFailed
-) | (PhaseSkipped | PhaseReset | PhaseReviewed | PhasesImported | DocumentAdopted | TailDropped | BaselineEvent)
+) | (PhaseSkipped | PhaseReset | PhaseReviewed | PhasesImported | DocumentAdopted | RecordEvent | BaselineEvent)
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):

@@ -12,6 +12,7 @@ from detent.core.gate.judge import evidence_of, judge_recorded
 from detent.core.gate.kind import Evidence
 from detent.core.gate.kinds.tests import counts_text
 from detent.core.session.attempts import AttemptRecord, attempts
+from detent.core.session.describe import describe
 from detent.core.session.events import (
     BaselineRecorded,
     BaselineReplaced,
@@ -35,6 +36,7 @@ from detent.core.session.events import (
     QuestionAsked,
     QuestionEvent,
     QuestionReplied,
+    RecordEvent,
     SessionArchived,
     SessionCancelled,
     SessionCompleted,
@@ -42,7 +44,6 @@ from detent.core.session.events import (
     SessionReopened,
     SessionResumed,
     SessionStarted,
-    TailDropped,
     TaskEvent,
     VoteCast,
 )
@@ -68,7 +69,7 @@ _Decisions = (EscalationEvent | SessionCancelled | SessionCompleted | GateApprov
 _Others = (
     (PhaseEvent | PhasesImported | GateChecked | DelegationEvent | TaskEvent | ComplexitySet | CheckpointEvent)
     | (SessionStarted | SessionPaused | SessionResumed | SessionReopened | SessionArchived)
-    | (DocumentAdopted | TailDropped | BaselineRecorded)
+    | (DocumentAdopted | RecordEvent | BaselineRecorded)
 )
 
 
@@ -88,6 +89,7 @@ def report_text(session: Session, commits: Iterable[Commit]) -> str:
         ("Decisions of people", _decision_lines(journal)),
         ("Tasks", _task_lines(session)),
         ("Checkpoints", _checkpoint_lines(session, journal)),
+        ("Record and settings", _record_lines(journal)),
     ]
     lines = [GENERATED, f"# {escaped(session.task)}"]
     for title, part in parts:
@@ -335,6 +337,14 @@ def _decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                 case _:
                     assert_never(event)
     yield from _resolved(raised, "still open")
+
+
+def _record_lines(commits: Sequence[Commit]) -> Iterator[str]:
+    """What happened to the journal and to the settings from outside."""
+    for commit in commits:
+        for event in commit.events:
+            if isinstance(event, RecordEvent):
+                yield f"- {escaped(describe(event))} ({escaped(commit.by)}, {_clock(commit.at)})"
 
 
 def _resolved(raised: Iterable[str], how: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from detent.core.session.describe import describe
 from detent.core.session.events import (
     CheckpointTaken,
     Event,
+    SettingsChanged,
     TailDropped,
     TaskEvent,
     TaskMoved,
@@ -136,7 +137,7 @@ def claimed_text(
 def _changes(session: Session, events: Iterable[Event], canvas: Canvas, *, wrote: str = "added") -> Iterator[str]:
     for event in events:
         if not isinstance(event, TaskEvent):
-            if not isinstance(event, CheckpointTaken | TailDropped):
+            if not isinstance(event, CheckpointTaken | SettingsChanged | TailDropped):
                 yield canvas.cut(f"  {describe(event)}", canvas.width)
             continue
         match event:

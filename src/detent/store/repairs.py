@@ -1,0 +1,214 @@
+"""Damaged journals of the file store: how far each verifies, and putting it together again with its second copy."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, assert_never
+
+from detent.errors import Corrupt, NotFound
+from detent.store import disk, recovery
+from detent.store.journal_tail import JOURNAL
+from detent.store.recovery import Condition, Examined, counted
+from detent.store.second_copy import SecondCopies
+
+_SET_ASIDE = "set-aside-"
+_SHORT = 8
+
+
+class SetAside(NamedTuple):
+    """What a repair did: lines that are no part of the journal any more, and commits that came from the copy."""
+
+    reason: str
+    commits: int
+    restored: int
+    bytes: int
+    digest: str
+    #: The file beside the journal that keeps the lines; empty if there are none.
+    kept: str
+
+
+class Repairs:
+    def __init__(
+        self,
+        root: str,
+        copies: SecondCopies | None,
+        close: Callable[[str], None],
+        sessions: Callable[[], list[str]],
+    ) -> None:
+        """`close` makes the store open the journal again, and `sessions` are those of the store."""
+        self._root, self._copies, self._close, self._sessions = root, copies, close, sessions
+
+    @property
+    def problem(self) -> str:
+        """Why no second copy can be written; empty if it can."""
+        if self._copies is None:
+            return ""
+        directory = self._copies.registration.home
+        while directory and not os.path.exists(directory):
+            directory = os.path.dirname(directory)
+        if directory and not os.access(directory, os.W_OK | os.X_OK):
+            return f"{directory} cannot be written"
+        return self._copies.registration.problem
+
+    @property
+    def place(self) -> str:
+        """The directory of the second copies; empty before there is one."""
+        return (self._copies.directory or "") if self._copies else ""
+
+    def lost(self) -> list[str]:
+        """The sessions whose journal is gone or shorter than its second copy. Reads no file."""
+        if self._copies is None:
+            return []
+        # The copy first: meanwhile the journal can only have grown. Its last newline may be missing.
+        sizes = [(name, self._copies.size(name)) for name in self._copies.sessions()]
+        return [name for name, size in sizes if _size(self._journal(name)) < size - 1]
+
+    def catch_up(self) -> str:
+        """Bring the copies up to their journals; returns what happened to the project, if it was moved or copied."""
+        copies = self._copies
+        if copies is None:
+            return ""
+        sessions = self._sessions()
+        note = copies.registration.note
+        for name in sessions:
+            if note or copies.size(name) < _size(self._journal(name)):
+                self.refresh(name)
+        copies.registration.note = ""
+        return note
+
+    def refresh(self, session: str, *, verify: bool = False) -> None:
+        """Make the copy agree with its journal, if the journal holds what the copy holds.
+
+        With `verify` every line of the copy is verified, otherwise only the last.
+        """
+        if self._copies is None:
+            return
+        with suppress(OSError):
+            fd = os.open(self._journal(session), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                # A process that holds the lock writes the copy itself.
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._copies.catch_up(session, fd, verify=verify)
+            finally:
+                os.close(fd)
+
+    def examine(self, session: str) -> Examined:
+        """How far the journal and its copy verify."""
+        journal, copy = self._read(session), self._copied(session)
+        if journal is None and copy is None:
+            raise NotFound(f"there is no session {session}", way_out="detent sessions --all")
+        return recovery.examine(journal, copy)
+
+    def mend(self, session: str) -> SetAside | None:
+        """Put the journal together from all lines that verify, here and in the copy; None if nothing is wrong.
+
+        What verified is kept, what did not is set aside. A session without any commit left is set aside as a whole.
+        """
+        examined = self.examine(session)
+        if examined.condition is Condition.SOUND:
+            return None
+        path = self._journal(session)
+        self._close(session)
+        with disk.failing_as("mend", path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                return self._mend(session, fd, examined.condition)
+            finally:
+                os.close(fd)
+
+    def forget(self, session: str) -> None:
+        """Remove the copy of a session: its journal counts as it stands."""
+        if self._copies is not None:
+            self._copies.remove(session)
+        self._close(session)
+
+    def forget_all(self) -> list[str]:
+        """Remove the project from the state directory; returns the sessions that had a copy, of all packages."""
+        if self._copies is None:
+            return []
+        self._copies.close()
+        return self._copies.registration.forget()
+
+    def _mend(self, session: str, fd: int, condition: Condition) -> SetAside:
+        journal = os.pread(fd, os.fstat(fd).st_size, 0)
+        mended = recovery.mend(journal, self._copied(session))
+        digest = hashlib.sha256(mended.set_aside).hexdigest()[:32]
+        kept = f"{_SET_ASIDE}{digest[:_SHORT]}.jsonl" if mended.set_aside else ""
+        if kept:
+            disk.replace(os.path.join(self._root, session, kept), mended.set_aside, durable=True)
+            if self._copies is not None:
+                self._copies.keep_beside(session, kept, mended.set_aside)
+        if mended.journal.startswith(journal):
+            disk.write_all(fd, mended.journal[len(journal) :])
+        elif journal.startswith(mended.journal):
+            os.ftruncate(fd, len(mended.journal))
+        else:
+            # Lines in the middle change, and a kill must not lose those behind them.
+            disk.replace(self._journal(session), mended.journal, durable=True)
+        disk.sync(fd)
+        disk.sync_directory(os.path.join(self._root, session))
+        if self._copies is not None:
+            self._copies.drop(session)
+        if not mended.commits:
+            os.rename(
+                os.path.join(self._root, session), os.path.join(self._root, f"{_SET_ASIDE}{session}-{digest[:_SHORT]}")
+            )
+            if self._copies is not None:
+                self._copies.remove(session)
+        return SetAside(condition.value, mended.commits, mended.restored, len(mended.set_aside), digest, kept)
+
+    def _journal(self, session: str) -> str:
+        return os.path.join(self._root, session, JOURNAL)
+
+    def _read(self, session: str) -> bytes | None:
+        path = self._journal(session)
+        with disk.failing_as("read", path):
+            try:
+                with open(path, "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def _copied(self, session: str) -> bytes | None:
+        return self._copies.read(session) if self._copies is not None else None
+
+
+def changed_outside(session: str, examined: Examined) -> Corrupt:
+    """The error for a journal that does not hold what its second copy holds."""
+    copied = counted(examined.copied, "commit")
+    way_out = f"detent doctor --restore {session} puts the second copy back"
+    match examined.condition:
+        case Condition.MISSING:
+            what = f"the journal of {session} is gone; its second copy has {copied}"
+        case Condition.SHORTER:
+            what = (
+                f"the journal of {session} ends at commit {examined.commits}, and its second copy at commit "
+                f"{examined.mended}: commits were cut off, or an older backup was restored"
+            )
+            way_out += f"; detent forget {session} goes on from the journal as it stands"
+        case Condition.DIFFERENT:
+            what = (
+                f"the journal of {session} was rewritten: behind commit {examined.common} it holds other commits than "
+                f"its second copy, which ends at commit {examined.copied}"
+            )
+            way_out += f"; detent forget {session} goes on from the journal as it stands"
+        case Condition.DAMAGED | Condition.SOUND:
+            what = (
+                f"the journal of {session} is damaged behind commit {examined.commits}: {examined.describes_rest}; its "
+                f"second copy has {copied}"
+            )
+            way_out = f"detent doctor --restore {session} keeps what verifies and sets the rest aside"
+        case _:
+            assert_never(examined.condition)
+    return Corrupt(what, way_out=way_out)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1
