@@ -404,7 +404,7 @@ class Project:
                 self.notices.append(error.message)
                 return []
 
-    def _reconcile_active(self, active: str, *, every: bool, publish: bool) -> list[Adoption]:
+    def _reconcile_active(self, active: str, *, every: bool, publish: bool) -> "list[Adoption]":
         from detent.engine.projections.adopt import adopt  # noqa: PLC0415
 
         journal = self.journal(active)
