@@ -34,7 +34,7 @@ def test_without_lines_the_first_is_the_summary_and_the_last_are_the_context():
     block = result_block("one\n\ntwo\nthree\nfour\n")
 
     assert (block.summary, block.context, block.deliverables) == ("one", "two\nthree\nfour", ())
-    assert result_block("") == ("", (), "", False)
+    assert result_block("") == (False, "", (), "", False)
 
 
 def test_everything_has_a_limit():
