@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients bench clean
+.PHONY: demo test check coverage conformance test-clients soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -38,6 +38,10 @@ conformance: $(READY)
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients
 	$(BIN)/python -m pytest -q -n 2 tests/clients
+
+# Campaigns whole: every cheat, every call that can fail. DETENT_SEED chooses another sample for make test.
+soak: $(READY)
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/hooks/test_drift.py
 
 bench: $(READY)
 	@$(BIN)/python -m bench

@@ -16,6 +16,7 @@ from detent.engine.project import Project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, StoreFailed
 from detent.objects import restore
 from tests.support import faults
+from tests.support.campaign import struck_calls
 from tests.support.faults import Counter, failing, watching
 from tests.support.privilege import without_privilege
 from tests.support.project import build_project
@@ -177,7 +178,7 @@ def test_a_disk_that_fails_at_any_call_leaves_everything_or_the_rollback_was_mad
         scenario.act(project)
     after = world(whole)
 
-    for number in count(1):
+    for number in struck_calls():
         place = copy_of(template, quick_path / "struck")
         with reopen(place) as project:
             counter = Counter(failing(error, only), number, lasting=lasting)

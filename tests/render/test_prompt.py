@@ -159,7 +159,7 @@ EVERY_GATE = [
     (TestsGate(command="make test"), ["`make test` must pass", "Detent runs it when your turn ends"]),
     (TestsGate(), ["the tests must pass", "gate run tests --phase a"]),
     (TestsGate(coverage=80), ["with 80 % coverage or more"]),
-    (TestsGate(protected=("tests/old",)), ["tests/old must also pass as they were when the phase began"]),
+    (TestsGate(protected=("tests/old",)), ["tests/old must be as they were when the session began"]),
     (
         ConstitutionGate(articles=("I", "II")),
         ["articles I, II of docs/constitution.md", "gate report constitution --phase a"],

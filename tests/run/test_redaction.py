@@ -97,24 +97,28 @@ NAMES = {"agent", "agent_id", "gate", "id", "phase", "session", "task"}
 #: Other texts that are recorded as they come, by the reason for it.
 HARMLESS = {
     "names and choices from a fixed list": """
-        Approve.who Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
+        Approve.identity Approve.stands_for Program.name
+        Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
         Skip.size Start.size Started.conversation Started.model StepRan.step TaskEnded.status TurnStarted.role
         PhasesImported.phases
     """,
     "digests and commits": """
-        Begin.protected Complete.merged_commit Finish.merged_commit Receipt.inputs Redo.protected Rollback.archive
-        Rollback.undoes Start.protected Tree.digest Tree.source
+        Complete.merged_commit Finish.merged_commit KnownTests.names Program.digest ProtectedRun.names Receipt.inputs
+        Receipt.names Rollback.archive Rollback.undoes Start.protected Tree.digest Tree.source
     """,
     "paths, hosts and branches": """
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
-        Start.branch Start.folder Supervised.phases
+        Start.branch Start.folder Supervised.phases Program.path Toolchain.path Toolchain.homes Toolchain.programs
     """,
-    "output that was redacted when it was read": "Receipt.error Receipt.signature Receipt.tail Receipt.violated",
+    "output that was redacted when it was read": """
+        Receipt.error Receipt.signature Receipt.tail Receipt.violated ProtectedRun.error
+    """,
+    "names of tests and variables": "AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out",
     "instructions that agents have to follow": """
         ChildDraft.acceptance ChildDraft.depends_on ChildDraft.description ChildDraft.focus_paths
         ChildDraft.requirements ChildDraft.target_files ChildDraft.title ChildDraft.type RepairTask.document
-        SplitTask.document WriteTasks.documents
+        SplitTask.document WriteTasks.documents SetGateCommand.command RecordBaseline.command
     """,
 }
 #: Fields with values that the engine reads itself, from the journal, the settings and the project's files.
@@ -145,8 +149,7 @@ def test_every_text_of_an_event_is_one_of_a_command_or_declared_harmless():
     """`decide` makes events of commands. A text that no command has under this name needs a reason of its own."""
     recorded = {field.split(".")[1] for record in (*get_args(Command), Start, Import) for field in _fields(record)}
     harmless = """
-        CheckpointTaken.name CheckpointTaken.parent DocumentAdopted.digest RolledBack.name RolledBack.safety
-        RolledBack.tasks VoteCast.approver
+        CheckpointTaken.parent RolledBack.safety RolledBack.tasks VoteCast.approver
     """
 
     events = {field for event in get_args(Event) for field in _fields(event)}

@@ -136,7 +136,8 @@ class GateChecks:
         where = cwd or self._base
         with tempfile.TemporaryDirectory(prefix="detent-report-") as directory, fresh_bytecode(where) as bytecode:
             path = os.path.join(directory, "junit.xml")
-            asked = {**env, **bytecode, "PYTEST_ADDOPTS": f"-o junit_family=xunit1 --junitxml={path}"}
+            options = f"{env.get('PYTEST_ADDOPTS', '')} -o junit_family=xunit1 --junitxml={path}".strip()
+            asked = {**env, **bytecode, "PYTEST_ADDOPTS": options}
             ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked)
             report = _report(path)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
