@@ -112,7 +112,8 @@ def test_a_stale_top_level_phase_misleads_no_import(project: Project, third: Ses
 
 
 FAILING_BEGIN = """
-import json, os, resource
+import json, os, resource, sys
+sys.dont_write_bytecode = True  # The limit would cut compiled modules too, and other processes would load them.
 from detent.errors import StoreFailed
 from detent.documents.state import running
 project = open_project(root)

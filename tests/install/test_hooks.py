@@ -33,7 +33,7 @@ def test_claude_code_gets_one_shell_that_becomes_the_interpreter(place):
 
     assert list(place.settings("claude-code")["hooks"]) == CLAUDE_EVENTS
     for event, handler in handlers(place, "claude-code"):
-        assert handler["command"] == "sh"
+        assert handler["command"] == "/bin/sh"
         assert handler["args"][2:] == [place.python, place.hook, "claude-code"]
         assert handler["timeout"] == (5 if event == "SessionEnd" else 10)
 

@@ -71,6 +71,8 @@ class Tool:
     ) -> "subprocess.CompletedProcess[bytes]":
         """`preexec_fn` runs in the process before the command, which then needs an interpreter of its own."""
         preexec_fn: Callable[[], None] | None = environment.pop("preexec_fn", None)
+        if preexec_fn is not None:  # A limit must not cut compiled modules that other processes load.
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
         if preexec_fn is None and ForkServer.can_run(environment):
             env = self.environment | environment
             return fork_server().run(

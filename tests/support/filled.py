@@ -11,9 +11,9 @@ _PLAIN: dict[Any, Any] = {int: 7, float: 7.5, bool: True, datetime: MOMENT, type
 _NOTHING: dict[str, Any] = {}
 
 
-def filled(wanted: Any, text: str = "some text") -> Any:
+def filled(wanted: Any, text: str = "some text", instead: Mapping[str, Any] = _NOTHING) -> Any:
     """A value of the type. Every text in it is `text`; of a union it has the last member that is not None."""
-    return variants(wanted, text)[-1]
+    return variants(wanted, text, instead)[-1]
 
 
 def variants(wanted: Any, text: str = "some text", instead: Mapping[str, Any] = _NOTHING) -> list[Any]:

@@ -5,7 +5,6 @@ is still a process of its own: its own memory, working directory, environment, s
 command itself and holds no state between two of them.
 """
 
-import array
 import gc
 import importlib
 import io
@@ -26,7 +25,6 @@ from detent.engine.actor import agent_marks
 #: Variables that a fresh interpreter reads before its first line; a command with others needs one.
 _READ_AT_START = ("LC_", "LANG", "PYTHON")
 _MAX_REQUEST = 1024 * 1024
-_INT = array.array("i").itemsize
 
 
 class ForkServer:

@@ -5,13 +5,6 @@ import os
 import sys
 from importlib import import_module
 
-if "typing_extensions" not in sys.modules:
-    # msgspec prefers it to `typing`, and it loads `inspect`: a tenth of the time of `status`.
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    import msgspec  # noqa: F401
-
-    del sys.modules["typing_extensions"]
-
 from detent.cli.plain import COMMON, PLAIN_VERBS, read_plain
 from detent.cli.request import Request, print_error, visible, write_json
 from detent.errors import DetentError, Invalid, StoreFailed
@@ -67,6 +60,7 @@ def _answer(arguments: list[str], request: Request) -> int:
         return complete(os.environ["_DETENT_COMPLETE"])
     if arguments and arguments[0] in PLAIN_VERBS:
         name, *rest = arguments
+        _load_msgspec()
         module = import_module(f"detent.cli.commands.{name}")
         values = read_plain(module.PARAMETERS, rest)
         if values is not None:
@@ -83,6 +77,17 @@ def _answer(arguments: list[str], request: Request) -> int:
     from detent.cli.app import invoke
 
     return invoke(arguments, request)
+
+
+def _load_msgspec() -> None:
+    """Load msgspec without `typing_extensions`, which it prefers to `typing`: that loads `inspect`, and takes long."""
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 def _check_text(arguments: list[str]) -> None:

@@ -14,6 +14,7 @@ from detent.core.task.title import escaped
 from detent.core.testrun.baseline import KnownTests
 from detent.documents import state as state_document
 from detent.documents.checkpoint import governance
+from detent.engine.actor import account
 from detent.engine.project import open_project
 from detent.errors import Corrupt, GateClosed, Invalid, Refused
 from detent.render.markdown.report import report_text
@@ -98,7 +99,7 @@ def test_a_person_sets_the_command_and_the_record_shows_it(handle):
     handle.gates.run("tests")
     assert verdict(handle)[1] == "passed: make test: 3 tests (start: 3)"
     text = report_text(handle.state, handle.log())
-    assert "the command of tests became make test (ada, " in text
+    assert f"the command of tests became make test ({account()}, as ada, " in text
     assert "it needs a build" in text
 
 
@@ -147,7 +148,7 @@ def test_anybody_records_the_first_baseline_and_a_person_replaces_it(project, ha
     handle.gates.baseline("tests", reason="sub is gone")
 
     assert known(handle)[COMMAND].count == 2
-    assert "2 tests became the baseline (ada, " in report_text(handle.state, handle.log())
+    assert f"2 tests became the baseline ({account()}, as ada, " in report_text(handle.state, handle.log())
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_a_lost_test_is_named_everywhere_until_a_person_accepts_it(project, hand
     handle.begin()
     handle.gates.run("tests")
     assert verdict(handle, "16-quality-loop")[0] is Verdict.PASS
-    assert "was accepted (ada, " in report_text(handle.state, handle.log())
+    assert f"was accepted ({account()}, as ada, " in report_text(handle.state, handle.log())
 
 
 def test_fewer_cases_of_a_function_are_no_loss(project, handle):

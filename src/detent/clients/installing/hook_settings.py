@@ -22,6 +22,8 @@ _TIMEOUT_S = 10
 HOOK_TAIL = "/detent/hooks/fast.py"
 MODULE = "--module"
 
+#: By its path, because an agent could put a program named sh on the PATH of its client.
+_SHELL = "/bin/sh"
 #: Starts the hook if it is there. An interpreter that cannot find its script ends with code 2, which blocks the client.
 _LAUNCH = '[ -x "$0" ] && [ -r "$1" ] && exec "$0" -I -S "$@"'
 #: The answer where the hook is gone, in the form that every client shows to the person.
@@ -44,7 +46,7 @@ class Invocation(NamedTuple):
     def argv(self, argument: str, event: str = "") -> list[str]:
         launch = f"{_LAUNCH}; {_GONE if event in _TOLD_AT else 'exit 0'}"
         module = [MODULE, self.module] if self.module else []
-        return ["sh", "-c", launch, self.python, self.hook, argument, *module]
+        return [_SHELL, "-c", launch, self.python, self.hook, argument, *module]
 
 
 def own_invocation(handler: object) -> Invocation | None:
