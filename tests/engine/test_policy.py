@@ -16,6 +16,7 @@ from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.session.events import Supervised, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
 from detent.doctor.invariants import check, fix
+from detent.doctor.mending import mend
 from detent.engine.policy import ASSURANCE, MAY_DECIDE, RULES, Decision, authorize
 from detent.engine.project import open_project
 from detent.errors import Refused
@@ -83,6 +84,7 @@ ASK_PROJECT = {
     Decision.ARCHIVE: lambda project: project.sessions.archive("WFS-ended"),
     Decision.REOPEN: lambda project: project.sessions.reopen("WFS-ended"),
     Decision.FIX: fix,
+    Decision.MEND: lambda project: mend(project, "WFS-first"),
     Decision.COLLECT: lambda project: project.collect_garbage(dry_run=False),
 }
 #: Decisions that other tests ask for: of imports, reviews and steps, of a surface, at the start of a session, and about
@@ -236,3 +238,15 @@ def test_an_event_is_refused_whatever_command_led_to_it(place, clock):
             journal.commit(lambda _: (vote,), actor=AGENT, now=clock())
         with pytest.raises(Refused, match=f"the vote of somebody else cannot be cast by {ME}"):
             journal.commit(lambda _: (vote,), actor=made(ActorKind.PERSON, Channel.TERMINAL), now=clock())
+
+
+def test_a_damaged_journal_does_not_free_an_agent_from_its_session(place, clock):
+    with open_project(place, actor="ada", clock=clock) as project:
+        held = project.start(FREE, "first", name="WFS-first")
+    with (place / ".workflow" / held.id / "journal.jsonl").open("ab") as file:
+        file.write(b"no commit\n")
+
+    with open_project(place, actor=AGENT, clock=clock) as project:
+        with pytest.raises(Refused, match="is a person's decision"):
+            project.start(FREE, "something else")
+        assert project.store.sessions() == ["WFS-first"]

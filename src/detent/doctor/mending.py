@@ -76,7 +76,7 @@ def damaged(project: Project, names: Iterable[str]) -> Iterator[tuple[str, str]]
 
 def mend(project: Project, name: str) -> str:
     """Mend the journal of a session, record that, and describe it. The caller holds no lock."""
-    authorize(project.actor, Decision.MEND)
+    author = authorize(project.actor, Decision.MEND)
     repairs = project.store.repairs
     with suppress(Corrupt):
         project.flush()
@@ -92,9 +92,7 @@ def mend(project: Project, name: str) -> str:
         reason=done.reason, restored=done.restored, bytes=done.bytes, digest=done.digest, kept=done.kept
     )
     command, facts = RecordRepair(done=event), Facts(now=project.clock())
-    project.journal(name).commit(
-        lambda session: decide(session, command, facts), actor=project.actor, now=project.clock()
-    )
+    project.journal(name).commit(lambda session: decide(session, command, facts), actor=author, now=facts.now)
     project.touched(name)
     aside = f", {done.bytes} bytes were set aside as {name}/{done.kept}" if done.bytes else ""
     back = f", {done.restored} came back from its second copy" if done.restored else ""
