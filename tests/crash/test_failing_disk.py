@@ -1,13 +1,13 @@
 """A disk that is full or broken at any call: the command says so and nothing has happened, or it has happened."""
 
 import errno
-from itertools import count
 
 import pytest
 
 from detent.core.session.session import SessionStatus
 from detent.doctor.invariants import check
 from detent.errors import StoreFailed
+from tests.support.campaign import struck_calls
 from tests.support.faults import WATCHED, Counter, failing, watching
 from tests.support.scenarios import SCENARIOS, copy_of, picture, prepare, reopen
 from tests.support.values import row
@@ -30,7 +30,7 @@ def test_a_call_that_fails_is_told_and_leaves_the_state_before_or_the_command_wa
         scenario.act(project)
     after = picture(whole)
 
-    for number in count(1):
+    for number in struck_calls():
         place = copy_of(template, quick_path / "struck")
         with reopen(place) as project:
             failures, counter = strike_at(project, scenario, Counter(strike, number, lasting=lasting))

@@ -21,10 +21,10 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.task.lifecycle import Action
 from detent.errors import DetentError
+from tests.support.campaign import SEED, sampled
 from tests.support.run_process import SESSION, TASK, Scene, ended, kill, lines_of
 from tests.support.waiting import wait_until
 
-SEED = int(os.environ.get("DETENT_TEST_SEED", "20261116"))
 MOMENTS = 20
 #: A phase that is interrupted is tried again in the next run, so one is enough; the others are for a test that fails.
 RERUNS = 3
@@ -57,7 +57,9 @@ def moments(target):
     return [(first + (number * COMMITS) // MOMENTS, choose.uniform(0.0, 0.12)) for number in range(MOMENTS)]
 
 
-CASES = [(target, *moment) for target in ("runner", "agent", "both") for moment in moments(target)]
+CASES = sampled(
+    [(target, *moment) for target in ("runner", "agent", "both") for moment in moments(target)], 24, "kills of a run"
+)
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def scene(quick_path):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    sys.stdout.write(f"DETENT_TEST_SEED={SEED}\n")
+    sys.stdout.write(f"DETENT_SEED={SEED}\n")
     whole = made_in(tmp_path_factory.mktemp("undisturbed"))
     ran = whole.run()
     assert (ran.exit_code, ran.errors) == (0, "")

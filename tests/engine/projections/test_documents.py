@@ -1,6 +1,7 @@
 """Documents, markers, history and snapshots can all be lost: the journal brings them back."""
 
 import json
+import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -226,10 +227,12 @@ def test_a_marker_without_its_session_is_removed_when_nothing_else_is_active(pro
     assert list((tmp_path / ".workflow").glob(".active-*")) == []
 
 
-def test_of_two_markers_that_people_made_the_session_with_the_latest_commit_counts(project, busy, tmp_path):
+def test_of_two_markers_that_people_made_at_once_the_session_with_the_latest_commit_counts(project, busy, tmp_path):
     (tmp_path / ".workflow/.active-WFS-third").unlink()
     for name in ("second", "third"):
-        (tmp_path / f".workflow/.active-WFS-{name}").touch()
+        marker = tmp_path / f".workflow/.active-WFS-{name}"
+        marker.touch()
+        os.utime(marker, (0, 0))
     project.session("second").begin("b")
 
     assert project.active() == "WFS-second"
