@@ -217,7 +217,7 @@ def test_a_plain_file_keeps_its_name(objects, root, raw):
     for store in (objects, Objects(root)):
         assert store.read(digest) == b"content"
         store.check(digest)
-    assert os.stat(os.path.join(root, plain_files(root)[0])).st_mode & 0o777 == 0o444
+    assert os.stat(os.path.join(root, plain_files(root)[0])).st_mode & 0o777 == 0o400
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "nul\0"])

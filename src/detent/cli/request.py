@@ -157,7 +157,7 @@ def write_file(request: Request, file: str, data: bytes) -> str:
 
     path = os.path.normpath(os.path.join(request.directory, file))
     with disk.failing_as("write", path):
-        disk.replace(path, data)
+        disk.replace(path, data, mode=0o666)
     return path
 
 

@@ -21,6 +21,7 @@ from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, S
 from detent.core.session.phase_state import Report, Tokens
 from detent.errors import Invalid
 from detent.process.conversation import MAX_LINE_BYTES, Exited
+from detent.store import disk
 
 TRY_LATER = 75
 _PROMPT, _RESULT = "prompt.md", "result.json"
@@ -37,11 +38,10 @@ def adapter(settings: AgentSettings) -> Driven:
     def launch(turn: Turn) -> Launch:
         env = {}
         if "file" in (settings.prompt, settings.result):
-            os.makedirs(turn.scratch, exist_ok=True)
+            disk.make_directory(turn.scratch)
         if settings.prompt == "file":
             env["DETENT_PROMPT"] = os.path.join(turn.scratch, _PROMPT)
-            with open(env["DETENT_PROMPT"], "wb") as file:
-                file.write(as_input(turn.prompt))
+            disk.replace(env["DETENT_PROMPT"], as_input(turn.prompt))
         if settings.result == "file":
             env["DETENT_RESULT"] = os.path.join(turn.scratch, _RESULT)
             with suppress(FileNotFoundError):  # left by an earlier try

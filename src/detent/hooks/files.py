@@ -103,7 +103,7 @@ def resolve(path: str, cwd: str = "") -> str:
 
 def append(path: str, line: str) -> None:
     """Append a line to a log. A long log is renamed to `<path>.1` and replaces the previous one."""
-    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o666)
+    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o600)
     try:
         posix.write(fd, line.encode("utf-8", "replace"))
         long = posix.fstat(fd).st_size > MAX_LOG

@@ -115,7 +115,7 @@ class Captures:
         root = self._universe.root
         path = os.path.join(root, EPOCH)
         with disk.failing_as("write", path):
-            os.makedirs(root, exist_ok=True)
+            disk.make_directory(root)
             disk.replace(path, b"%d" % epoch, durable=True)
         self._universe.forget()
 
@@ -126,7 +126,7 @@ class Captures:
     def storing(self, owner: str) -> Iterator[Sink]:
         root = self._universe.root
         with disk.failing_as("create", root):
-            os.makedirs(root, exist_ok=True)
+            disk.make_directory(root)
         with self._objects.batch(owner) as batch:
             yield batch
 

@@ -54,7 +54,7 @@ class Index:
 
     def append(self, rows: Iterable[Row]) -> None:
         """Under the lock. Not synced: lost rows are read from the segments again."""
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, disk.PRIVATE_FILE)
         try:
             if os.fstat(fd).st_size > self._read:
                 # An unfinished row of another process.

@@ -256,10 +256,10 @@ class Batch:
         owner = os.path.join(self._segments.root, self._owner)
         with disk.failing_as("write to", owner):
             if new:
-                disk.make_directory(owner)
+                disk.make_directory(owner, durable=True)
             for header, copy in new.values():
                 directory = os.path.join(owner, header.sha256)
-                os.makedirs(directory, exist_ok=True)
+                disk.make_directory(directory)
                 os.replace(copy, os.path.join(self._segments.root, record.plain_path(header) or ""))
                 disk.sync_directory(directory)
             if new:

@@ -19,8 +19,8 @@ from detent.store import disk
 
 CHUNK = 1 << 20
 _STAGING = ".new-"
-#: Read-only, so that an object is not changed by accident.
-_MODE = 0o444
+#: Read-only, so that an object is not changed by accident, and for its owner alone.
+_MODE = 0o400
 _FICLONE = 0x40049409
 #: Errors of a file system that cannot share blocks, or not between these two files.
 _CANNOT = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EBADF, errno.EPERM}
@@ -34,7 +34,7 @@ class Staging:
         for number in count(1):
             self.path = os.path.join(root, f"{_STAGING}{number}")
             with suppress(FileExistsError):
-                os.mkdir(self.path)
+                os.mkdir(self.path, disk.PRIVATE_DIRECTORY)
                 break
         self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,6 +18,7 @@ from detent.core.checkpoint.manifest import Entry
 from detent.errors import Conflict
 from detent.objects.pack import Objects
 from detent.objects.stat_cache import Key, Row, key_of
+from detent.objects.universe import kind_of, private_mode
 from detent.objects.walk import UNFINISHED, leads_through_link
 from detent.store import disk
 
@@ -124,7 +125,7 @@ class Restore:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
                 size += len(chunk)
-        return Entry("x" if status.st_mode & stat.S_IXUSR else "f", digest.hexdigest(), size)
+        return Entry(kind_of(status), digest.hexdigest(), size, private_mode(status))
 
     def _is_occupied(self, path: str, leaving: set[str]) -> bool:
         """Whether the path became a directory with files that are not in `leaving`."""
@@ -183,16 +184,18 @@ class Restore:
         if after.kind == "l":
             os.symlink(self._objects.read(after.digest) if content is None else content, os.fsencode(target))
             return
-        permissions = 0o777 if after.kind == "x" else 0o666
+        permissions = after.mode or (0o777 if after.kind == "x" else 0o666)
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
         try:
             if content is None:
                 self._objects.copy_to(after.digest, fd)
             else:
                 disk.write_all(fd, content)
+            present = os.fstat(fd)
             if before is not None and before.kind != "l":
                 with suppress(FileNotFoundError):
-                    os.fchmod(fd, _mode(os.lstat(full).st_mode, after))
+                    present = os.lstat(full)
+            os.fchmod(fd, _mode(present.st_mode, after))
         finally:
             os.close(fd)
 
@@ -220,6 +223,9 @@ class Restore:
                 raise
             # The tree spans more than one file system.
             beside = os.path.join(os.path.dirname(full), UNFINISHED + os.path.basename(staged))
+            if not os.path.islink(staged):
+                # The copy gets its permissions last; until then it is for its owner alone.
+                os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, disk.PRIVATE_FILE))
             shutil.copy2(staged, beside, follow_symlinks=False)
             os.rename(beside, full)
 
@@ -247,12 +253,14 @@ def ordered(steps: Iterable[Step]) -> list[Step]:
 
 
 def _only_mode(before: Entry | None, after: Entry) -> bool:
-    return before is not None and before[1:] == after[1:] and "l" not in (before.kind, after.kind)
+    return before is not None and before[1:3] == after[1:3] and "l" not in (before.kind, after.kind)
 
 
 def _mode(mode: int, entry: Entry) -> int:
-    """The permissions of the file, made executable or not as the entry says."""
-    plain = stat.S_IMODE(mode) & ~0o111
+    """The permissions of the file: those of the entry, or its own if everybody may read both."""
+    if entry.mode:
+        return entry.mode
+    plain = stat.S_IMODE(mode) & ~0o111 | 0o444
     return plain | (plain >> 2 & 0o111) if entry.kind == "x" else plain
 
 

@@ -128,8 +128,10 @@ class _LockFile:
             # The file of a removed directory excludes no other process.
             self.close()
         if self._fd < 0:
-            disk.make_directory(self._root)
-            self._fd = os.open(os.path.join(self._root, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            disk.make_directory(self._root, durable=True)
+            self._fd = os.open(
+                os.path.join(self._root, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE
+            )
 
 
 class Segments:
@@ -236,7 +238,7 @@ class Segments:
         with disk.failing_as("rewrite", path):
             self._index.remove()
             temporary = path + disk.TEMPORARY
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, disk.PRIVATE_FILE)
             try:
                 for data in kept:
                     disk.write_all(fd, data)
@@ -386,7 +388,7 @@ class Segments:
         number = len(self.files)
         if number == 0 or self.files[number].size() > SEGMENT_BYTES:
             number += 1
-            os.close(os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+            os.close(os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE))
             self.files[number] = Segment(self._path(number))
         return number, self.files[number]
 

@@ -28,6 +28,7 @@ from detent.objects.stat_cache import (
     save,
 )
 from detent.objects.walk import Seen, Walk, all_files
+from detent.store import disk
 
 #: Files above this are copied as files, several at a time, and never held in memory.
 LARGE_BYTES = 1024 * 1024
@@ -188,7 +189,7 @@ class Universe:
         if self.is_lasting and not self._is_saved and self._cache is not None:
             self._is_saved = True
             with suppress(OSError):
-                os.makedirs(self.root, exist_ok=True)
+                disk.make_directory(self.root)
                 save(self._path, self._cache)
 
     def _within_limit(self, walk: Walk, also: frozenset[str]) -> tuple[list[Seen], dict[str, str]]:
@@ -257,7 +258,7 @@ class Universe:
             if status.st_size > LARGE_BYTES and stat.S_ISREG(status.st_mode):
                 continue
             try:
-                key, kind, data = _content(os.path.join(self.scope.base, path), status)
+                key, kind, mode, data = _content(os.path.join(self.scope.base, path), status)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
@@ -269,7 +270,7 @@ class Universe:
             else:
                 row = known.get(path) if len(data) > _WORTH_COMPARING else None
                 digest = batch.add(data, like=row.entry.digest if row is not None else None)
-            yield path, key, Entry(kind, digest, len(data))
+            yield path, key, Entry(kind, digest, len(data), mode)
         yield from self._read_large(large, batch, left_out)
 
     def _read_large(self, large: list[Seen], batch: Sink, left_out: dict[str, str]) -> Iterator[tuple[str, Key, Entry]]:
@@ -290,7 +291,7 @@ class Universe:
                 if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                     return error.message
                 raise
-            return seen.path, key_of(seen.status), Entry(_kind(seen.status), digest, size)
+            return seen.path, key_of(seen.status), Entry(kind_of(seen.status), digest, size, private_mode(seen.status))
 
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
             for seen, copied in zip(large, pool.map(copy, large), strict=True):
@@ -330,10 +331,10 @@ class Moment:
         return Hashing if storing is None else lambda: stack.enter_context(storing())
 
 
-def _content(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:
+def _content(path: str, status: os.stat_result) -> tuple[Key, str, int, bytes]:
     """The content, and the stat before it was read: a change during the read shows the next time."""
     if stat.S_ISLNK(status.st_mode):
-        return key_of(status), "l", os.fsencode(os.readlink(path))
+        return key_of(status), "l", 0, os.fsencode(os.readlink(path))
     # The file may have become a pipe: never wait for its other end.
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -343,12 +344,19 @@ def _content(path: str, status: os.stat_result) -> tuple[Key, str, bytes]:
         data = os.read(fd, now.st_size + 1)
         if len(data) != now.st_size:
             data += b"".join(iter(lambda: os.read(fd, LARGE_BYTES), b""))
-        return key_of(now), _kind(now), data
+        return key_of(now), kind_of(now), private_mode(now), data
     finally:
         os.close(fd)
 
 
-def _kind(status: os.stat_result) -> str:
+def kind_of(status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
         return "l"
     return "x" if status.st_mode & stat.S_IXUSR else "f"
+
+
+def private_mode(status: os.stat_result) -> int:
+    """The permissions of a file that not everybody may read; 0 if everybody may."""
+    mode = status.st_mode & 0o777
+    # Its owner may always read what a restore writes.
+    return 0 if stat.S_ISLNK(status.st_mode) or mode & stat.S_IROTH else mode | stat.S_IRUSR

@@ -14,6 +14,7 @@ from detent.clients.adapter.agent import Agent
 from detent.config.settings import AgentSettings
 from detent.core.run.run_event import RunEvent
 from detent.engine.agents import environment as variables
+from detent.store import disk
 
 if TYPE_CHECKING:
     from detent.engine.project import Clock, Project
@@ -95,9 +96,9 @@ def _path(directory: str) -> dict[str, str]:
     installed, here = shutil.which("detent"), os.path.dirname(sys.executable)
     if installed is not None and os.path.realpath(os.path.dirname(installed)) == os.path.realpath(here):
         return {}
-    os.makedirs(directory, exist_ok=True)
+    disk.make_directory(directory)
     program = os.path.join(directory, "detent")
     with open(program, "w", encoding="utf-8") as file:
         file.write(f'#!/bin/sh\nexec "{sys.executable}" -P -m detent "$@"\n')
-    os.chmod(program, 0o755)  # noqa: S103 - it is to be run
+    os.chmod(program, 0o700)
     return {"PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}

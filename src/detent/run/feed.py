@@ -29,6 +29,7 @@ from detent.core.run.run_event import (
     TaskEnded,
     TurnStarted,
 )
+from detent.store import disk
 from detent.store.port import Store
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -77,9 +78,9 @@ class Feed:
 
     def _start_file(self, head: bytes) -> None:
         """Replace the file by one that begins with `head`, in one step."""
-        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        disk.make_directory(os.path.dirname(self._path))
         temporary = f"{self._path}.{os.getpid()}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, disk.PRIVATE_FILE)
         try:
             os.write(fd, head)
             os.replace(temporary, self._path)

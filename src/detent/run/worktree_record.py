@@ -67,8 +67,8 @@ def one_at_a_time(root: str) -> Iterator[None]:
     """Lock the worktrees of a project. Not the project's lock: git may take long, and its hooks may call Detent."""
     directory = places.worktrees(root)
     with disk.failing_as("lock", directory):
-        os.makedirs(directory, exist_ok=True)
-        fd = os.open(os.path.join(directory, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        disk.make_directory(directory)
+        fd = os.open(os.path.join(directory, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE)
     try:
         with exclusive(fd, threading.Lock(), wait_s=_WAIT_S, what=directory):
             yield

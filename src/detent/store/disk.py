@@ -4,12 +4,15 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from detent.errors import StoreFailed
 
 #: Suffix of files that a crash may leave of an unfinished write; never part of a document's name.
 TEMPORARY = ".tmp"
+
+#: Detent's files hold texts and contents of files that only their owner may read.
+PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 
 NOTHING_COMMITTED = "nothing was committed; fix the problem and retry"
 REBUILDABLE = "fix the problem and retry; earlier commits are safe, and documents are rebuilt from them"
@@ -66,24 +69,30 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
-def make_directory(path: str) -> None:
-    """Make a directory and its parents, durably."""
+def make_directory(path: str, *, durable: bool = False) -> None:
+    """Make a directory and its missing parents, for their owner alone."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(os.path.abspath(path))
-    make_directory(parent)
-    with suppress(FileExistsError):
-        os.mkdir(path)
-    sync_directory(parent)
+    make_directory(parent, durable=durable)
+    try:
+        os.mkdir(path, PRIVATE_DIRECTORY)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    if durable:
+        sync_directory(parent)
 
 
-def replace(path: str, data: bytes, *, durable: bool = False, suffix: str = TEMPORARY) -> None:
+def replace(
+    path: str, data: bytes, *, durable: bool = False, suffix: str = TEMPORARY, mode: int = PRIVATE_FILE
+) -> None:
     """Replace a file, atomically for readers. With `durable` it is on the medium when this returns.
 
     Callers that hold a lock can share one temporary name; others pass a `suffix` of their own.
     """
     temporary = path + suffix
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
         write_all(fd, data)
         if durable:

@@ -86,7 +86,7 @@ class FileStore:
         with disk.failing_as("create", path):
             _remove_tree(unfinished)
             try:
-                os.makedirs(unfinished)
+                disk.make_directory(unfinished)
                 end = _write_journal(os.path.join(unfinished, JOURNAL), chain((first,), rest))
                 for file, data in files:
                     _write_file(os.path.join(unfinished, file.name), data, executable=file.executable)
@@ -189,7 +189,7 @@ class FileStore:
             try:
                 disk.replace(path, data, durable=durable)
             except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+                disk.make_directory(os.path.dirname(path))
                 disk.replace(path, data, durable=durable)
 
     def delete(self, name: str) -> None:
@@ -281,8 +281,15 @@ class FileStore:
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
             except FileNotFoundError:
                 # A package of a monorepo has no directory until its first use.
-                os.makedirs(self.root, exist_ok=True)
+                disk.make_directory(self.root)
                 return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
+
+    def _close_to_others(self) -> None:
+        """Take the directory from other accounts: a clone or a copy of a project may have opened it."""
+        with suppress(OSError):
+            mode = os.stat(self.root).st_mode
+            if mode & 0o077:
+                os.chmod(self.root, stat.S_IMODE(mode) & disk.PRIVATE_DIRECTORY)
 
     def _keep_open(self, name: str, path: tuple[str, ...], flags: int) -> _Open:
         if self._forks != _forks:
@@ -297,6 +304,8 @@ class FileStore:
                 if file is None:
                     full = self._path(*path)
                     fd = _open(full, flags)
+                    if name == PROJECT:
+                        self._close_to_others()
                     try:
                         self._compare(name, fd)
                     except BaseException:
@@ -357,7 +366,7 @@ class FileStore:
 
 def _write_journal(path: str, commits: Iterable[Commit]) -> Cursor:
     cursor = START
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, disk.PRIVATE_FILE)
     try:
         for commit in commits:
             line, total = encode_line(commit, cursor.sum)
@@ -370,8 +379,8 @@ def _write_journal(path: str, commits: Iterable[Commit]) -> Cursor:
 
 
 def _write_file(path: str, data: bytes, *, executable: bool) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o777 if executable else 0o666)
+    disk.make_directory(os.path.dirname(path))
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700 if executable else disk.PRIVATE_FILE)
     try:
         disk.write_all(fd, data)
         disk.sync(fd)
@@ -395,7 +404,7 @@ def _remove_tree(path: str) -> None:
 
 def _open(path: str, flags: int) -> int:
     try:
-        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        return os.open(path, flags | os.O_CLOEXEC, disk.PRIVATE_FILE)
     except OSError as error:
         # A read-only project can still be read; a write then fails with its own reason.
         if isinstance(error, FileNotFoundError) or flags & os.O_CREAT:

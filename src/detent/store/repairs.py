@@ -112,8 +112,8 @@ class Repairs:
         path = self._journal(session)
         self._close(session)
         with disk.failing_as("mend", path):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            disk.make_directory(os.path.dirname(path))
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, disk.PRIVATE_FILE)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 return self._mend(session, fd, examined.condition)

@@ -31,8 +31,6 @@ from detent.store.state_home import (
     recorded_sessions,
 )
 
-_PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
-
 
 class Registration:
     """The id of the project at a path. Reading writes nothing; `register` makes the entries that are missing."""
@@ -65,7 +63,7 @@ class Registration:
         before = read_text(f"{self.home}/{known}/path").rstrip("\n")
         try:
             for directory in (self.home, f"{self.home}/index", f"{self.home}/{known}"):
-                _make_private(directory)
+                disk.make_directory(directory)
             _write(f"{self.home}/{known}/path", f"{self.root}\n")
             _write(index_file(self.home, self.root), f"{known}\n{inode(self.root)}\n{self.root}\n")
             if read_text(self._id_file).strip() != known:
@@ -205,9 +203,8 @@ class SecondCopies:
         path = str(self.path(session))
         self.drop(session)
         try:
-            _make_private(os.path.dirname(os.path.dirname(path)))
-            _make_private(os.path.dirname(path))
-            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE)
+            disk.make_directory(os.path.dirname(path))
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE)
             try:
                 total, size = self._agreed(fd, journal, verify=verify)
                 if os.fstat(fd).st_size != size:
@@ -278,19 +275,6 @@ def _read_from(fd: int, position: int) -> bytes:
     return os.pread(fd, max(0, os.fstat(fd).st_size - position), position)
 
 
-def _make_private(path: str) -> None:
-    if not os.path.isdir(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(path, _PRIVATE_DIRECTORY)
-
-
 def _write(path: str, content: str | bytes) -> None:
     data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
-    temporary = f"{path}.{os.getpid()}{disk.TEMPORARY}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _PRIVATE_FILE)
-    try:
-        disk.write_all(fd, data)
-    finally:
-        os.close(fd)
-    os.replace(temporary, path)
+    disk.replace(path, data, suffix=f".{os.getpid()}{disk.TEMPORARY}")

@@ -423,6 +423,45 @@ def test_permissions_stay_but_for_those_to_execute(project, tmp_path):
     }
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_removed_file_comes_back_with_its_permissions(project, tmp_path, umask):
+    """What only its owner could read is not read by others afterwards, and what all could read still is."""
+    modes = {"key": 0o600, "group": 0o640, "tool": 0o700, "plain": 0o644, "script": 0o755, "read-only": 0o400}
+    for name, mode in modes.items():
+        (tmp_path / name).write_text("one")
+        (tmp_path / name).chmod(mode)
+    handle = project.start(row("a", "b"), "try it")
+    for name in modes:
+        (tmp_path / name).unlink()
+    handle.finish("done")
+
+    before = os.umask(umask)
+    try:
+        handle.checkpoints.rollback("PRE_a_v1")
+    finally:
+        os.umask(before)
+
+    found = {name: (tmp_path / name).stat().st_mode & 0o777 for name in modes}
+    private = {name: mode for name, mode in modes.items() if not mode & 0o004}
+    assert {name: found[name] for name in private} == private
+    assert all(found[name] & 0o444 == 0o444 for name in modes.keys() - private.keys())
+    assert handle.checkpoints.plan_rollback("PRE_a_v1").steps == ()
+
+
+def test_file_that_was_opened_to_others_is_closed_again(project, tmp_path):
+    (tmp_path / "key").write_text("one")
+    (tmp_path / "key").chmod(0o600)
+    handle = project.start(row("a", "b"), "try it")
+    (tmp_path / "key").chmod(0o644)
+    handle.finish("done")
+
+    assert "key: was a file with mode 600, is a file" in handle.checkpoints.compare("PRE_a_v1").text_diff("key")
+    handle.checkpoints.rollback("PRE_a_v1")
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    handle.checkpoints.undo()
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o644
+
+
 @pytest.mark.parametrize("inside", [None, "empty", "empty/deeper"])
 def test_directories_without_files_give_way(project, tmp_path, inside):
     (tmp_path / "x").write_text("one")

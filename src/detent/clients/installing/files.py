@@ -127,8 +127,9 @@ def apply(plan: Plan) -> None:
         for change, temporary in zip(plan.changes, staged, strict=True):
             full = os.path.join(plan.root, change.path)
             with disk.failing_as("write", full):
+                mode = 0 if change.before is None else stat.S_IMODE(os.stat(full).st_mode)
                 _put(full, temporary)
-            undo.callback(_put_back, full, change)
+            undo.callback(_put_back, full, change, mode)
         undo.pop_all()
     for directory in plan.directories:
         with suppress(OSError):
@@ -186,12 +187,12 @@ def _put(full: str, temporary: str | None) -> None:
         os.replace(temporary, full)
 
 
-def _put_back(full: str, change: Change) -> None:
+def _put_back(full: str, change: Change, mode: int) -> None:
     with suppress(OSError):
         if change.before is None:
             os.unlink(full)
         else:
-            disk.replace(full, change.before)
+            disk.replace(full, change.before, mode=mode)
 
 
 def _quietly(operation: Callable[[str], None], path: str) -> None:

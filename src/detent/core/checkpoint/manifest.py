@@ -10,6 +10,8 @@ class Entry(NamedTuple):
     kind: str
     digest: str
     size: int
+    #: The permissions of a file that not everybody may read; 0 if everybody may.
+    mode: int = 0
 
 
 Manifest = Mapping[str, Entry]

@@ -255,7 +255,7 @@ def _write(
     directory, name = os.path.split(target)
     temporary = os.path.join(directory, f".{name}.{os.getpid()}{disk.TEMPORARY}")
     with disk.failing_as("write", target, way_out="nothing was exported; fix the problem and retry"):
-        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, disk.PRIVATE_FILE)
         try:
             try:
                 written = bundle_file.write(fd, header, (source.copy for source in sources), progress)
@@ -384,7 +384,12 @@ def _tree_objects(reader: Reader, manifests: Manifests, tree: str, names: dict[s
     directories = {parent for path in files for parent in bundle_file.parents(path)}
     for path, entry in files.items():
         part = OBJECTS + entry.digest
-        if entry.kind not in ("f", "x", "l") or path in directories or not bundle_file.is_inside(path):
+        if (
+            entry.kind not in ("f", "x", "l")
+            or entry.mode not in range(0o1000)
+            or path in directories
+            or not bundle_file.is_inside(path)
+        ):
             raise Corrupt(f"manifest {tree} has the impossible entry {to_text(path)[:200]!r}")
         if part not in reader.parts or reader.parts[part].size != entry.size:
             raise Corrupt(f"the content of {to_text(path)} is missing (object {entry.digest})")

@@ -52,9 +52,9 @@ class Comparison:
 
     def _mode_change(self, path: str) -> list[str]:
         before, after = self._before.files.get(path), self._after.files.get(path)
-        if before is None or after is None or before.kind == after.kind:
+        if before is None or after is None or (before.kind, before.mode) == (after.kind, after.mode):
             return []
-        return [f"{to_text(path)}: was {_KINDS[before.kind]}, is {_KINDS[after.kind]}"]
+        return [f"{to_text(path)}: was {_sort(before)}, is {_sort(after)}"]
 
     def _side(self, session: str, name: str) -> Side:
         if name == NOW:
@@ -94,6 +94,10 @@ def _lines(text: str) -> list[str]:
 
 
 _KINDS = {"f": "a file", "x": "an executable file", "l": "a link"}
+
+
+def _sort(entry: Entry) -> str:
+    return _KINDS[entry.kind] + (f" with mode {entry.mode:o}" if entry.mode else "")
 
 
 def _side(name: str, session: Session, files: Manifest) -> Side:

@@ -163,7 +163,7 @@ class FlowFiles:
         """Write one of the files that commands are given; returns its path."""
         path = self.path(ending)
         with self._store.lock(PROJECT, wait_s=WAIT_S), disk.failing_as("write", path, way_out=disk.REBUILDABLE):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            disk.make_directory(os.path.dirname(path))
             disk.replace(path, data)
         return path
 

@@ -65,7 +65,7 @@ def _chosen(moment: Moment, request: Request, matches: Callable[[str], bool]) ->
         if path in look.large:
             digests[path] = look.large[path]
         else:
-            kind, digest, _ = look.rows[path].entry
+            kind, digest, *_ = look.rows[path].entry
             digests[path] = f"link:{digest[:32]}" if kind == "l" else digest[:32]
     return digests
 
