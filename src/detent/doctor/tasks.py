@@ -195,13 +195,15 @@ def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
         else:
             yield Repair(f"{file.name} {file.fault}: write it again", partial(_rewrite, project, name, file))
     if edits:
-        adoption = TaskAdoption(project, name)
-        for edited in adoption.pending():
-            text = f"{edited} was edited by hand: adopt it, or set it aside"
-            yield Repair(text, lambda: adoption.adopt_all(every=True))
+        edited = ", ".join(project.session(name).tasks.files.edited(every=True))
+        yield Repair(f"adopt or set aside the edits of {edited}", partial(_adopt_edits, project, name), tells=True)
     for view in (todo_list.NAME, impl_plan.NAME):
         if project.store.get(f"{name}/{view}") is None:
             yield Repair(f"{name}/{view} is missing: write it again", lambda: None)
+
+
+def _adopt_edits(project: Project, name: str) -> list[str]:
+    return [adoption.describe() for adoption in TaskAdoption(project, name).adopt_all(every=True)]
 
 
 def _session_file_repairs(project: Project, name: str) -> Iterator[Repair]:

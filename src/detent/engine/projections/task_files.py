@@ -146,6 +146,20 @@ class TaskFiles:
         before = Progress() if every else self.published()
         return sorted({*self._changed(before)[0], *map(from_text, before.suspects)})
 
+    def edited(self, *, every: bool = False) -> list[str]:
+        """The files that were edited by hand. With very many files, only `every` looks."""
+        if not every and self.published().count > MAX_WATCHED:
+            return []
+        suspects = self.suspects(every=every)
+        if not suspects:
+            return []
+        with self._journal.reading() as session:
+            return [
+                task_document.name_of(self._session, stem)
+                for stem in suspects
+                if not self._is_own(stem, session.tasks.get(stem))
+            ]
+
     def stems(self) -> list[str]:
         """The names of all task files, without their ending."""
         return self._stems(self._store.names(self._folder))

@@ -71,13 +71,13 @@ class Tasks:
             return session.tasks[canonical(task)]
 
     def next(self) -> Row | None:
-        """The first ready task, in the order of dependencies and then of numbers."""
+        """The first ready task, in the order of dependencies and then of numbers; else one whose holder is gone."""
         if not self._project.journal(self._session).is_loaded:
             published = self.files.next_published()
-            if published is not None:
+            if published is not None and published.next is not None:
                 return published.next
         with self._reading() as session:
-            task = session.tasks.next_ready()
+            task = self._next(session)
             return session.tasks[task] if task is not None else None
 
     def document(self, task: str) -> dict[str, Any]:
@@ -310,8 +310,11 @@ class Tasks:
         assert moved.claim is not None
         return Claimed(session=outcome.session, events=outcome.events, task=moved.task, claim=moved.claim)
 
+    def _next(self, session: Session) -> str | None:
+        return session.tasks.next_ready() or min(self._gone(session), key=sort_key, default=None)
+
     def _next_move(self, session: Session, claim: Claim) -> MoveTask:
-        task = session.tasks.next_ready() or min(self._gone(session), key=sort_key, default=None)
+        task = self._next(session)
         if task is None:
             raise NotFound(_nothing_ready(session), way_out="detent task list")
         return MoveTask(task=task, action=Action.START, claim=claim)
