@@ -102,11 +102,10 @@ def _check_claims(project: Project, session: Session) -> Iterator[Finding]:
 def _files(project: Project, name: str, rows: list[Row]) -> Iterator[_File]:
     """Every file that exists or should exist, compared with the journal."""
     written = _written(project, name)
-    by_id = {row.id: row for row in rows}
     for row in rows:
-        file = task_document.name_of(name, row.id)
+        file = task_document.name_of(name, row.stem)
         yield _compared(file, row, project.store.get(file), put_row(written.get(row.id, {}), row))
-    known = {task_document.name_of(name, task) for task in by_id}
+    known = {task_document.name_of(name, row.stem) for row in rows}
     for file in project.store.names(f"{name}/{task_document.FOLDER}/"):
         stem = os.path.basename(file)
         if file not in known and stem.endswith(".json") and not stem.startswith("."):

@@ -184,13 +184,33 @@ def test_a_new_file_is_a_new_task(project, handle, files):
         assert "By hand" in view.read()
 
 
-def test_a_new_file_with_leading_zeros_is_one_task_in_one_file(project, handle, files):
+def test_a_file_with_leading_zeros_keeps_its_name(project, handle, files):
     files.write("IMPL-009", new_document("IMPL-9", "By hand") | {"id": "IMPL-009"})
+    files.write("IMPL-009.01", new_document("IMPL-9.1", "A part") | {"id": "IMPL-009.01"})
+    document = files.document("IMPL-009") | {"status": "container"}
+    files.write("IMPL-009", document)
 
-    project.reconcile()
+    assert all(adoption.adopted for adoption in project.reconcile())
 
-    assert [row.id for row in handle.tasks.rows()] == ["IMPL-1", "IMPL-2", "IMPL-3", "IMPL-9"]
-    assert len([name for name in files.names() if name.endswith("9.json")]) == 1
+    assert [row.id for row in handle.tasks.rows()] == ["IMPL-1", "IMPL-2", "IMPL-3", "IMPL-9", "IMPL-9.1"]
+    project.flush()
+    named = ["IMPL-009.01.json", "IMPL-009.json"]
+    assert [name for name in files.names() if "9" in name] == named
+    with open(f"{files.folder}/../TODO_LIST.md", encoding="utf-8") as view:
+        assert "**IMPL-009.01**: A part → [📋](./.task/IMPL-009.01.json)" in view.read()
+
+    handle.tasks.start("IMPL-9.1")
+    project.flush()
+    assert files.document("IMPL-009.01")["status"] == "active"
+    assert files.document("IMPL-009.01")["id"] == "IMPL-009.01"
+    files.edit("IMPL-009.01", title="Better")
+    assert settled(project)["IMPL-009.01"].adopted
+    os.unlink(f"{files.folder}/IMPL-009.01.json")
+    assert settled(project)["IMPL-009.01"].reasons
+    handle.tasks.release("IMPL-9.1")
+    handle.tasks.remove("IMPL-9.1")
+    project.flush()
+    assert [name for name in files.names() if "9" in name] == ["IMPL-009.json"]
 
 
 def test_a_container_and_its_parts_are_adopted_as_one_change(project, handle, files):

@@ -192,7 +192,9 @@ def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
 
 def _with_known_row(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
     """The document with the known status and claim: an edit changes the content of a task, not its state."""
-    return document if known is None else put_row(document, replace(known, version=row.version))
+    if known is None:
+        return document
+    return put_row({**document, "id": known.stem}, replace(known, version=row.version))
 
 
 def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:

@@ -65,8 +65,8 @@ def _stale_version(incoming: object, disk: object) -> Iterator[Violation]:
         return
     stated = f"says state_version {ours}"
     if ours is None:
-        said = mapping(incoming).get("state_version")
-        stated = "carries no state_version" if said is None else f"says state_version {said!r:.40}, which is no number"
+        text = mapping(incoming).get("state_version")
+        stated = "carries no state_version" if text is None else f"says state_version {text!r:.40}, which is no number"
     message = f"the document {stated} but the session is at {theirs}; read it again and reapply the change"
     yield Violation(rule="V7", path="state_version", message=message, blocks=True)
 

@@ -19,7 +19,7 @@ from detent.core.session.session import Session
 from detent.core.task.document import document_problems
 from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, action_for
-from detent.core.task.row import TaskStatus, put_row, row_of
+from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.documents import task as task_document
 from detent.engine.projections.adopt import Adoption
 from detent.engine.projections.publish import UNREADABLE, digest
@@ -55,20 +55,20 @@ class TaskAdoption:
     def adopt_all(self, *, every: bool = False) -> list[Adoption]:
         """Adopt or reject every edit; `every` also reads files that do not look changed."""
         with self._journal.reading() as session:
-            known = frozenset(session.tasks.ids) if len(session.tasks) <= MAX_WATCHED or every else None
+            known = {row.stem: row.id for row in session.tasks} if len(session.tasks) <= MAX_WATCHED or every else None
         if known is None:
             return []
         edits, adoptions = self._read_edits(every=every)
         adoptions += self._adopt_edits(edits)
-        present = set(self._files.stems())
-        for task in sorted(known - present):
+        for stem in sorted(known.keys() - set(self._files.stems())):
+            task = known[stem]
             with self._journal.reading() as session:
                 still = task in session.tasks
             if still:
                 self._files.rewrite(task)
                 adoptions.append(
                     Adoption(
-                        document=task_document.name_of(self._session, task),
+                        document=task_document.name_of(self._session, stem),
                         adopted=False,
                         reasons=(f"the file was gone and is written again; detent task remove {task} removes a task",),
                     )
@@ -87,24 +87,23 @@ class TaskAdoption:
             document = _decoded(data)
             reasons = _problems(document, stem)
             task = canonical(stem) if not reasons else stem
-            if not reasons and (task in edits or (stem != task and self._has(task))):
+            if not reasons and (task in edits or (self._row(stem) is None and self._has(task))):
                 reasons = [f"there is already a task {task}, which is the same number"]
             if reasons:
                 rejected.append(self._reject(stem, name, reasons))
                 continue
             mine = self._files.document(task) if self._has(task) else None
-            edits[task] = _Edit(stem, task, name, data, document | {"id": task}, mine)
+            edits[task] = _Edit(stem, task, name, data, document, mine)
         return list(edits.values()), rejected
 
     def _is_restored(self, stem: str, data: bytes) -> bool:
         """Whether Detent wrote the file. An older one that was restored is no edit, and is written again."""
         document = _decoded(data)
-        with self._journal.reading() as session:
-            row = session.tasks.get(stem)
+        row = self._row(stem)
         if row is None or not task_document.is_untouched(document) or document["id"] != stem:
             return False
         if not task_document.is_of(document, row) or (task_document.written_at(document) or 0) < row.changed:
-            self._files.rewrite(stem)
+            self._files.rewrite(row.id)
         return True
 
     def _adopt_edits(self, edits: list[_Edit]) -> list[Adoption]:
@@ -133,15 +132,13 @@ class TaskAdoption:
 
     def _adopted(self, edit: _Edit) -> Adoption:
         self._files.rewrite(edit.task)
-        if edit.stem != edit.task:
-            # The journal and the file of the canonical id have its content now.
-            self._project.store.delete(edit.name)
         return Adoption(document=edit.name, adopted=True)
 
     def _reject(self, stem: str, name: str, reasons: list[str]) -> Adoption:
         kept = keep_rejected(self._project.store, name)
-        if self._has(stem):
-            self._files.rewrite(stem)
+        row = self._row(stem)
+        if row is not None:
+            self._files.rewrite(row.id)
         else:
             self._project.store.delete(name)
         return Adoption(document=name, adopted=False, reasons=tuple(reasons), kept=kept)
@@ -168,6 +165,11 @@ class TaskAdoption:
             return [] if error.message == _NOTHING else error.message.split("\n  - ")
         self._project.touched(self._session)
         return []
+
+    def _row(self, stem: str) -> Row | None:
+        """The task whose file has this name."""
+        with self._journal.reading() as session:
+            return task_document.row_at(session.tasks, stem)
 
     def _has(self, task: str) -> bool:
         with self._journal.reading() as session:

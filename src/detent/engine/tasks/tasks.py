@@ -91,7 +91,7 @@ class Tasks:
             above = parent_of(own)
             inherited = session.tasks[above].depends_on if above is not None else ()
             needs = tuple(dict.fromkeys((*inherited, *session.tasks[own].depends_on)))
-            phase = current_phase(session)
+            phase, stem = current_phase(session), session.tasks[own].stem
         store = self._project.store
         return {
             "task": document,
@@ -100,7 +100,7 @@ class Tasks:
                 "session": store.directory(self._session),
                 "todo": store.location(f"{self._session}/TODO_LIST.md"),
                 "summaries": store.location(f"{self._session}/{SUMMARIES}"),
-                "task": store.location(name_of(self._session, own)),
+                "task": store.location(name_of(self._session, stem)),
             },
             "dependency_summaries": {need: text for need in needs if (text := self.summary(need)) is not None},
         }
