@@ -33,7 +33,7 @@ def test_folders_are_made_when_the_first_note_is_kept(tool):
 
 
 def test_a_note_has_a_name_and_is_never_overwritten(tool):
-    shown = tool("note", "-", "--name", "../Why Passkeys?", stdin="first\n").ok().out
+    shown = tool("note", "-", "--name", "../Why Passkeys?", stdin=b"first\n").ok().out
 
     assert shown.rstrip().endswith(f"{SESSION}/.chat/analysis-why-passkeys.md")
     code, message, way_out = refused(tool, "note", "second", "--name", "why passkeys")

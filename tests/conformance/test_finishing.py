@@ -114,7 +114,8 @@ def test_finish_says_how_the_budget_stands(root: Path, clock: Clock) -> None:
             handle.finish("done")
             project.flush()
             shown.append(Disk(root / ".workflow").workflow()["budget_status"])
-            handle.begin()
+            if shown[-1] != "exceeded":
+                handle.begin()
 
     assert shown == ["on_track", "approaching", "exceeded"]
 

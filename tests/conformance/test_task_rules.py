@@ -229,7 +229,7 @@ def test_a_parent_must_exist_and_be_the_one_of_the_id(project, handle, folder):
 
 
 @pytest.mark.req("003-rule-3")
-def test_a_parent_that_is_missing_is_rebuilt_from_a_part_written_by_hand(project, handle, folder):
+def test_a_missing_parent_is_rebuilt_from_a_part_written_by_hand(project, handle, folder):
     assert by_hand(project, folder, document("IMPL-9.1")).adopted
 
     assert [(row.id, row.status) for row in handle.tasks.rows()] == [("IMPL-9", "container"), ("IMPL-9.1", "pending")]
