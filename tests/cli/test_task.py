@@ -276,13 +276,28 @@ def test_a_lease_runs_out(empty):
     assert "is not claimed" in refused(empty, "task", "beat", "IMPL-2")[1]
 
 
+@pytest.mark.parametrize("claim", [False, True])
+def test_next_takes_over_a_task_whose_holder_is_gone_as_start_does(empty, claim):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    empty("task", "add", "One").ok()
+    empty("task", "start", "--pid", str(gone.pid), "--owner", "bob").ok()
+
+    shown = empty("task", "next", *(["--claim"] if claim else [])).ok().out
+
+    assert "IMPL-1" in shown
+    assert ("bob is gone" if claim else "its holder is gone") in shown
+    if not claim:
+        assert empty("task", "next", "--json").ok().json()["task"]["id"] == "IMPL-1"
+
+
 def test_next_says_why_nothing_is_ready(work):
     work("task", "done", "IMPL-4").ok()
     code, message, way_out = refused(work, "task", "next")
     assert code == 1
     assert "no task is ready" in message
-    assert "failed: IMPL-2.1" in message
-    assert "blocked: IMPL-2.2" in message
+    assert "IMPL-2.1 failed: the form does not render" in message
+    assert "IMPL-2.2 is blocked: needs the API key" in message
     assert "IMPL-3 waits for IMPL-2" in message
     assert way_out == "detent task retry IMPL-2.1"
     assert refused(work, "task", "next", "--claim")[1] == message

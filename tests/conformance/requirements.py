@@ -25,6 +25,10 @@ REQUIREMENTS: dict[str, str] = {
     "AC-003e": "finish advances the index by one",
     "AC-003f": "finish advances the state version by one",
     "AC-003g": "finish records the end and the minutes of the phase",
+    # Seed 004, checklist after STEP 3e
+    "004-after-1": "active_workflow.budget_status says how the budget stood when a phase ended",
+    "004-after-2": "tasks.md of the artifact folder is brought up to date, if there is one",
+    "004-after-3": "skill_usage_log has the agents that were launched, at most 50",
     # Seed 004, IR-004: gates before a phase is left
     "AC-004a": "failing tests hold the phase",
     "AC-004b": "a constitution that is not complied with holds the phase unless a person decided",

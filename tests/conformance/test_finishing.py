@@ -1,11 +1,12 @@
 """IR-003 and the half of IR-001 that finish writes (STEP 3e)."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from detent.engine.project import Project
+from detent.engine.project import Project, open_project
 from tests.support.disk import FEATURE, Disk
 from tests.support.values import Clock
 
@@ -100,3 +101,70 @@ def test_finish_records_when_and_how_long(boundaries: list[Boundary]) -> None:
     assert [boundary.after["phases"][boundary.phase]["timing"]["wall_clock_minutes"] for boundary in boundaries] == [
         1.5
     ] * 7
+
+
+@pytest.mark.req("004-after-1")
+def test_finish_says_how_the_budget_stands(root: Path, clock: Clock) -> None:
+    (root / "detent.toml").write_text('gates = "off"\n[budget]\nminutes = 10\n')
+    with open_project(root, actor="tester", clock=clock) as project:
+        handle = project.start("feature", "add search")
+        shown = []
+        for minutes in (1, 8, 2):
+            clock.advance(seconds=60 * minutes)
+            handle.finish("done")
+            project.flush()
+            shown.append(Disk(root / ".workflow").workflow()["budget_status"])
+            if shown[-1] != "exceeded":
+                handle.begin()
+
+    assert shown == ["on_track", "approaching", "exceeded"]
+
+
+@pytest.mark.req("004-after-1")
+def test_without_a_budget_nothing_is_said_about_it(boundaries: list[Boundary]) -> None:
+    assert all("budget_status" not in each.after["active_workflow"] for each in boundaries)
+
+
+@pytest.mark.req("004-after-2")
+def test_finish_brings_the_page_of_tasks_up_to_date(project: Project, root: Path) -> None:
+    handle = project.start("feature", "add search")
+    page = root / "docs/requirements" / handle.state.folder / "tasks.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# Tasks\n\n## Phase 01: Requirements -- IN PROGRESS\n- [ ] T1 ask ada\n\n## Phase 02 -- PENDING\n")
+
+    handle.finish("agreed")
+    handle.begin()
+    project.flush()
+
+    assert page.read_text() == (
+        "# Tasks\n\n## Phase 01: Requirements -- COMPLETE\n- [ ] T1 ask ada\n\n## Phase 02 -- IN PROGRESS\n"
+    )
+
+
+@pytest.mark.req("004-after-2")
+def test_finish_makes_no_page_of_tasks(project: Project, root: Path) -> None:
+    project.start("feature", "add search").finish("agreed")
+    project.flush()
+
+    assert not (root / "docs").exists()
+
+
+@pytest.mark.req("004-after-3")
+def test_the_skill_log_has_every_agent_that_was_launched(project: Project, disk: Disk) -> None:
+    handle = project.start("feature", "add search")
+    for number, ended in enumerate((True, False, None)):
+        handle.record_agent_started("01-requirements", f"analyst-{number}", f"a{number}")
+        if ended is not None:
+            handle.record_agent_ended(f"a{number}", succeeded=ended)
+    project.flush()
+
+    log = disk.state()["skill_usage_log"]
+    assert [(entry["agent"], entry["agent_phase"], entry["status"]) for entry in log] == [
+        ("analyst-0", "01-requirements", "executed"),
+        ("analyst-1", "01-requirements", "failed"),
+        ("analyst-2", "01-requirements", "running"),
+    ]
+    for number in range(3, 60):
+        handle.record_agent_started("01-requirements", f"analyst-{number}", f"a{number}")
+    project.flush()
+    assert [entry["agent"] for entry in disk.state()["skill_usage_log"]] == [f"analyst-{at}" for at in range(10, 60)]

@@ -243,19 +243,39 @@ def test_the_id_is_prefix_and_padded_number(project: Project, disk: Disk) -> Non
 
 
 @pytest.mark.req("ADR-007")
-def test_the_snapshots_of_eight_phases_stay_near_two_kilobytes(project: Project, disk: Disk) -> None:
+@pytest.mark.parametrize("artifacts", [0, 1, 9])
+def test_the_snapshots_of_eight_phases_take_two_kilobytes_at_most(project: Project, disk: Disk, artifacts: int) -> None:
     handle = project.start("feature", "add search")
     for phase in FEATURE:
-        handle.finish("7 requirements, 26 AC, 4 NFRs, specification validated", phase=phase)
+        named = [f"docs/requirements/{handle.state.folder}/{phase}-{number}.md" for number in range(artifacts)]
+        for path in named:
+            (disk.directory.parent / path).parent.mkdir(parents=True, exist_ok=True)
+            (disk.directory.parent / path).write_text("text")
+        handle.finish("7 requirements, 26 AC, 4 NFRs, specification validated. " * 3, phase=phase, artifacts=named)
         if handle.state.ready:
             handle.begin()
     project.flush()
 
     [entry] = disk.history()
+    assert len(entry["phase_snapshots"]) == 8
     collected = {name: entry[name] for name in ("phase_snapshots", "metrics")}
-    allowed = {"key", "status", "started", "completed", "gate_passed", "duration_minutes", "summary"}
-    assert all(each.keys() == allowed for each in entry["phase_snapshots"])
-    assert len(json.dumps(collected, separators=(",", ":"))) < 2.5 * 1024
+    required = {"key", "status", "started", "completed", "gate_passed", "duration_minutes", "summary"}
+    assert all(required <= each.keys() <= required | {"artifacts"} for each in entry["phase_snapshots"])
+    assert all(each["summary"].startswith("7 requirements, 26 A") for each in entry["phase_snapshots"])
+    assert len(json.dumps(collected, separators=(",", ":"))) <= 2 * 1024
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("1a2b3c4d" * 5, "1a2b3c4"), ("1a2b3c4d", "1a2b3c4d"), ("v1.2-and-more", "v1.2-and-more"), (None, None)],
+)
+def test_the_merged_commit_has_seven_characters(
+    project: Project, disk: Disk, given: str | None, shown: str | None
+) -> None:
+    project.start("fix", "mend it").complete(force=True, merged_commit=given)
+    project.flush()
+
+    assert disk.history()[0]["merged_commit"] == shown
 
 
 @pytest.mark.req("ADR-007")

@@ -213,9 +213,10 @@ def test_an_id_with_leading_zeros_is_the_same_id(project, handle, folder, twin):
 @pytest.mark.req("003-rule-3")
 def test_a_parent_must_exist_and_be_the_one_of_the_id(project, handle, folder):
     handle.tasks.add("No container")
+    for made in (document("IMPL-9.1"), document("IMPL-1.1")):
+        with pytest.raises(Invalid):
+            handle.tasks.write([made])
     for made in (
-        document("IMPL-9.1"),
-        document("IMPL-1.1"),
         document("IMPL-1.1", context__parent="IMPL-2"),
         document("IMPL-1.1", context__parent=None),
         document("IMPL-2", context__parent="IMPL-1"),
@@ -225,6 +226,13 @@ def test_a_parent_must_exist_and_be_the_one_of_the_id(project, handle, folder):
         assert not by_hand(project, folder, made).adopted
 
     assert [row.id for row in handle.tasks.rows()] == ["IMPL-1"]
+
+
+@pytest.mark.req("003-rule-3")
+def test_a_missing_parent_is_rebuilt_from_a_part_written_by_hand(project, handle, folder):
+    assert by_hand(project, folder, document("IMPL-9.1")).adopted
+
+    assert [(row.id, row.status) for row in handle.tasks.rows()] == [("IMPL-9", "container"), ("IMPL-9.1", "pending")]
 
 
 @pytest.mark.req("003-rule-11")

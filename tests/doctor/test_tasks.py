@@ -11,6 +11,7 @@ from detent.core.session.events import TaskMoved, TaskRemoved, TaskWritten
 from detent.core.task.document import new_document
 from detent.core.task.lifecycle import Action
 from detent.core.task.row import TaskStatus
+from detent.doctor.invariants import fix
 from detent.doctor.markers import fix_markers
 from detent.doctor.tasks import check_tasks, fix_tasks
 from tests.support.values import actor
@@ -144,9 +145,20 @@ def test_a_pending_edit_is_a_warning_and_is_adopted(project, handle, folder):
 
     (finding,) = check_tasks(project, handle.id)
     assert (finding.severity, finding.way_out) == ("warning", "detent adopt")
-    fix_tasks(project, handle.id)
+    assert fix_tasks(project, handle.id) == [f"adopted the edit of {handle.id}/.task/IMPL-1.json"]
 
     assert handle.tasks.row("IMPL-1").title == "By hand"
+
+
+def test_an_edit_that_is_set_aside_is_told_with_its_reason(project, handle, folder):
+    document = json.loads(read(folder, "IMPL-1.json"))
+    write(folder, "IMPL-1.json", json.dumps(document | {"title": ""}).encode())
+
+    fix(project)
+
+    [told] = [notice for notice in project.notices if "IMPL-1.json" in notice]
+    assert "was not adopted and is kept as" in told
+    assert "title" in told
 
 
 def test_an_edit_of_a_session_that_ended_is_kept_beside_and_changes_nothing(project, handle, folder):

@@ -27,13 +27,32 @@ def rules(incoming: object, disk: object) -> list[str]:
     return [violation.rule for violation in check_write(incoming, disk)]
 
 
-@pytest.mark.parametrize("incoming", [{}, [], None, "text", {"state_version": None}, {"state_version": "9"}])
+@pytest.mark.parametrize("incoming", [{}, [], None, "text", {"state_version": None}])
 def test_what_proves_no_version_does_not_replace_a_versioned_document(incoming: object) -> None:
     [violation] = check_write(incoming, {"state_version": 5})
 
     assert (violation.rule, violation.path, violation.blocks) == ("V7", "state_version", True)
     assert "no state_version" in violation.message
     assert "read it again" in violation.message
+
+
+@pytest.mark.parametrize(
+    ("incoming", "disk", "blocked"),
+    [
+        ("9", 5, False),
+        ("5", 5, False),
+        ("4", 5, True),
+        (4, "5", True),
+        (6, "5", False),
+        ("nine", 5, True),
+        ("", 5, True),
+    ],
+)
+def test_a_version_that_is_text_counts_as_its_number(incoming: object, disk: object, *, blocked: bool) -> None:
+    violations = check_write({"state_version": incoming}, {"state_version": disk})
+
+    assert [violation.rule for violation in violations] == (["V7"] if blocked else [])
+    assert all(str(incoming) in violation.message for violation in violations)
 
 
 @pytest.mark.parametrize("disk", [{}, [1], None, "text", {"state_version": None}])

@@ -143,6 +143,16 @@ def test_work_goes_on_after_a_pause_where_it_stood(project, first):
         assert handle.state.phases["REVIEW"].status == "in_progress"
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_resume_frees_a_task_whose_holder_is_gone(project, first, named):
+    first.tasks.start("IMPL-1", pid=2**22 + 1)
+
+    project.sessions.resume(first.id if named else None)
+
+    assert first.tasks.row("IMPL-1").status == "pending"
+    assert project.notices == ["given back, because their holders are gone: IMPL-1"]
+
+
 def test_resume_without_anything_to_resume_says_so(project):
     with pytest.raises(NotFound):
         project.sessions.resume()

@@ -83,6 +83,17 @@ def test_an_edit_is_judged_by_its_result(place):
     assert asked(place, "Edit", {**path, "old_string": "{", "new_string": ""}) is not None
 
 
+def test_a_state_document_that_is_gone_is_another_answer_than_one_that_cannot_be_read(place):
+    document = place.root / ".workflow/state.json"
+    content = {"file_path": ".workflow/state.json", "content": document.read_text()}
+
+    document.write_text("{")
+    assert "holds no readable JSON" in asked(place, "Write", content)
+    document.unlink()
+    assert asked(place, "Write", content) is None
+    assert "would not be readable" in asked(place, "Write", content | {"content": "{"})
+
+
 # Ways to the project
 
 

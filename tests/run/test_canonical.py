@@ -23,7 +23,7 @@ agent = "script"
 NEEDS_A_PERSON = 6
 #: Far more than what two attempts that follow each other have in common.
 REALLY_AT_ONCE = timedelta(seconds=0.1)
-SPECIALISTS = {"webapp": {"architecture", "security"}, "ml": {"data", "architecture"}}
+SPECIALISTS = {"webapp": {"architecture", "security"}, "ml": {"data", "architecture", "security"}}
 CLOSING = {"documentation", "review", "hygiene"}
 
 

@@ -53,6 +53,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("task", "Plan, start, finish and show the tasks of the session."),
         ("tasks", "List the tasks of the session, live with --watch."),
         ("flow", "Run the flow-control steps of a task."),
+        ("note", "Keep an analysis, a talk or ideas with the session."),
     ],
     "Checkpoints": [
         ("checkpoint", "Take, list, verify, clean up, export or import checkpoints."),

@@ -77,6 +77,8 @@ class ActiveWorkflow(msgspec.Struct, kw_only=True):
     counter_used: int | None
     git_branch: GitBranch | None
     activation: Literal["explicit", "delegation"]
+    #: How the budget stood when a phase last ended; only with a budget.
+    budget_status: Literal["on_track", "approaching", "exceeded"] | None = None
     journal: JournalPosition | None = None
     completed_at: At | None = None
     cancelled_at: At | None = None
@@ -194,6 +196,15 @@ class PendingEscalation(msgspec.Struct, kw_only=True):
     timestamp: At
 
 
+class SkillUsage(msgspec.Struct, kw_only=True):
+    """An agent that was launched for a phase."""
+
+    timestamp: At
+    agent: str
+    agent_phase: str
+    status: Literal["running", "executed", "failed"]
+
+
 class StateDocument(msgspec.Struct, kw_only=True):
     """`state.json`: the active session, for tools that read and edit one file. Other tools may add keys"""
 
@@ -204,5 +215,6 @@ class StateDocument(msgspec.Struct, kw_only=True):
     phases: dict[str, PhaseRecord]
     phase_artifacts: dict[str, list[str]]
     pending_escalations: list[PendingEscalation | Any]
+    skill_usage_log: list[SkillUsage | Any] = []
     history: list[HistoryNote]
     workflow_history: list[HistoryEntry]

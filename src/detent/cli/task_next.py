@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from detent.cli.request import Request, is_active
 
 if TYPE_CHECKING:
+    from detent.core.task.row import Row
     from detent.render.terminal.canvas import Canvas
 
 
@@ -18,11 +19,14 @@ def show_next(request: Request) -> bool:
         active = is_active(project, handle)
     if row is None:
         return False
-    request.answer(lambda canvas: next_text(handle.id, row.id, row.title, canvas=canvas, active=active), {})
+    request.answer(lambda canvas: next_text(handle.id, row, canvas=canvas, active=active), {})
     return True
 
 
-def next_text(session: str, task: str, title: str, *, canvas: "Canvas", active: bool) -> str:
+def next_text(session: str, row: "Row", *, canvas: "Canvas", active: bool) -> str:
     named = "" if active else f" --session {session}"
-    lines = [canvas.cut(f"{task} {title}", canvas.width), "", *canvas.command(f"detent task start {task}{named}")]
-    return "\n".join(lines)
+    # A task in progress is the next one only if its holder is gone.
+    taken = ["it is in progress, but its holder is gone"] if row.status == "active" else []
+    lines = [f"{row.id} {row.title}", *taken]
+    shown = [canvas.cut(line, canvas.width) for line in lines]
+    return "\n".join([*shown, "", *canvas.command(f"detent task start {row.id}{named}")])

@@ -26,6 +26,8 @@ class Repair(NamedTuple):
 
     text: str
     act: Callable[[], object]
+    #: `act` returns the descriptions, because only it knows what became of an edit.
+    tells: bool = False
 
 
 def finding(invariant: str, subject: str, message: str, way_out: str, severity: str = ERROR) -> Finding:
@@ -34,11 +36,11 @@ def finding(invariant: str, subject: str, message: str, way_out: str, severity: 
 
 def apply_repairs(repairs: Iterable[Repair], *, dry_run: bool) -> list[str]:
     """Make the repairs and describe them; with `dry_run`, only describe them."""
-    listed = list(repairs)
-    if not dry_run:
-        for repair in listed:
-            repair.act()
-    return [repair.text for repair in listed]
+    done: list[str] = []
+    for repair in list(repairs):
+        result = repair.act() if not dry_run else None
+        done += result if repair.tells and isinstance(result, list) else [repair.text]
+    return done
 
 
 def decoded(data: bytes | None) -> Any:

@@ -57,7 +57,7 @@ def check(project: Project) -> list[Finding]:
 
 
 def fix(project: Project) -> list[Finding]:
-    """Rebuild documents, markers and history from the journals; returns what needs a person.
+    """Rebuild documents, markers and history from the journals; returns what needs a person. Notices say what was done.
 
     Journals are left as they are: mending one is a person's decision.
     """
@@ -70,9 +70,9 @@ def fix(project: Project) -> list[Finding]:
         with project.store.lock(PROJECT):
             project.store.put(MARKER + lost, b"")
     project.rebuild()
-    repair(project)
+    project.notices.extend(repair(project))
     with suppress(Corrupt):
-        project.reconcile()
+        project.notices.extend(adoption.describe() for adoption in project.reconcile())
     return check(project)
 
 

@@ -102,11 +102,10 @@ def _check_claims(project: Project, session: Session) -> Iterator[Finding]:
 def _files(project: Project, name: str, rows: list[Row]) -> Iterator[_File]:
     """Every file that exists or should exist, compared with the journal."""
     written = _written(project, name)
-    by_id = {row.id: row for row in rows}
     for row in rows:
-        file = task_document.name_of(name, row.id)
+        file = task_document.name_of(name, row.stem)
         yield _compared(file, row, project.store.get(file), put_row(written.get(row.id, {}), row))
-    known = {task_document.name_of(name, task) for task in by_id}
+    known = {task_document.name_of(name, row.stem) for row in rows}
     for file in project.store.names(f"{name}/{task_document.FOLDER}/"):
         stem = os.path.basename(file)
         if file not in known and stem.endswith(".json") and not stem.startswith("."):
@@ -195,13 +194,15 @@ def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
         else:
             yield Repair(f"{file.name} {file.fault}: write it again", partial(_rewrite, project, name, file))
     if edits:
-        adoption = TaskAdoption(project, name)
-        for edited in adoption.pending():
-            text = f"{edited} was edited by hand: adopt it, or set it aside"
-            yield Repair(text, lambda: adoption.adopt_all(every=True))
+        edited = ", ".join(project.session(name).tasks.files.edited(every=True))
+        yield Repair(f"adopt or set aside the edits of {edited}", partial(_adopt_edits, project, name), tells=True)
     for view in (todo_list.NAME, impl_plan.NAME):
         if project.store.get(f"{name}/{view}") is None:
             yield Repair(f"{name}/{view} is missing: write it again", lambda: None)
+
+
+def _adopt_edits(project: Project, name: str) -> list[str]:
+    return [adoption.describe() for adoption in TaskAdoption(project, name).adopt_all(every=True)]
 
 
 def _session_file_repairs(project: Project, name: str) -> Iterator[Repair]:

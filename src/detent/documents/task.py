@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from detent.core.task.id import read_id
+from detent.core.task.plan import Plan
 from detent.core.task.row import Row, put_row
 
 FOLDER = ".task"
@@ -18,8 +20,15 @@ STAMP = "_detent"
 _sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
-def name_of(session: str, task: str) -> str:
-    return f"{session}/{FOLDER}/{task}.json"
+def name_of(session: str, stem: str) -> str:
+    return f"{session}/{FOLDER}/{stem}.json"
+
+
+def row_at(tasks: Plan, stem: str) -> Row | None:
+    """The task whose file has this name."""
+    own = read_id(stem)
+    row = tasks.get(str(own)) if own is not None else None
+    return row if row is not None and row.stem == stem else None
 
 
 def render(document: dict[str, Any], row: Row, version: int) -> dict[str, Any]:
@@ -42,7 +51,7 @@ def is_untouched(document: object) -> bool:
 
 def is_of(document: dict[str, Any], row: Row) -> bool:
     """Whether the document is unchanged, of this task, and not older than the last change of its content."""
-    return is_untouched(document) and document.get("id") == row.id and (written_at(document) or 0) >= row.written
+    return is_untouched(document) and document.get("id") == row.stem and (written_at(document) or 0) >= row.written
 
 
 def written_at(document: dict[str, Any]) -> int | None:

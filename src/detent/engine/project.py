@@ -512,7 +512,14 @@ class Project:
     def pending_edits(self) -> list[str]:
         """The documents of the active session that were edited by hand."""
         active = self.active()
-        return edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"]) if active else []
+        if active is None:
+            return []
+        documents = edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
+        if not self.store.names(f"{active}/.task/IMPL") or self.is_damaged(active):
+            return documents
+        from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - many sessions have no tasks
+
+        return [*documents, *TaskFiles(self.store, self.journal(active)).edited()]
 
     def pending_settings(self) -> list[str]:
         """Says that detent.toml was changed since the active session last saw it."""

@@ -95,7 +95,14 @@ class Sessions:
         return session
 
     def resume(self, text: str | None = None) -> SessionHandle:
-        """The session named, or the one that was paused last."""
+        """The session named, or the one that was paused last. Tasks whose holders are gone are released."""
+        handle = self._resumed(text)
+        released = handle.tasks.release_abandoned()
+        if released:
+            self._project.notices.append(f"given back, because their holders are gone: {', '.join(released)}")
+        return handle
+
+    def _resumed(self, text: str | None) -> SessionHandle:
         if text is not None:
             return self.switch(text)
         if self._project.active() is not None:

@@ -108,14 +108,17 @@ def _bound(project: Project) -> tuple[SessionHandle, str | None]:
 
 def judge_write(content: str, state: str) -> tuple[str | None, str]:
     """Reason to refuse `content` as the new state document, if any, and a warning about it."""
+    mend = "a person should run: detent doctor --fix"
     try:
         with open(os.path.join(state, "state.json"), "rb") as file:
             disk = msgspec.json.decode(file.read(), type=dict[str, Any])
-    except (OSError, *UNREADABLE):
-        return (
-            "the state document cannot be read, so it is not replaced; a person should run: detent doctor --fix",
-            "",
-        )
+    except FileNotFoundError:
+        # There is nothing to fall behind. The next command adopts what is written, or sets it aside.
+        disk = {}
+    except OSError as error:
+        return f"the state document cannot be read ({error.strerror}), so it is not replaced; {mend}", ""
+    except UNREADABLE as error:
+        return f"the state document holds no readable JSON ({error}), so it is not replaced; {mend}", ""
     try:
         incoming = msgspec.json.decode(content)
     except UNREADABLE as error:

@@ -37,6 +37,21 @@ def test_without_a_list_only_what_is_recorded_counts():
     assert closed({"constitutional_validation": {"status": "pending"}}) == ["constitution: pending"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "reason"),
+    [
+        ("save", []),
+        ("continue", []),
+        ("exit", ["elicitation: 2 answers, then exit"]),
+        (None, ["elicitation: 2 answers, nothing chosen yet"]),
+    ],
+)
+def test_questions_that_were_left_are_not_answered(chosen, reason):
+    asked = {"completed": True, "menu_interactions": 2, "final_selection": chosen}
+
+    assert closed({"iteration_requirements": {"interactive_elicitation": asked}}) == reason
+
+
 def test_a_record_under_a_legacy_key_is_the_phases():
     failing = {"iteration_requirements": {"test_iteration": {"last_test_result": "failed", "current_iteration": 1}}}
 

@@ -19,6 +19,13 @@ def test_limits_can_be_given_one_by_one():
     assert parse_settings("[budget]\nminutes = 5", "detent.toml").options().budget == Budget(minutes=5)
 
 
+@pytest.mark.parametrize("limit", ["minutes", "phase_minutes", "tokens", "phase_tokens", "cost"])
+@pytest.mark.parametrize("value", [-1, 0])
+def test_a_limit_that_is_not_above_0_is_refused(limit, value):
+    with pytest.raises(Invalid, match=r"detent.toml, line 2: Expected .* >.*budget"):
+        parse_settings(f"[budget]\n{limit} = {value}", "detent.toml")
+
+
 def test_an_unknown_tier_is_refused():
     with pytest.raises(Invalid):
         parse_settings('budget = "huge"', "detent.toml")

@@ -303,6 +303,31 @@ def test_where_and_with_what_a_command_runs(stage):
     assert outputs["env"] == f"src/a|src/b|c|IMPL-1|{stage.handle.id}|"
 
 
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("for dep in IMPL-9; do cat .summaries/$dep-summary.md 2>/dev/null; done; pwd -P", "session"),
+        ("cat './.task/IMPL-1.json' >/dev/null; pwd -P", "session"),
+        ("ls src/.summaries/ 2>/dev/null; pwd -P", "project"),
+        ("ls .workflow/ >/dev/null; pwd -P", "project"),
+    ],
+)
+def test_a_command_that_names_a_folder_of_the_session_runs_there(stage, command, where):
+    outcome = stage.run(step("where", command, output_to="where"))
+
+    session = os.path.join(os.path.realpath(stage.project.place.state), stage.handle.id)
+    wanted = session if where == "session" else os.path.realpath(stage.base)
+    assert outcome.context["flow"]["outputs"]["where"] == wanted
+
+
+def test_a_folder_of_the_project_comes_before_one_of_the_session(stage):
+    (stage.base / ".summaries").mkdir()
+
+    outcome = stage.run(step("where", "ls .summaries/; pwd -P", output_to="where"))
+
+    assert outcome.context["flow"]["outputs"]["where"] == os.path.realpath(stage.base)
+
+
 def test_errors_are_kept_apart_from_the_output(stage):
     stage.run(step("one", "echo out; echo err >&2", output_to="x"))
 

@@ -149,6 +149,16 @@ def test_an_edit_that_only_changes_the_layout_is_taken_without_a_commit(project,
         (lambda document: document["active_workflow"].pop("phases"), "cannot remove this"),
         (lambda document: document["phases"].pop("b"), "phases.b"),
         (lambda document: document["phases"]["a"].update(status="teleported"), "phases.a.status"),
+        (
+            lambda document: document["phases"]["a"].update(constitutional_validation={"completed": True}),
+            "phases.a.constitutional_validation.completed: an edit cannot set this",
+        ),
+        (
+            lambda document: document["phases"]["a"].update(
+                iteration_requirements={"test_iteration": {"history": [1]}}
+            ),
+            "phases.a.iteration_requirements.test_iteration.history",
+        ),
         (lambda document: document["phases"]["a"].update(artifacts=["../../etc/passwd"]), "artifacts"),
     ],
 )

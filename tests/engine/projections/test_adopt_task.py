@@ -184,27 +184,127 @@ def test_a_new_file_is_a_new_task(project, handle, files):
         assert "By hand" in view.read()
 
 
-def test_a_new_file_with_leading_zeros_is_one_task_in_one_file(project, handle, files):
+def test_a_file_with_leading_zeros_keeps_its_name(project, handle, files):
     files.write("IMPL-009", new_document("IMPL-9", "By hand") | {"id": "IMPL-009"})
+    files.write("IMPL-009.01", new_document("IMPL-9.1", "A part") | {"id": "IMPL-009.01"})
+    document = files.document("IMPL-009") | {"status": "container"}
+    files.write("IMPL-009", document)
 
-    project.reconcile()
+    assert all(adoption.adopted for adoption in project.reconcile())
 
-    assert [row.id for row in handle.tasks.rows()] == ["IMPL-1", "IMPL-2", "IMPL-3", "IMPL-9"]
-    assert len([name for name in files.names() if name.endswith("9.json")]) == 1
+    assert [row.id for row in handle.tasks.rows()] == ["IMPL-1", "IMPL-2", "IMPL-3", "IMPL-9", "IMPL-9.1"]
+    project.flush()
+    named = ["IMPL-009.01.json", "IMPL-009.json"]
+    assert [name for name in files.names() if "9" in name] == named
+    with open(f"{files.folder}/../TODO_LIST.md", encoding="utf-8") as view:
+        assert "**IMPL-009.01**: A part → [📋](./.task/IMPL-009.01.json)" in view.read()
+
+    handle.tasks.start("IMPL-9.1")
+    project.flush()
+    assert files.document("IMPL-009.01")["status"] == "active"
+    assert files.document("IMPL-009.01")["id"] == "IMPL-009.01"
+    files.edit("IMPL-009.01", title="Better")
+    assert settled(project)["IMPL-009.01"].adopted
+    os.unlink(f"{files.folder}/IMPL-009.01.json")
+    assert settled(project)["IMPL-009.01"].reasons
+    handle.tasks.release("IMPL-9.1")
+    handle.tasks.remove("IMPL-9.1")
+    project.flush()
+    assert [name for name in files.names() if "9" in name] == ["IMPL-009.json"]
 
 
-def test_a_container_and_its_parts_can_be_written_by_hand_in_any_order(project, handle, files):
-    files.write("IMPL-4.1", new_document("IMPL-4.1", "A part"))
+def test_a_container_and_its_parts_are_adopted_as_one_change(project, handle, files):
+    files.write("IMPL-4.1", new_document("IMPL-4.1", "A part", depends_on=["IMPL-5"]))
+    files.write("IMPL-4.2", new_document("IMPL-4.2", "Another part"))
     files.write("IMPL-4", new_document("IMPL-4", "Whole") | {"status": "container"})
+    files.write("IMPL-5", new_document("IMPL-5", "Comes first"))
+    files.edit("IMPL-1", context__depends_on=["IMPL-4.2"])
+    version = handle.state.version
 
     adoptions = settled(project)
 
-    if not all(adoption.adopted for adoption in adoptions.values()):
-        # Each file is taken for itself: then both are refused, and say why.
-        assert all(adoption.reasons for adoption in adoptions.values())
-        assert [row.id for row in handle.tasks.rows()] == ["IMPL-1", "IMPL-2", "IMPL-3"]
-    else:
-        assert handle.state.tasks.children("IMPL-4") == ("IMPL-4.1",)
+    assert {task for task, adoption in adoptions.items() if adoption.adopted} == {
+        *("IMPL-1", "IMPL-4", "IMPL-4.1", "IMPL-4.2", "IMPL-5"),
+    }
+    assert handle.state.tasks.children("IMPL-4") == ("IMPL-4.1", "IMPL-4.2")
+    assert handle.tasks.row("IMPL-4.1").depends_on == ("IMPL-5",)
+    assert handle.tasks.row("IMPL-1").depends_on == ("IMPL-4.2",)
+    assert handle.state.version == version + 1
+
+
+def test_of_files_written_together_those_that_cannot_be_taken_do_not_hold_the_others(project, handle, files):
+    files.write("IMPL-4", new_document("IMPL-4", "Needs a later one", depends_on=["IMPL-6"]))
+    files.write("IMPL-5", new_document("IMPL-5", "Lost", depends_on=["IMPL-99"]))
+    files.write("IMPL-6", new_document("IMPL-6", "Later"))
+    files.write("IMPL-7", new_document("IMPL-7", "Whole") | {"status": "container"})
+
+    adopted = {task: adoption.adopted for task, adoption in settled(project).items()}
+
+    assert adopted == {"IMPL-4": True, "IMPL-5": False, "IMPL-6": True, "IMPL-7": False}
+
+
+def test_a_task_is_broken_down_by_hand(project, handle, files):
+    files.edit("IMPL-2", status="container", title="Both halves")
+    for part in (1, 2):
+        files.write(f"IMPL-2.{part}", new_document(f"IMPL-2.{part}", f"Half {part}"))
+
+    assert all(adoption.adopted for adoption in settled(project).values())
+
+    assert handle.tasks.row("IMPL-2").status is TaskStatus.CONTAINER
+    assert handle.tasks.row("IMPL-2").title == "Both halves"
+    assert handle.state.tasks.children("IMPL-2") == ("IMPL-2.1", "IMPL-2.2")
+
+
+def test_a_task_becomes_the_container_of_parts_that_were_written_for_it(project, handle, files):
+    files.write("IMPL-2.1", new_document("IMPL-2.1", "A part"))
+
+    assert settled(project)["IMPL-2.1"].adopted
+
+    assert handle.tasks.row("IMPL-2").status is TaskStatus.CONTAINER
+    assert handle.tasks.row("IMPL-2").title == "Two"
+
+
+def test_a_task_that_is_worked_on_gets_no_parts_by_hand(project, handle, files):
+    handle.tasks.start("IMPL-2")
+    project.flush()
+    files.write("IMPL-2.1", new_document("IMPL-2.1", "A part"))
+
+    assert_refused(project, handle, "IMPL-2.1", "IMPL-2, which is active")
+
+
+def test_a_container_that_is_missing_is_rebuilt_from_its_parts(project, handle, files):
+    files.write("IMPL-9.1", new_document("IMPL-9.1", "A part"))
+
+    assert settled(project)["IMPL-9.1"].adopted
+
+    assert handle.tasks.row("IMPL-9").status is TaskStatus.CONTAINER
+    project.flush()
+    assert files.document("IMPL-9")["title"] == "Parts of IMPL-9"
+
+
+def test_a_container_that_was_removed_is_not_rebuilt(project, handle, files):
+    handle.tasks.remove("IMPL-3")
+    project.flush()
+    files.write("IMPL-3.1", new_document("IMPL-3.1", "A part"))
+
+    assert_refused(project, handle, "IMPL-3.1", "IMPL-3, which does not exist")
+
+
+def test_of_two_new_files_of_one_number_one_is_adopted(project, handle, files):
+    files.write("IMPL-009", new_document("IMPL-9", "One") | {"id": "IMPL-009"})
+    files.write("IMPL-9", new_document("IMPL-9", "Other"))
+
+    adopted = {task: adoption.adopted for task, adoption in settled(project).items()}
+
+    assert sorted(adopted.values()) == [False, True]
+
+
+def test_whoever_only_looks_is_told_of_an_edited_task_file(project, handle, files):
+    assert project.pending_edits() == []
+    files.edit("IMPL-1", title="Better")
+    files.write("IMPL-7", new_document("IMPL-7", "New"))
+
+    assert project.pending_edits() == [f"{handle.id}/.task/{task}.json" for task in ("IMPL-1", "IMPL-7")]
 
 
 def test_two_files_edited_at_once_are_both_adopted(project, handle, files):
@@ -356,12 +456,6 @@ def test_an_edit_that_breaks_a_rule_is_refused(project, handle, files, change):
     files.edit("IMPL-1", **change)
 
     assert_refused(project, handle, "IMPL-1")
-
-
-def test_a_part_of_a_task_that_does_not_exist_is_refused(project, handle, files):
-    files.write("IMPL-9.1", new_document("IMPL-9.1", "A part"))
-
-    assert_refused(project, handle, "IMPL-9.1", "IMPL-9")
 
 
 @pytest.mark.parametrize("stem", ["IMPL-001", "IMPL-01"])

@@ -1,5 +1,6 @@
 """Steps: parses and checks `flow_control.pre_analysis` of a task."""
 
+import re
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any, Literal
@@ -37,6 +38,9 @@ def unwrap(command: str) -> str:
     return command.strip()[len(_WRAPPER) : -1]
 
 
+_SESSION_FOLDER = re.compile(r"""(?:^|[\s"'=(<>|;&])(?:\./)?(\.(?:summaries|task|chat|brainstorming))/""")
+
+
 class OnError(StrEnum):
     SKIP_OPTIONAL = "skip_optional"
     FAIL = "fail"
@@ -52,7 +56,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     on_error: OnError = OnError.FAIL
     success_criteria: str | list[str] | None = None
     timeout: float | None = DEFAULT_TIMEOUT_S
-    cwd: Literal["project", "session"] = "project"
+    #: None: that of the project, or of the session if the command names one of its folders.
+    cwd: Literal["project", "session"] | None = None
+
+    @property
+    def session_folders(self) -> frozenset[str]:
+        """The folders of the session that the command names by a relative path, as in `cat .summaries/IMPL-1.md`."""
+        return frozenset(_SESSION_FOLDER.findall(self.script))
 
     @property
     def script(self) -> str:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+#: The answers that end an elicitation; any other one left it.
+FINAL_SELECTIONS = ("save", "continue")
+
 
 def workflow(doc: object) -> "Json":
     return mapping(mapping(doc).get("active_workflow"))
@@ -128,7 +131,10 @@ def _constitution_reason(doc: object, phase: str) -> str:
 
 def _elicitation_reason(doc: object, phase: str) -> str:
     asked = _elicitation(doc, phase)
-    return "" if asked.get("completed") else f"{asked.get('menu_interactions') or 0} answers, nothing chosen yet"
+    chosen = asked.get("final_selection")
+    if asked.get("completed") and chosen in FINAL_SELECTIONS:
+        return ""
+    return f"{asked.get('menu_interactions') or 0} answers, {f'then {chosen}' if chosen else 'nothing chosen yet'}"
 
 
 def _delegation_reason(doc: object, phase: str) -> str:

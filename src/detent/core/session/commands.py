@@ -265,6 +265,8 @@ class WriteTasks(_Command, frozen=True, kw_only=True):
     reason: str = ""
     #: True: all ids must be new. False: all must exist. None: either.
     new: bool | None = None
+    #: Parts make their container: one that is nowhere is added, and a pending task becomes one.
+    gathers: bool = False
 
 
 class SplitTask(_Command, frozen=True, kw_only=True):

@@ -77,7 +77,7 @@ def _task_events(session: Session, command: TaskCommand, facts: Facts) -> tuple[
             assert_never(command)
 
 
-def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
+def _write(session: Session, command: WriteTasks) -> tuple[Event, ...]:
     plan = session.tasks
     problems = [
         f"{document.get('id') if isinstance(document, dict) else at}: {problem.path}: {problem.message}"
@@ -87,7 +87,11 @@ def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
     ]
     if problems:
         raise Invalid("the tasks cannot be taken as they are", problems[:100])
-    rows = [row_of(document) for document in command.documents]
+    documents = command.documents
+    rows = [row_of(document) for document in documents]
+    if command.gathers:
+        made = [_container_of(parent) for parent in _missing_containers(session, rows)]
+        documents, rows = (*documents, *made), [*rows, *map(row_of, made)]
     numbers = Counter(row.id for row in rows)
     problems += [f"{task} is written {times} times at once" for task, times in numbers.items() if times > 1]
     if len(plan) + len(rows) > MAX_TASKS:
@@ -95,18 +99,46 @@ def _write(session: Session, command: WriteTasks) -> tuple[TaskWritten, ...]:
     for row in rows:
         problems += _known_problems(session, row, new=command.new)
     known = {row.id: plan.get(row.id) for row in rows}
+    split_ones = _now_containers(session, rows, gathers=command.gathers)
     grown = plan
-    for row in rows:
+    for row in (*rows, *(replace(plan[task], status=TaskStatus.CONTAINER) for task in split_ones)):
         grown = grown.with_row(row)
     problems += [problem for row in rows for problem in _bond_problems(grown, row)]
     problems += _circle_problems(grown, [row.id for row in rows])
     if problems:
         raise Invalid("the tasks cannot be taken as they are", list(dict.fromkeys(problems))[:100])
     reason = check_optional("a reason", command.reason, MAX_REASON)
-    return tuple(
+    written = (
         TaskWritten(task=row.id, document=_with_known_row(known[row.id], row, document), reason=reason)
-        for row, document in zip(rows, command.documents, strict=True)
+        for row, document in zip(rows, documents, strict=True)
     )
+    moved = (TaskMoved(task=task, action=Action.SPLIT, status=TaskStatus.CONTAINER) for task in split_ones)
+    return (*written, *moved)
+
+
+def _missing_containers(session: Session, rows: list[Row]) -> list[str]:
+    """The containers that the parts among `rows` name and that are nowhere."""
+    written = {row.id for row in rows}
+    parents = dict.fromkeys(parent for row in rows if (parent := parent_of(row.id)) is not None)
+    there = {*written, *session.retired}
+    return [parent for parent in parents if parent not in there and parent not in session.tasks]
+
+
+def _now_containers(session: Session, rows: list[Row], *, gathers: bool) -> list[str]:
+    """Pending tasks that this write makes containers: the document says so, or, if it `gathers`, parts were added."""
+    plan, written = session.tasks, {row.id: row for row in rows}
+    parents = dict.fromkeys(parent for row in rows if row.id not in plan and (parent := parent_of(row.id)) is not None)
+    return [
+        parent
+        for parent in parents
+        if (known := plan.get(parent)) is not None
+        and known.status is TaskStatus.PENDING
+        and (written[parent].status is TaskStatus.CONTAINER if parent in written else gathers)
+    ]
+
+
+def _container_of(task: str) -> dict[str, Any]:
+    return new_document(task, f"Parts of {task}") | {"status": TaskStatus.CONTAINER.value}
 
 
 def task_problems(document: object) -> list[Problem]:
@@ -160,7 +192,9 @@ def _circle_problems(plan: Plan, written: list[str]) -> Iterator[str]:
 
 def _with_known_row(known: Row | None, row: Row, document: dict[str, Any]) -> dict[str, Any]:
     """The document with the known status and claim: an edit changes the content of a task, not its state."""
-    return document if known is None else put_row(document, replace(known, version=row.version))
+    if known is None:
+        return document
+    return put_row({**document, "id": known.stem}, replace(known, version=row.version))
 
 
 def _split(session: Session, command: SplitTask) -> tuple[Event, ...]:
@@ -211,8 +245,7 @@ def _repair(session: Session, command: RepairTask) -> Iterator[Event]:
         changed = {**document, "context": {**context, "depends_on": present}}
         yield TaskWritten(task=task, document=changed, reason=command.reason)
     elif row is None and plan.children(task):
-        made = new_document(task, f"Parts of {task}") | {"status": TaskStatus.CONTAINER.value}
-        yield TaskWritten(task=task, document=made, reason="it has parts and was gone")
+        yield TaskWritten(task=task, document=_container_of(task), reason="it has parts and was gone")
     elif row is not None and plan.children(task):
         yield TaskMoved(task=task, action=Action.SPLIT, status=next_status(task, row.status, Action.SPLIT))
     elif row is not None:

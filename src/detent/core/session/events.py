@@ -1,7 +1,7 @@
 """Events and commits: the facts of the journal. Written once, never changed, never reinterpreted."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -32,14 +32,17 @@ class Supervised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     max_redos: int = 3
 
 
+_ABOVE_0 = msgspec.Meta(gt=0)
+
+
 class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Limits of time, tokens and cost. Near a limit is a warning, over it an escalation."""
 
-    minutes: float | None = None
-    phase_minutes: float | None = None
-    tokens: int | None = None
-    phase_tokens: int | None = None
-    cost: float | None = None
+    minutes: Annotated[float, _ABOVE_0] | None = None
+    phase_minutes: Annotated[float, _ABOVE_0] | None = None
+    tokens: Annotated[int, _ABOVE_0] | None = None
+    phase_tokens: Annotated[int, _ABOVE_0] | None = None
+    cost: Annotated[float, _ABOVE_0] | None = None
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

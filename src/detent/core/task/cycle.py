@@ -15,7 +15,7 @@ MAX_CYCLES = 100
 def find_cycles(
     rows: Mapping[str, Row], children: Mapping[str, Set[str]] | None = None, stuck: Collection[str] | None = None
 ) -> list[tuple[str, ...]]:
-    """Short cycles that together contain every task on a cycle, in the direction of the work, lowest id first.
+    """Short cycles that together contain every task on a cycle: each task depends on the next. The lowest id is first.
 
     A task waits for its dependencies and those of its parent, a container for its parts. Of two cycles that differ only
     in naming a part in place of its container, one is reported. A task that depends on itself, its parent or its parts
@@ -102,6 +102,7 @@ def _shortest(id: str, needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     cycle = [id]
     while (here := needed_by[cycle[-1]]) != id:
         cycle.append(here)
-    # From a needed task back to the one that needs it is the direction of the work.
+    # So far each task is needed by the next one.
+    cycle.reverse()
     first = cycle.index(min(cycle, key=sort_key))
     return tuple(cycle[first:] + cycle[:first])

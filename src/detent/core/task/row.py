@@ -50,6 +50,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     #: The journal versions of its last change, and of the last change of its document.
     changed: int = 0
     written: int = 0
+    #: The id as it was written, if that is another spelling: IMPL-001.
+    name: str = ""
+
+    @property
+    def stem(self) -> str:
+        """The id in its document, and the name of its file without `.json`."""
+        return self.name or self.id
 
     @property
     def parent(self) -> str | None:
@@ -63,8 +70,10 @@ def row_of(document: dict[str, Any]) -> Row:
         title, status = document["title"], TaskStatus(document["status"])
         if not isinstance(title, str):
             raise TypeError("its title is not a text")
+        own = canonical(document["id"])
         return Row(
-            id=canonical(document["id"]),
+            id=own,
+            name=document["id"] if document["id"] != own else "",
             title=title,
             status=status,
             type=intern(meta.get("type") or "feature"),

@@ -18,10 +18,10 @@ from detent.documents.state.shape import Document, mapping, sequence
 from detent.documents.state.writing import running
 from detent.errors import DetentError
 
-#: Keys that Detent computes. Their values in an edit are ignored.
-_DERIVED = frozenset(
-    {"state_version", "history", "workflow_history", "timing", "started", "completed", "gate_passed", "journal"}
-)
+#: What Detent computes: keys of the document, of its workflow and of a phase. Their values in an edit are ignored.
+_DERIVED = frozenset({"state_version", "history", "workflow_history"})
+_DERIVED_OF_WORKFLOW = frozenset({"journal"})
+_DERIVED_OF_PHASE = frozenset({"timing", "started", "completed", "gate_passed"})
 
 
 def edit_events(session: Session, edited: object, *, facts: Facts) -> tuple[tuple[Event, ...], list[Violation]]:
@@ -73,11 +73,23 @@ def _wanted(now: Status, *mirrors: object) -> str:
 def _unexplained(before: Document, edited: Document, after: Document) -> Iterator[Violation]:
     """A violation for each changed path whose new value is not in the outcome."""
     for path, value in _leaves(edited):
-        if _DERIVED.isdisjoint(path) and _at(before, path) != value and _at(after, path) != value:
+        if not _is_derived(path) and _at(before, path) != value and _at(after, path) != value:
             yield _refusal(".".join(path), f"an edit cannot set this; its value is {_at(before, path)!r}")
     for path, value in _leaves(before):
-        if _DERIVED.isdisjoint(path) and _at(edited, path) is None and value is not None:
+        if not _is_derived(path) and _at(edited, path) is None and value is not None:
             yield _refusal(".".join(path), f"an edit cannot remove this; its value is {value!r}")
+
+
+def _is_derived(path: tuple[str, ...]) -> bool:
+    match path:
+        case ("active_workflow", key, *_):
+            return key in _DERIVED_OF_WORKFLOW
+        case ("phases", _, key, *_):
+            return key in _DERIVED_OF_PHASE
+        case (key, *_):
+            return key in _DERIVED
+        case _:
+            return False
 
 
 def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -25,6 +25,7 @@ from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow, problems
 from detent.core.workflow.phase_key import normalize_phase_key
 from detent.core.workflow.roles import PHASE_AGENTS
+from detent.documents.state.rules import version_of
 from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
 from detent.documents.state.stamp import parse_stamp
 from detent.errors import Invalid
@@ -85,7 +86,7 @@ def imported(
             number=_whole(flow.get("counter_used")),
             folder=_text(flow.get("artifact_folder")) or name.removeprefix("WFS-"),
             branch=_text(mapping(flow.get("git_branch")).get("name")) or None,
-            base=max(0, _whole(document.get("state_version")) or 0),
+            base=max(0, _whole(version_of(document)) or 0),
             options=Options(supervised=supervised(document)),
         ),
         imported=PhasesImported(

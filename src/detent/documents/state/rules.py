@@ -10,6 +10,8 @@ import msgspec
 
 from detent.documents.state.shape import Document, mapping, mapping_at, number, sequence
 
+#: Digits of a version that is written as text.
+MAX_DIGITS = 18
 STATUS_ORDER = {"pending": 0, "in_progress": 1, "completed": 2}
 
 IMPOSSIBLE = (
@@ -44,8 +46,13 @@ def mirror_violations(doc: object) -> list[Violation]:
 
 
 def version_of(doc: object) -> int | float | None:
-    """The version of the document. It counts writes, so that a writer shows which version it has read."""
-    return number(mapping(doc).get("state_version"))
+    """The version of the document. It counts writes, so that a writer shows which version it has read.
+
+    Some writers put it down as text.
+    """
+    stated = mapping(doc).get("state_version")
+    is_digits = isinstance(stated, str) and stated.isascii() and stated.strip().isdigit() and len(stated) <= MAX_DIGITS
+    return int(str(stated)) if is_digits else number(stated)
 
 
 def next_version(disk: object) -> int:
@@ -56,7 +63,10 @@ def _stale_version(incoming: object, disk: object) -> Iterator[Violation]:
     ours, theirs = version_of(incoming), version_of(disk)
     if theirs is None or (ours is not None and ours >= theirs):
         return
-    stated = "carries no state_version" if ours is None else f"says state_version {ours}"
+    stated = f"says state_version {ours}"
+    if ours is None:
+        text = mapping(incoming).get("state_version")
+        stated = "carries no state_version" if text is None else f"says state_version {text!r:.40}, which is no number"
     message = f"the document {stated} but the session is at {theirs}; read it again and reapply the change"
     yield Violation(rule="V7", path="state_version", message=message, blocks=True)
 

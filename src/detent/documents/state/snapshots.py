@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+import msgspec
+
 from detent.core.session.session import Session, SessionStatus
 from detent.core.workflow.phase_key import normalize_phase_key
 from detent.core.workflow.roles import PHASE_AGENTS
@@ -10,6 +12,13 @@ from detent.documents.state.stamp import cut, minutes_between, parse_stamp
 from detent.documents.state.writing import running, stamp
 
 SUMMARY_UNITS = 150
+SHORTEST_SUMMARY = 20
+#: The budget of the snapshots and metrics of one history entry: 2 KiB for eight phases.
+USUAL_PHASES = 8
+BYTES_A_PHASE = 256
+#: Digits of a hash of git, whole and short.
+HASH_DIGITS = (40, 64)
+SHORT_HASH = 7
 #: An agent often reports shortly after its phase was completed.
 HISTORY_GRACE = timedelta(seconds=60)
 
@@ -30,10 +39,40 @@ def history_entry(session: Session) -> Document:
         "artifact_prefix": session.workflow.prefix,
         "artifact_folder": session.folder,
         "git_branch": {"name": session.branch} if session.branch else None,
-        "merged_commit": session.merged_commit,
+        "merged_commit": _short(session.merged_commit),
         "phases": list(session.active_order),
-        **collect_phase_snapshots(running(session)),
+        **_within_budget(collect_phase_snapshots(running(session))),
     }
+
+
+def _short(commit: str | None) -> str | None:
+    """A commit's hash as git shortens it; any other name of it as it is."""
+    is_hash = commit is not None and len(commit) in HASH_DIGITS and set(commit) <= set("0123456789abcdef")
+    return commit[:SHORT_HASH] if commit is not None and is_hash else commit
+
+
+def _within_budget(collected: Document) -> Document:
+    """The snapshots and metrics, with summaries shortened, and then artifacts left out, until they are small enough.
+
+    The journal keeps all of them.
+    """
+    snapshots = [dict(each) for each in collected["phase_snapshots"]]
+    fitting = {**collected, "phase_snapshots": snapshots}
+    budget = BYTES_A_PHASE * max(len(snapshots), USUAL_PHASES)
+    for units in range(SUMMARY_UNITS, SHORTEST_SUMMARY - 1, -10):
+        if _size(fitting) <= budget:
+            return fitting
+        for each, whole in zip(snapshots, collected["phase_snapshots"], strict=True):
+            each["summary"] = cut(whole["summary"], units) if whole["summary"] else None
+    while _size(fitting) > budget and any("artifacts" in each for each in snapshots):
+        longest = max(snapshots, key=lambda each: _size(each.get("artifacts", [])))
+        *kept, _ = longest.pop("artifacts")
+        longest |= {"artifacts": kept} if kept else {}
+    return fitting
+
+
+def _size(value: object) -> int:
+    return len(msgspec.json.encode(value))
 
 
 def collect_phase_snapshots(doc: object) -> Document:

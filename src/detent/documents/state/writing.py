@@ -11,11 +11,15 @@ from typing import Any
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import GateState, Judgement, Verdict
 from detent.core.gate.judge import judge_recorded
+from detent.core.session.budget import BudgetStatus, budget_status, spent
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.documents.state.shape import Document, sequence
 from detent.documents.state.stamp import cut, format_stamp
+
+#: Entries of `skill_usage_log`.
+SKILL_USAGE = 50
 
 
 def write(
@@ -45,6 +49,7 @@ def running(session: Session) -> Document:
             key: list(session.phases[key].artifacts) for key in session.active_order if session.phases[key].artifacts
         },
         "pending_escalations": _escalations(session),
+        "skill_usage_log": _skill_usage(session),
         "history": _history(session),
     }
 
@@ -110,8 +115,39 @@ def _active_workflow(session: Session, current: str | None) -> Document:
         "counter_used": session.number,
         "git_branch": {"name": session.branch} if session.branch else None,
         "activation": session.workflow.activation,
+        **({"budget_status": str(status)} if (status := _budget_status(session)) else {}),
         **ended[session.status],
     }
+
+
+def _budget_status(session: Session) -> BudgetStatus | None:
+    """How the budget stood when a phase last ended; None without a budget."""
+    if session.options.budget is None:
+        return None
+    ended = [(state.completed, key) for key, state in session.phases.items() if state.completed is not None]
+    if not ended:
+        return BudgetStatus.ON_TRACK
+    at, key = max(ended)
+    statuses = {budget_status(used, limit) for _, used, limit in spent(session, key, at)}
+    return max(statuses, key=list(BudgetStatus).index)
+
+
+def _skill_usage(session: Session) -> list[Document]:
+    """An entry for each agent that was launched for a phase, oldest first; the last ones only."""
+    launched = sorted(
+        ((entry, key) for key in session.active_order for entry in session.phases[key].delegations),
+        key=lambda each: each[0].launched_at,
+    )
+    own = [
+        {
+            "timestamp": stamp(entry.launched_at),
+            "agent": entry.agent,
+            "agent_phase": key,
+            "status": "executed" if entry.succeeded else "running" if entry.succeeded is None else "failed",
+        }
+        for entry, key in launched
+    ]
+    return [*sequence(session.carried.get("document", {}).get("skill_usage_log")), *own][-SKILL_USAGE:]
 
 
 def _escalations(session: Session) -> list[Document]:

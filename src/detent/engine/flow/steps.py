@@ -55,7 +55,11 @@ class FlowInput(msgspec.Struct, frozen=True, kw_only=True):
         return {step.output_to: f"<what {step.step} puts out>" for step in self.steps if step.output_to is not None}
 
     def cwd(self, step: Step) -> str:
-        return self.session.dir if step.cwd == "session" else self.base
+        if step.cwd is not None:
+            return self.session.dir if step.cwd == "session" else self.base
+        # A folder of the project with the same name comes first.
+        named = [folder for folder in step.session_folders if not os.path.isdir(os.path.join(self.base, folder))]
+        return self.session.dir if named else self.base
 
     def approach(self, values: Mapping[str, str]) -> Any:
         """The implementation approach of the task, with its values."""

@@ -4,7 +4,7 @@ A missing file is written again, because removing a task is a command of its own
 is rejected.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -17,9 +17,9 @@ from detent.core.session.events import Claim, DocumentAdopted, Event
 from detent.core.session.evolve import apply
 from detent.core.session.session import Session
 from detent.core.task.document import document_problems
-from detent.core.task.id import canonical
+from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, action_for
-from detent.core.task.row import TaskStatus, put_row, row_of
+from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.documents import task as task_document
 from detent.engine.projections.adopt import Adoption
 from detent.engine.projections.publish import UNREADABLE, digest
@@ -29,6 +29,18 @@ from detent.errors import DetentError, Refused
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
+
+
+class _Edit(NamedTuple):
+    """A task file that a person wrote, and the document of its task in the journal."""
+
+    stem: str
+    task: str
+    name: str
+    data: bytes
+    document: dict[str, Any]
+    #: None for a new task.
+    mine: dict[str, Any] | None
 
 
 class TaskAdoption:
@@ -43,90 +55,109 @@ class TaskAdoption:
     def adopt_all(self, *, every: bool = False) -> list[Adoption]:
         """Adopt or reject every edit; `every` also reads files that do not look changed."""
         with self._journal.reading() as session:
-            known = frozenset(session.tasks.ids) if len(session.tasks) <= MAX_WATCHED or every else None
+            known = {row.stem: row.id for row in session.tasks} if len(session.tasks) <= MAX_WATCHED or every else None
         if known is None:
             return []
-        suspects = self._files.suspects(every=every)
-        adoptions = [adoption for stem in suspects if (adoption := self._adopt_file(stem)) is not None]
-        present = set(self._files.stems())
-        for task in sorted(known - present):
+        edits, adoptions = self._read_edits(every=every)
+        adoptions += self._adopt_edits(edits)
+        for stem in sorted(known.keys() - set(self._files.stems())):
+            task = known[stem]
             with self._journal.reading() as session:
                 still = task in session.tasks
             if still:
                 self._files.rewrite(task)
                 adoptions.append(
                     Adoption(
-                        document=task_document.name_of(self._session, task),
+                        document=task_document.name_of(self._session, stem),
                         adopted=False,
                         reasons=(f"the file was gone and is written again; detent task remove {task} removes a task",),
                     )
                 )
         return adoptions
 
-    def pending(self) -> list[str]:
-        """The task files that were edited by hand."""
-        with self._journal.reading() as session:
-            known = frozenset(session.tasks.ids)
-        suspects = self._files.suspects(every=True)
-        return [task_document.name_of(self._session, stem) for stem in suspects if not self._is_own(stem, known)]
+    def _read_edits(self, *, every: bool) -> tuple[list[_Edit], list[Adoption]]:
+        """The edits that are tasks, and the rejection of each one that is none."""
+        edits: dict[str, _Edit] = {}
+        rejected = []
+        for stem in self._files.suspects(every=every):
+            name = task_document.name_of(self._session, stem)
+            data = self._project.store.get(name)
+            if data is None or self._is_restored(stem, data):
+                continue
+            document = _decoded(data)
+            reasons = _problems(document, stem)
+            task = canonical(stem) if not reasons else stem
+            if not reasons and (task in edits or (self._row(stem) is None and self._has(task))):
+                reasons = [f"there is already a task {task}, which is the same number"]
+            if reasons:
+                rejected.append(self._reject(stem, name, reasons))
+                continue
+            mine = self._files.document(task) if self._has(task) else None
+            edits[task] = _Edit(stem, task, name, data, document, mine)
+        return list(edits.values()), rejected
 
-    def _is_own(self, stem: str, known: frozenset[str]) -> bool:
-        data = self._project.store.get(task_document.name_of(self._session, stem))
-        document = _decoded(data) if data is not None else None
-        is_ours = isinstance(document, dict) and task_document.is_untouched(document) and document.get("id") == stem
-        return is_ours and stem in known
-
-    def _adopt_file(self, stem: str) -> Adoption | None:
-        name = task_document.name_of(self._session, stem)
-        data = self._project.store.get(name)
-        if data is None:
-            return None
+    def _is_restored(self, stem: str, data: bytes) -> bool:
+        """Whether Detent wrote the file. An older one that was restored is no edit, and is written again."""
         document = _decoded(data)
-        with self._journal.reading() as session:
-            row = session.tasks.get(stem)
-        known = row is not None
-        if row is not None and task_document.is_untouched(document) and document["id"] == stem:
-            if not task_document.is_of(document, row) or (task_document.written_at(document) or 0) < row.changed:
-                # An older file that Detent wrote was restored; that is no edit.
-                self._files.rewrite(stem)
-            return None
-        reasons = _problems(document, stem)
-        if not reasons and stem != canonical(stem):
-            if self._has(canonical(stem)):
-                reasons = [f"there is already a task {canonical(stem)}, which is the same number"]
-            else:
-                document = {**document, "id": canonical(stem)}
-        if not reasons:
-            reasons = self._adopt(stem, name, data, document)
-        if not reasons:
-            self._files.rewrite(canonical(stem))
-            if stem != canonical(stem):
-                # The journal and the file of the canonical id have its content now.
-                self._project.store.delete(name)
-            return Adoption(document=name, adopted=True)
+        row = self._row(stem)
+        if row is None or not task_document.is_untouched(document) or document["id"] != stem:
+            return False
+        if not task_document.is_of(document, row) or (task_document.written_at(document) or 0) < row.changed:
+            self._files.rewrite(row.id)
+        return True
+
+    def _adopt_edits(self, edits: list[_Edit]) -> list[Adoption]:
+        """Adopt edits as one change. If that is refused, as many as possible, each container with its parts."""
+        if not edits:
+            return []
+        refused = self._commit(edits)
+        if not refused:
+            return [self._adopted(edit) for edit in edits]
+        groups = _groups(edits)
+        reasons = dict.fromkeys(range(len(groups)), refused)
+        adoptions: list[Adoption] = []
+        goes_on = len(groups) > 1
+        while goes_on:
+            # A group may depend on another one that comes later.
+            goes_on = False
+            for at in list(reasons):
+                reasons[at] = self._commit(groups[at])
+                if not reasons[at]:
+                    del reasons[at]
+                    adoptions += [self._adopted(edit) for edit in groups[at]]
+                    goes_on = True
+        return adoptions + [
+            self._reject(edit.stem, edit.name, why) for at, why in reasons.items() for edit in groups[at]
+        ]
+
+    def _adopted(self, edit: _Edit) -> Adoption:
+        self._files.rewrite(edit.task)
+        return Adoption(document=edit.name, adopted=True)
+
+    def _reject(self, stem: str, name: str, reasons: list[str]) -> Adoption:
         kept = keep_rejected(self._project.store, name)
-        if known:
-            self._files.rewrite(stem)
+        row = self._row(stem)
+        if row is not None:
+            self._files.rewrite(row.id)
         else:
             self._project.store.delete(name)
         return Adoption(document=name, adopted=False, reasons=tuple(reasons), kept=kept)
 
-    def _adopt(self, stem: str, name: str, data: bytes, document: dict[str, Any]) -> list[str]:
-        task = canonical(stem)
-        mine = self._files.document(task) if self._has(task) else None
+    def _commit(self, edits: list[_Edit]) -> list[str]:
+        """Commit the edits as one change; returns the reasons if that is refused."""
         facts = Facts(now=self._project.clock())
 
         def decided(session: Session) -> tuple[Event, ...]:
             events: list[Event] = []
             after = session
-            for command in _commands(session, task, mine, document, self._claim()):
+            for command in _commands(session, edits, self._claim()):
                 made = decide(after, command, facts)
                 for event in made:
                     after = apply(after, event, at=facts.now, version=session.version + 1)
                 events.extend(made)
             if not events:
                 raise Refused(_NOTHING)
-            return (DocumentAdopted(document=name, digest=digest(data)), *events)
+            return (*(DocumentAdopted(document=edit.name, digest=digest(edit.data)) for edit in edits), *events)
 
         try:
             self._journal.commit(decided, actor=self._project.actor, now=facts.now)
@@ -134,6 +165,11 @@ class TaskAdoption:
             return [] if error.message == _NOTHING else error.message.split("\n  - ")
         self._project.touched(self._session)
         return []
+
+    def _row(self, stem: str) -> Row | None:
+        """The task whose file has this name."""
+        with self._journal.reading() as session:
+            return task_document.row_at(session.tasks, stem)
 
     def _has(self, task: str) -> bool:
         with self._journal.reading() as session:
@@ -156,37 +192,51 @@ def _problems(document: object, stem: str) -> list[str]:
     return [f"{problem.path}: {problem.message}" for problem in errors]
 
 
-def _commands(
-    session: Session, task: str, mine: dict[str, Any] | None, document: dict[str, Any], claim: Claim
-) -> list[Command]:
-    """The commands that the edit stands for: the document first, then the status."""
-    body = task_document.plain(document)
-    row = session.tasks.get(task)
-    if row is None or mine is None:
-        return [WriteTasks(documents=(body,), new=True, reason="written by hand")]
-    wanted = TaskStatus(body["status"])
-    if wanted is not row.status and TaskStatus.CONTAINER in (wanted, row.status):
-        raise Refused(
-            f"{task} is {row.status}; a container comes and goes with its parts",
-            way_out="detent task split, detent task remove",
-        )
-    same_status = put_row({**body, "status": row.status.value}, row)
-    commands: list[Command] = []
-    if same_status != mine or row_of(body).depends_on != row.depends_on:
-        written = task_document.written_at(document)
-        if written is not None and written < row.changed:
-            raise Refused(f"the edit is of version {written}, and {task} changed at version {row.changed}")
-        commands.append(WriteTasks(documents=(same_status,), new=False, reason="edited by hand"))
-    if wanted is not row.status:
-        written = task_document.written_at(document)
-        if written is not None and written < row.changed:
-            raise Refused(f"the edit is of version {written}, and {task} changed at version {row.changed}")
-        action = action_for(task, row.status, wanted)
+def _groups(edits: list[_Edit]) -> list[list[_Edit]]:
+    """The edits that only make sense together: new parts, and the container that is new or becomes one."""
+    groups: dict[str, list[_Edit]] = {}
+    for edit in edits:
+        above = parent_of(edit.task) if edit.mine is None else None
+        groups.setdefault(above or edit.task, []).append(edit)
+    return list(groups.values())
+
+
+def _commands(session: Session, edits: list[_Edit], claim: Claim) -> list[Command]:
+    """The commands that the edits stand for: the documents together first, then each status."""
+    new = {edit.task for edit in edits if edit.mine is None}
+    documents: list[dict[str, Any]] = []
+    moves: list[Command] = []
+    for edit in edits:
+        body = task_document.plain(edit.document)
+        row = session.tasks.get(edit.task)
+        if edit.mine is None and row is not None:
+            raise Refused(f"there is already a task {edit.task}")
+        if row is None or edit.mine is None:
+            documents.append(body)
+            continue
+        wanted = TaskStatus(body["status"])
+        splits = wanted is TaskStatus.CONTAINER and any(parent_of(task) == edit.task for task in new)
+        if wanted is not row.status and TaskStatus.CONTAINER in (wanted, row.status) and not splits:
+            raise Refused(
+                f"{edit.task} is {row.status}; a container comes and goes with its parts",
+                way_out="detent task split, detent task remove",
+            )
+        same_status = put_row({**body, "status": row.status.value}, row)
+        changed = same_status != edit.mine or row_of(body).depends_on != row.depends_on
+        if changed or wanted is not row.status:
+            written = task_document.written_at(edit.document)
+            if written is not None and written < row.changed:
+                raise Refused(f"the edit is of version {written}, and {edit.task} changed at version {row.changed}")
+        if changed or splits:
+            documents.append(same_status | {"status": wanted.value} if splits else same_status)
+        action = action_for(edit.task, row.status, wanted) if wanted is not row.status and not splits else None
         if action is not None:
             reason = "edited by hand" if action in (Action.BLOCK, Action.FAIL) else ""
             held = claim if wanted is TaskStatus.ACTIVE else None
-            commands.append(MoveTask(task=task, action=action, reason=reason, claim=held))
-    return commands
+            moves.append(MoveTask(task=edit.task, action=action, reason=reason, claim=held))
+    reason = "written by hand" if new else "edited by hand"
+    write = [WriteTasks(documents=tuple(documents), reason=reason, gathers=True)] if documents else []
+    return [*write, *moves]
 
 
 def _decoded(data: bytes) -> Any:

@@ -9,9 +9,14 @@ import os
 from detent.clients.registry import guarded_files, shown_to
 from detent.config.place import Place, is_worktree
 from detent.core.session.session import Session
+from detent.documents import task_page
 from detent.engine.gates.applicable import INSTALLED
 from detent.engine.stores import checkout_store
 from detent.errors import DetentError, StoreFailed
+from detent.store.disk import replace
+
+#: Characters of a page of tasks that is kept up to date.
+MAX_PAGE = 1024 * 1024
 
 
 def mirror(place: Place, session: Session) -> list[str]:
@@ -24,6 +29,23 @@ def mirror(place: Place, session: Session) -> list[str]:
         workflow.show(place.base, workflow.from_session(session))
     except (DetentError, OSError, UnicodeError) as error:
         return [f"{workflow.STATE} could not be brought up to date: {error}"]
+    return []
+
+
+def update_task_page(place: Place, session: Session) -> list[str]:
+    """Bring `tasks.md` of the artifacts up to date, if there is one; returns a notice if that failed."""
+    path = os.path.join(place.base, task_page.NAME.format(folder=session.folder))
+    if not os.path.isfile(path) or os.path.islink(path):
+        return []
+    statuses = {key: session.phases[key].status for key in session.workflow.order}
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            before = file.read(MAX_PAGE)
+        after = task_page.updated(before, statuses)
+        if after != before and len(before) < MAX_PAGE:
+            replace(path, after.encode())
+    except (DetentError, OSError, UnicodeError) as error:
+        return [f"{path} could not be brought up to date: {error}"]
     return []
 
 

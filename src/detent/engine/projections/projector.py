@@ -118,7 +118,7 @@ class Projector:
         unfinished work.
         """
         from detent.engine.projections import history  # noqa: PLC0415
-        from detent.engine.projections.mirror import mirror  # noqa: PLC0415
+        from detent.engine.projections.mirror import mirror, update_task_page  # noqa: PLC0415
         from detent.engine.projections.rejected_edits import keep_rejected  # noqa: PLC0415
 
         journal = self.journal(name)
@@ -147,6 +147,7 @@ class Projector:
         active = self.active()
         if active == name:
             self.notices.extend(mirror(self._place, session))
+            self.notices.extend(update_task_page(self._place, session))
         if ended or active != name:
             self._store.delete(MARKER + name)
         if recorded and active not in (name, None):

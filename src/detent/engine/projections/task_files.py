@@ -36,6 +36,7 @@ from detent.core.session.events import (
     TaskRemoved,
     TaskWritten,
 )
+from detent.core.task.id import read_id
 from detent.core.task.row import Row
 from detent.documents import task as task_document
 from detent.documents.state.writing import current_phase
@@ -106,7 +107,7 @@ class TaskFiles:
         suspects = sorted({*stems, *map(from_text, before.suspects)} - since.documents.keys())
         with self._journal.reading() as session:
             rows = {task: session.tasks.get(task) for task in since.documents}
-            edited = [stem for stem in suspects if not self._is_own(stem, session.tasks.get(stem))]
+            edited = [stem for stem in suspects if not self._is_own(stem, task_document.row_at(session.tasks, stem))]
             count, following = len(session.tasks), session.tasks.next_ready() if len(session.tasks) else None
             next_row = session.tasks[following] if following is not None else None
         for task, document in since.documents.items():
@@ -121,7 +122,7 @@ class TaskFiles:
 
     def _write(self, task: str, document: dict[str, Any] | None, row: Row | None, version: int) -> bool:
         """Write one task file; False if it was edited by hand and left alone."""
-        name = task_document.name_of(self._session, task)
+        name = task_document.name_of(self._session, row.stem if row is not None else self._stem(task))
         stored = self._decoded(name)
         if stored is not None and not task_document.is_untouched(stored):
             if row is None:
@@ -139,12 +140,26 @@ class TaskFiles:
 
     def _is_own(self, stem: str, row: Row | None) -> bool:
         stored = self._decoded(task_document.name_of(self._session, stem))
-        return stored is None or (row is not None and task_document.is_untouched(stored) and stored.get("id") == row.id)
+        return stored is None or (row is not None and task_document.is_untouched(stored) and stored.get("id") == stem)
 
     def suspects(self, *, every: bool = False) -> list[str]:
         """Files that may have been edited: changed since the last publication, or edited then. Reads none."""
         before = Progress() if every else self.published()
         return sorted({*self._changed(before)[0], *map(from_text, before.suspects)})
+
+    def edited(self, *, every: bool = False) -> list[str]:
+        """The files that were edited by hand. With very many files, only `every` looks."""
+        if not every and self.published().count > MAX_WATCHED:
+            return []
+        suspects = self.suspects(every=every)
+        if not suspects:
+            return []
+        with self._journal.reading() as session:
+            return [
+                task_document.name_of(self._session, stem)
+                for stem in suspects
+                if not self._is_own(stem, task_document.row_at(session.tasks, stem))
+            ]
 
     def stems(self) -> list[str]:
         """The names of all task files, without their ending."""
@@ -173,7 +188,7 @@ class TaskFiles:
         """Overwrite the file of a task."""
         document, row, version = self._current(task)
         rendered = encode(task_document.render(document, row, version))
-        self._store.put(task_document.name_of(self._session, task), rendered)
+        self._store.put(task_document.name_of(self._session, row.stem), rendered)
 
     def published(self) -> "Progress":
         """The progress of the files. It is a cache: without it all files are written again."""
@@ -191,7 +206,7 @@ class TaskFiles:
     def _current(self, task: str) -> tuple[dict[str, Any], Row, int]:
         with self._journal.reading() as session:
             row, version = session.tasks[task], session.version
-        document = self._decoded(task_document.name_of(self._session, task))
+        document = self._decoded(task_document.name_of(self._session, row.stem))
         if document is None or not task_document.is_of(document, row):
             document = self.written(task)
         return document, row, version
@@ -205,8 +220,12 @@ class TaskFiles:
                     document = event.document
         return document
 
-    def raw(self, task: str) -> bytes | None:
-        return self._store.get(task_document.name_of(self._session, task))
+    def raw(self, stem: str) -> bytes | None:
+        return self._store.get(task_document.name_of(self._session, stem))
+
+    def _stem(self, task: str) -> str:
+        """The name of the file of a task that was removed."""
+        return next((stem for stem in self.stems() if (own := read_id(stem)) and str(own) == task), task)
 
     def _views(self, since: _Since) -> dict[str, bytes]:
         """The Markdown views that changed."""
@@ -223,7 +242,10 @@ class TaskFiles:
         views: dict[str, bytes] = {}
         if todo_due:
             note = f"{more} more tasks are not listed here; detent task list shows all." if more else ""
-            views[todo] = todo_list.todo_list(session.task, shown, summaries=self._summaries(), notes=note).encode()
+            stems = {row.id: row.stem for row in shown}
+            views[todo] = todo_list.todo_list(
+                session.task, shown, summaries=self._summaries(), stems=stems, notes=note
+            ).encode()
         if plan_due:
             views[plan] = impl_plan.impl_plan(
                 session.task,

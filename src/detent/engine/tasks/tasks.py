@@ -71,13 +71,13 @@ class Tasks:
             return session.tasks[canonical(task)]
 
     def next(self) -> Row | None:
-        """The first ready task, in the order of dependencies and then of numbers."""
+        """The first ready task, in the order of dependencies and then of numbers; else one whose holder is gone."""
         if not self._project.journal(self._session).is_loaded:
             published = self.files.next_published()
-            if published is not None:
+            if published is not None and published.next is not None:
                 return published.next
         with self._reading() as session:
-            task = session.tasks.next_ready()
+            task = self._next(session)
             return session.tasks[task] if task is not None else None
 
     def document(self, task: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Tasks:
             above = parent_of(own)
             inherited = session.tasks[above].depends_on if above is not None else ()
             needs = tuple(dict.fromkeys((*inherited, *session.tasks[own].depends_on)))
-            phase = current_phase(session)
+            phase, stem = current_phase(session), session.tasks[own].stem
         store = self._project.store
         return {
             "task": document,
@@ -100,7 +100,7 @@ class Tasks:
                 "session": store.directory(self._session),
                 "todo": store.location(f"{self._session}/TODO_LIST.md"),
                 "summaries": store.location(f"{self._session}/{SUMMARIES}"),
-                "task": store.location(name_of(self._session, own)),
+                "task": store.location(name_of(self._session, stem)),
             },
             "dependency_summaries": {need: text for need in needs if (text := self.summary(need)) is not None},
         }
@@ -310,8 +310,11 @@ class Tasks:
         assert moved.claim is not None
         return Claimed(session=outcome.session, events=outcome.events, task=moved.task, claim=moved.claim)
 
+    def _next(self, session: Session) -> str | None:
+        return session.tasks.next_ready() or min(self._gone(session), key=sort_key, default=None)
+
     def _next_move(self, session: Session, claim: Claim) -> MoveTask:
-        task = session.tasks.next_ready() or min(self._gone(session), key=sort_key, default=None)
+        task = self._next(session)
         if task is None:
             raise NotFound(_nothing_ready(session), way_out="detent task list")
         return MoveTask(task=task, action=Action.START, claim=claim)

@@ -111,13 +111,14 @@ def _edited(project: "Project", handle: "SessionHandle", task: str) -> "Adoption
             way_out=f"detent task edit {task} --set PATH=VALUE",
         )
     project.flush()
-    name = name_of(handle.id, task)
+    stem = handle.tasks.row(task).stem
+    name = name_of(handle.id, stem)
     path = project.store.location(name)
     if not os.path.isfile(path):
         raise Refused(f"{path} is not a file", way_out=f"detent task edit {task} --set PATH=VALUE")
-    before = handle.tasks.files.raw(task)
+    before = handle.tasks.files.raw(stem)
     _run_editor(path)
-    if handle.tasks.files.raw(task) == before:
+    if handle.tasks.files.raw(stem) == before:
         return None
     with project.store.lock(PROJECT):
         adoptions = TaskAdoption(project, handle.id).adopt_all()

@@ -12,12 +12,16 @@ from detent.cli.verb import TEXT, session_option, verb
 from detent.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from detent.core.session.session import Session
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
     from detent.engine.tasks.tasks import Claimed
 
 _LEASE_S = 3600.0
+#: Tasks of one kind that an answer names line by line.
+_MOST_LINES = 5
 _LONGEST_LEASE_S = 30 * 86_400.0
 _owner_option = click.option("--owner", metavar="NAME", type=TEXT, help="Who starts the task, if not you.")
 
@@ -60,24 +64,25 @@ def start_task(
 def next_task(request: Request, *, claim: bool, session: str | None) -> None:
     """Show the task to do next.
 
-    The first ready task, in the order of dependencies and then of numbers. If no task is ready, the exit code is 1 and
-    the answer explains why.
+    The first ready task, in the order of dependencies and then of numbers; else one whose holder is gone. If there is
+    neither, the exit code is 1 and the answer names what is blocked, and by what.
     """
     from detent.render.terminal.tasks import task_record
 
     if claim:
         with request.changing() as project:
             handle = project.session(session)
-            _check_ready(handle.state)
+            if handle.tasks.next() is None:
+                raise _nothing_next(handle.state)
             _answer_claimed(request, project, handle, handle.tasks.start())
         return
     with request.reading() as project:
         handle = session_of(project, session)
-        state, active = handle.state, is_active(project, handle)
-    _check_ready(state)
-    row = state.tasks[str(state.tasks.next_ready())]
+        row, state, active = handle.tasks.next(), handle.state, is_active(project, handle)
+    if row is None:
+        raise _nothing_next(state)
     request.answer(
-        lambda canvas: next_text(state.id, row.id, row.title, canvas=canvas, active=active),
+        lambda canvas: next_text(state.id, row, canvas=canvas, active=active),
         {"session": state.id, "task": task_record(state, row)},
     )
 
@@ -229,29 +234,32 @@ def _answer_claimed(request: Request, project: "Project", handle: "SessionHandle
     )
 
 
-def _check_ready(state: "Session") -> None:
-    """If no task is ready, raise an error that names the reasons and the next command."""
+def _nothing_next(state: "Session") -> NotFound:
+    """Why no task can be started, and the next command."""
     from detent.core.task.row import TaskStatus
     from detent.render.terminal.tasks import named
 
     plan = state.tasks
     if not len(plan):
-        raise NotFound("there are no tasks", way_out='detent task add "TITLE"')
-    if plan.next_ready() is not None:
-        return
+        return NotFound("there are no tasks", way_out='detent task add "TITLE"')
     if plan.is_completed:
-        raise NotFound(f"all {plan.leaf_count} tasks are done", way_out="detent status")
+        return NotFound(f"all {plan.leaf_count} tasks are done", way_out="detent status")
     active, failed = plan.with_status(TaskStatus.ACTIVE), plan.with_status(TaskStatus.FAILED)
     blocked, waiting = plan.with_status(TaskStatus.BLOCKED), plan.waiting
     reasons = [
         *([f"in progress: {named(active)}"] if active else []),
-        *([f"failed: {named(failed)}"] if failed else []),
-        *([f"blocked: {named(blocked)}"] if blocked else []),
-        *(f"{task} waits for {named(needs)}" for task, needs in list(waiting.items())[:5]),
-        *([f"and {len(waiting) - 5} more wait"] if len(waiting) > 5 else []),
+        *_each(failed, lambda task: f"{task} failed: {plan[task].reason}"),
+        *_each(blocked, lambda task: f"{task} is blocked: {plan[task].reason}"),
+        *_each(tuple(waiting), lambda task: f"{task} waits for {named(waiting[task])}"),
     ]
     way_out = f"detent task retry {failed[0]}" if failed else f"detent task unblock {blocked[0]}" if blocked else None
-    raise NotFound("\n  - ".join(["no task is ready", *reasons]), way_out=way_out or "detent task list")
+    return NotFound("\n  - ".join(["no task is ready", *reasons]), way_out=way_out or "detent task list")
+
+
+def _each(tasks: "Sequence[str]", line: "Callable[[str], str]") -> list[str]:
+    """A line a task, for the first ones."""
+    more = [f"and {len(tasks) - _MOST_LINES} more"] if len(tasks) > _MOST_LINES else []
+    return [*map(line, tasks[:_MOST_LINES]), *more]
 
 
 def _phase_note(state: "Session") -> list[str]:
