@@ -101,11 +101,12 @@ HARMLESS = {
         Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
         Skip.size Start.size Started.conversation Started.model StepRan.step TaskEnded.status TurnStarted.role
-        PhasesImported.phases
+        PhasesImported.phases RunChoices.agents RunChoices.isolation TailSetAside.kept TailSetAside.reason
     """,
     "digests and commits": """
         Complete.merged_commit Finish.merged_commit KnownTests.names Program.digest ProtectedRun.names Receipt.inputs
         Receipt.names Rollback.archive Rollback.undoes Start.protected Tree.digest Tree.source
+        Options.settings RecordSettings.digest TailSetAside.digest
     """,
     "paths, hosts and branches": """
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
@@ -149,7 +150,7 @@ def test_every_text_of_an_event_is_one_of_a_command_or_declared_harmless():
     """`decide` makes events of commands. A text that no command has under this name needs a reason of its own."""
     recorded = {field.split(".")[1] for record in (*get_args(Command), Start, Import) for field in _fields(record)}
     harmless = """
-        CheckpointTaken.parent RolledBack.safety RolledBack.tasks VoteCast.approver
+        CheckpointTaken.parent RolledBack.safety RolledBack.tasks VoteCast.approver SettingsChanged.working
     """
 
     events = {field for event in get_args(Event) for field in _fields(event)}

@@ -19,6 +19,7 @@ from detent.clients.registry import with_hooks
 from detent.errors import Conflict, LockTimeout, NotFound, Refused, StoreFailed
 
 if TYPE_CHECKING:
+    from detent.core.run.choices import RunChoices
     from detent.core.run.run_event import End, RunEvent
     from detent.core.workflow.graph import Workflow
     from detent.engine.project import Project
@@ -54,6 +55,7 @@ def run_verb(
     workflow: str | None,
     size: str | None,
     agents: tuple[str, ...],
+    tests: str | None,
     quorum: int | None,
     wait: bool | None,
     session: str | None,
@@ -61,19 +63,22 @@ def run_verb(
 ) -> int:
     """Run the session with agents until it ends or needs a person.
 
-    With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session.
+    With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session. It
+    keeps the options of the run before; one that is given again is replaced.
     Ctrl-C pauses the run; a second Ctrl-C kills it.
 
     The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when another
     process runs it (a terminal shows that run instead), and 130 when the run was paused.
     """
+    from detent.core.run.choices import RunChoices
+
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     try:
         with request.changing() as project:
-            _set(project, **options)
-            asked = _RunRequest(task, session, workflow, size, agents, options["tests"], quorum)
+            given = RunChoices(agents=_agent_choices(agents), **options)
+            asked = _RunRequest(task, session, workflow, size, given, tests, quorum)
             handle, chosen = _resolve_run(request, project, asked)
             request.print_notices()
             end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
@@ -88,11 +93,11 @@ def run_verb(
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
 
 
-def _set(project: "Project", **options: Any) -> None:
-    """Options of the command line (parallel, isolation, tests) override the settings."""
+def _set(project: "Project", chosen: "RunChoices", tests: str | None) -> None:
+    """Options of the run override the settings."""
     import msgspec
 
-    overrides = {name: value for name, value in options.items() if value is not None}
+    overrides = {**chosen.overrides(), **({} if tests is None else {"tests": tests})}
     run = msgspec.structs.replace(project.settings.run, **overrides)
     project.settings = msgspec.structs.replace(project.settings, run=run)
 
@@ -196,7 +201,7 @@ class _RunRequest(NamedTuple):
     session: str | None
     workflow: str | None
     size: str | None
-    agents: tuple[str, ...]
+    given: "RunChoices"
     #: What --tests says.
     tests: str | None
     quorum: int | None
@@ -210,13 +215,21 @@ def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "t
     if handle is not None:
         _check_tests(handle, asked.tests)
         state = handle.state
-        return handle, _agents(project, state.workflow, state.active_order, asked.agents)
+        options = state.options.run.updated(asked.given)
+        _set(project, options, asked.tests)
+        agents = _agents(project, state.workflow, state.active_order, options.agents)
+        if options != state.options.run:
+            handle.set_run_options(asked.given)
+        elif str(options):
+            request.notices.append(f"with the options of the run before: {options}")
+        return handle, agents
     assert asked.task is not None
+    _set(project, asked.given, asked.tests)
     chosen = project.catalogue.workflow(asked.workflow or project.settings.run.workflow)
     chosen = isolated(chosen, project.settings.run.isolation, size=asked.size)
     left_out = chosen.sizes.get(asked.size, ()) if asked.size else ()
-    agents = _agents(project, chosen, [key for key in chosen.order if key not in left_out], asked.agents)
-    handle = project.start(chosen, asked.task, size=asked.size, delegates=True, joins=True, quorum=asked.quorum)
+    agents = _agents(project, chosen, [key for key in chosen.order if key not in left_out], asked.given.agents)
+    handle = project.start(chosen, asked.task, size=asked.size, quorum=asked.quorum, run=asked.given)
     request.notices += project.left_out
     return handle, agents
 
@@ -265,17 +278,22 @@ def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
     return next((left for left in completed if left.state.task == task), None)
 
 
-def _agents(
-    project: "Project", workflow: "Workflow", phases: "tuple[str, ...] | list[str]", chosen: tuple[str, ...]
-) -> "ConfiguredAgents":
-    from detent.run.agents import ConfiguredAgents
-
-    overrides: dict[str, str] = {}
+def _agent_choices(chosen: tuple[str, ...]) -> dict[str, str]:
+    """Phase or role to agent, as the option names them."""
+    agents: dict[str, str] = {}
     for choice in chosen:
         phase, equals, name = choice.rpartition("=")
         if not name or (equals and not phase):
             raise Usage(f"{choice!r} is not an agent; give NAME, or PHASE=NAME")
-        overrides[phase] = name
+        agents[phase] = name
+    return agents
+
+
+def _agents(
+    project: "Project", workflow: "Workflow", phases: "tuple[str, ...] | list[str]", overrides: dict[str, str]
+) -> "ConfiguredAgents":
+    from detent.run.agents import ConfiguredAgents
+
     known = {*workflow.by_key, *(phase.agent for phase in workflow.phases), ""}
     if unknown := [phase for phase in overrides if phase not in known]:
         raise NotFound(f"{workflow.name} has no phase or role {', '.join(unknown)}")

@@ -147,6 +147,8 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             return _checkpoint_taken(session, event)
         case events.RolledBack():
             return _rolled_back(session, event, version)
+        case events.RunOptionsSet():
+            return replace(session, options=replace(session.options, run=event.run))
         case events.SettingsChanged():
             return replace(session, options=replace(session.options, settings=event.digest))
         case events.DocumentAdopted() | events.TailDropped() | events.TailSetAside():
