@@ -81,3 +81,16 @@ def test_the_same_options_again_are_recorded_once(waiting):
         event for commit in waiting.commits() for event in commit.events if "RunOptionsSet" in repr(type(event))
     ]
     assert recorded == []
+
+
+def test_a_second_run_in_the_same_files_is_warned_of_and_is_offered_a_worktree(waiting):
+    first = waiting.start("run", run_scene.TASK, "--no-wait", "--agent", "other", "--tests", TESTS)
+    wait_until((waiting.directory / "by-other").exists, during=first)
+    with waiting.project() as project:
+        project.start("trial", "something else")
+
+    second = waiting.detent("run", "--no-wait", "--agent", "script")
+
+    assert f"another run works in the same files: {run_scene.SESSION} by " in second.errors
+    assert "detent run --isolation session" in second.errors
+    run_scene.kill(first)

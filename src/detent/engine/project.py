@@ -594,8 +594,11 @@ class Project:
 
         journal = self.journal(name)
         with journal.reading() as before:
-            is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))
-        if is_open:
+            held = before.tasks.with_status(TaskStatus.ACTIVE) if before.status is SessionStatus.ACTIVE else ()
+            claims = [f"{task} of {before.claims[task].owner}" if task in before.claims else task for task in held]
+        if held:
+            revoked = f"{name} was paused, and these claims on its tasks are revoked: {', '.join(claims)}"
+            self.left_out += (f"{revoked}; detent switch {name} goes on with it",)
             command, facts = Pause(reason=f"{for_session} took its place"), Facts(now=self.clock())
             journal.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
 

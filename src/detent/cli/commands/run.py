@@ -80,6 +80,7 @@ def run_verb(
             given = RunChoices(agents=_agent_choices(agents), **options)
             asked = _RunRequest(task, session, workflow, size, given, tests, quorum)
             handle, chosen = _resolve_run(request, project, asked)
+            request.notices += _beside(project, handle.id)
             request.print_notices()
             end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
@@ -91,6 +92,18 @@ def run_verb(
         watch(request, session)
         return 0
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
+
+
+def _beside(project: "Project", session: str) -> list[str]:
+    """A warning if another session is being run in the same files."""
+    from detent.engine.run_lease import live_leases
+
+    others = {name: lease for name, lease in live_leases(project.store, now=project.clock()).items() if name != session}
+    if not others or project.settings.run.isolation != "none":
+        return []
+    runs = ", ".join(f"{name} by {lease}" for name, lease in others.items())
+    warning = f"another run works in the same files: {runs}. Gates of one see the changes of the other"
+    return [f"{warning}; detent run --isolation session works in a git worktree of its own"]
 
 
 def _set(project: "Project", chosen: "RunChoices", tests: str | None) -> None:
