@@ -43,6 +43,13 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
 @click.option(
     "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
 )
+@click.option(
+    "--max-hours", metavar="N", type=click.FloatRange(0, min_open=True), help="A person decides after N hours; 8."
+)
+@click.option("--max-turns", metavar="N", type=click.IntRange(1), help="A person decides after N turns of agents; 200.")
+@click.option(
+    "--max-tasks", metavar="N", type=click.IntRange(0), help="A person decides if agents add more than N tasks; 50."
+)
 @click.option("--tests", metavar="COMMAND", help="The test command, for gates that name none.")
 @quorum_option
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
@@ -153,6 +160,9 @@ def _run(
             parallel=settings.parallel,
             attempts=settings.attempts,
             turns=settings.turns,
+            max_hours=settings.max_hours,
+            max_turns=settings.max_turns,
+            max_tasks=settings.max_tasks,
             observes=is_observed(project.place),
             wait=waits,
         ),

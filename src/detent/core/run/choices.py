@@ -10,6 +10,9 @@ class RunChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agents: dict[str, str] = {}
     parallel: int | None = None
     isolation: str | None = None
+    max_hours: float | None = None
+    max_turns: int | None = None
+    max_tasks: int | None = None
 
     def updated(self, given: "RunChoices") -> "RunChoices":
         """These options with the given ones in their place."""
