@@ -16,7 +16,7 @@ from detent.cli.request import Request, Usage, print_error, write_text
 from detent.cli.run_screen import Screen, Style
 from detent.cli.verb import TEXT, known_workflows, quorum_option, session_option, verb
 from detent.clients.registry import with_hooks
-from detent.errors import Conflict, LockTimeout, NotFound, Refused, StoreFailed
+from detent.errors import Conflict, DetentError, Invalid, LockTimeout, NotFound, Refused, StoreFailed
 
 if TYPE_CHECKING:
     from detent.core.run.choices import RunChoices
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
     from detent.run.agents import ConfiguredAgents
+    from detent.run.preflight import Check
     from detent.run.scheduler import Runner
 
 CANCELLED, LOST, PAUSED = 7, 4, 130
@@ -52,27 +53,21 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
 )
 @click.option("--tests", metavar="COMMAND", help="The test command, for gates that name none.")
 @quorum_option
+@click.option("--check", is_flag=True, help="Only look whether a run could begin: agents, tests, files, hooks, limits.")
+@click.option("--yes", is_flag=True, help="Begin although files have changes that are not committed.")
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
 @session_option
 def run_verb(
-    request: Request,
-    /,
-    task: str | None,
-    *,
-    workflow: str | None,
-    size: str | None,
-    agents: tuple[str, ...],
-    tests: str | None,
-    quorum: int | None,
-    wait: bool | None,
-    session: str | None,
-    **options: Any,
+    request: Request, /, *, agents: tuple[str, ...], check: bool, yes: bool, wait: bool | None, **options: Any
 ) -> int:
     """Run the session with agents until it ends or needs a person.
 
     With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session. It
     keeps the options of the run before; one that is given again is replaced.
     Ctrl-C pauses the run; a second Ctrl-C kills it.
+
+    Before anything is spent it looks whether the run can begin: agents, tests, files, branch, hooks and limits. --check
+    does only that, and its exit code is 1 if something is to be done first.
 
     The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when another
     process runs it (a terminal shows that run instead), and 130 when the run was paused.
@@ -82,23 +77,69 @@ def run_verb(
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    named = {name: options.pop(name) for name in _RunRequest._fields if name in options}
+    asked = _RunRequest(**named, given=RunChoices(agents=_agent_choices(agents), **options))
+    if check:
+        return _check(request, asked)
     try:
         with request.changing() as project:
-            given = RunChoices(agents=_agent_choices(agents), **options)
-            asked = _RunRequest(task, session, workflow, size, given, tests, quorum)
-            handle, chosen = _resolve_run(request, project, asked)
+            planned = _planned(project, asked, _existing(project, asked))
+            ready = _ready(request, planned, yes=yes, asks=at_terminal and not request.json)
+            handle = _begin(request, project, asked, planned)
             request.notices += _beside(project, handle.id)
             request.print_notices()
-            end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
+            end = _run(request, project, handle, ready, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
         if not at_terminal or request.json or conflict.way_out != "detent watch":
             raise
         from detent.cli.commands.watch import watch
 
         print_error(f"{conflict.message}; showing that run, Ctrl-C leaves it")
-        watch(request, session)
+        watch(request, asked.session)
         return 0
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
+
+
+def _check(request: Request, asked: "_RunRequest") -> int:
+    """Answer with all that was looked at, and begin nothing."""
+    from detent.render.terminal.preflight import preflight_text
+    from detent.run.preflight import State
+
+    with request.reading() as project:
+        try:
+            handle = _existing(project, asked)
+        except NotFound:
+            # Without a session and a task: what a new one would meet.
+            handle = None
+        planned = _planned(project, asked, handle)
+    offered = "detent gate baseline" if handle is not None and not handle.state.baseline.tests else None
+    record = {"session": handle.id if handle else None, "checks": planned.checks, "offered": offered}
+    request.answer(lambda canvas: preflight_text(planned.checks, offered, canvas), record)
+    return int(any(check.state in (State.PROBLEM, State.ASK) for check in planned.checks))
+
+
+def _ready(request: Request, planned: "_Planned", *, yes: bool, asks: bool) -> "ConfiguredAgents":
+    """The agents. Refuses if a problem was found, or a person does not want to go on; all problems are listed."""
+    from detent.cli.person import agrees
+    from detent.run.preflight import State
+
+    problems = [check for check in planned.checks if check.state is State.PROBLEM]
+    open_ = [] if yes else [check for check in planned.checks if check.state is State.ASK]
+    if isinstance(planned.agents, DetentError) and len(problems) + len(open_) == 1:
+        raise planned.agents
+    if not problems and open_ and asks:
+        for check in open_:
+            write_text(check.text)
+        if agrees("Go on?"):
+            open_ = []
+    if problems or open_:
+        listed = [f"{check.text} (try: {check.way_out})" for check in (*problems, *open_)]
+        raise Invalid("the run did not begin", listed, way_out="detent run --check shows all that was looked at")
+    if planned.handle is None:
+        warnings = (check for check in planned.checks if check.state is State.WARNING)
+        request.notices += [f"{check.text}; {check.way_out}" for check in warnings]
+    assert not isinstance(planned.agents, DetentError)
+    return planned.agents
 
 
 def _beside(project: "Project", session: str) -> list[str]:
@@ -230,31 +271,57 @@ class _RunRequest(NamedTuple):
     quorum: int | None
 
 
-def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "tuple[SessionHandle, ConfiguredAgents]":
-    """The active session, or one with this task, or else a new one; everything is checked before one is started."""
-    from detent.core.run.isolation import isolated
+class _Planned(NamedTuple):
+    """A run before anything of it has begun."""
 
-    handle = _existing(project, asked)
+    #: The session that goes on; None if the run starts one.
+    handle: "SessionHandle | None"
+    workflow: "Workflow"
+    options: "RunChoices"
+    #: The agents, or why there are none.
+    agents: "ConfiguredAgents | DetentError"
+    checks: "list[Check]"
+
+
+def _planned(project: "Project", asked: _RunRequest, handle: "SessionHandle | None") -> _Planned:
+    """The active session, or one with this task, or else a new one, with all that must be known before it begins."""
+    from detent.core.run.isolation import isolated
+    from detent.run.preflight import preflight
+
     if handle is not None:
-        _check_tests(handle, asked.tests)
         state = handle.state
-        options = state.options.run.updated(asked.given)
+        options, workflow, phases = state.options.run.updated(asked.given), state.workflow, state.active_order
         _set(project, options, asked.tests)
-        agents = _agents(project, state.workflow, state.active_order, options.agents)
-        if options != state.options.run:
-            handle.set_run_options(asked.given)
-        elif str(options):
-            request.notices.append(f"with the options of the run before: {options}")
-        return handle, agents
-    assert asked.task is not None
-    _set(project, asked.given, asked.tests)
-    chosen = project.catalogue.workflow(asked.workflow or project.settings.run.workflow)
-    chosen = isolated(chosen, project.settings.run.isolation, size=asked.size)
-    left_out = chosen.sizes.get(asked.size, ()) if asked.size else ()
-    agents = _agents(project, chosen, [key for key in chosen.order if key not in left_out], asked.given.agents)
-    handle = project.start(chosen, asked.task, size=asked.size, quorum=asked.quorum, run=asked.given)
-    request.notices += project.left_out
-    return handle, agents
+    else:
+        options = asked.given
+        _set(project, options, asked.tests)
+        workflow = project.catalogue.workflow(asked.workflow or project.settings.run.workflow)
+        workflow = isolated(workflow, project.settings.run.isolation, size=asked.size)
+        left_out = workflow.sizes.get(asked.size, ()) if asked.size else ()
+        phases = tuple(key for key in workflow.order if key not in left_out)
+    agents: ConfiguredAgents | DetentError
+    try:
+        agents = _agents(project, workflow, phases, options.agents)
+    except DetentError as error:
+        agents = error
+    checks = preflight(project, workflow, phases, agents, begins=handle is None)
+    return _Planned(handle, workflow, options, agents, checks)
+
+
+def _begin(request: Request, project: "Project", asked: _RunRequest, planned: _Planned) -> "SessionHandle":
+    """The session of the run: the one that goes on, with its options, or a new one."""
+    handle, options = planned.handle, planned.options
+    if handle is None:
+        assert asked.task is not None
+        handle = project.start(planned.workflow, asked.task, size=asked.size, quorum=asked.quorum, run=options)
+        request.notices += project.left_out
+        return handle
+    _check_tests(handle, asked.tests)
+    if options != handle.state.options.run:
+        handle.set_run_options(asked.given)
+    elif str(options):
+        request.notices.append(f"with the options of the run before: {options}")
+    return handle
 
 
 def _check_tests(handle: "SessionHandle", tests: str | None) -> None:
