@@ -216,6 +216,27 @@ def test_every_move_of_the_table_is_carried_out_and_every_other_refused(empty):
 # Claims
 
 
+def test_a_second_session_says_which_claims_of_the_first_it_revokes_and_keeps_the_summary_of_the_worker(empty):
+    empty("task", "add", "One").ok()
+    held = empty("task", "start", "--json").ok().json()
+
+    said = empty("start", "plan-implement-review", "Something else").ok()
+    assert f"{SESSION} was paused, and these claims on its tasks are revoked: IMPL-1 of ada" in said.err
+    assert f"detent switch {SESSION}" in said.err
+
+    claim = ("--claim", str(held["claim"]))
+    message = empty("task", "done", "IMPL-1", "-m", "all of it", *claim, "--session", SESSION).error()[1]
+    assert (empty.state / SESSION / ".summaries" / "IMPL-1-summary.md.rejected-1").read_text() == "all of it\n"
+    assert "IMPL-1-summary.md.rejected-1" in message
+
+
+def test_the_summary_for_a_task_that_does_not_exist_is_kept(empty):
+    message = empty("task", "done", "IMPL-7", "-m", "all of it").error()[1]
+
+    assert (empty.state / SESSION / ".summaries" / "IMPL-7-summary.md.rejected-1").read_text() == "all of it\n"
+    assert "IMPL-7-summary.md.rejected-1" in message
+
+
 def test_a_claim_is_a_number_that_goes_with_the_work(empty):
     empty("task", "add", "One").ok()
     first = empty("task", "start", "--json").ok().json()
@@ -225,10 +246,13 @@ def test_a_claim_is_a_number_that_goes_with_the_work(empty):
     second = empty("task", "next", "--claim", "--json").ok().json()
     assert second["claim"] > first["claim"]
 
-    code, message, _ = refused(empty, "task", "done", "IMPL-1", "-m", "late", DETENT_CLAIM=str(first["claim"]))
+    code, message, _ = empty("task", "done", "IMPL-1", "-m", "late", DETENT_CLAIM=str(first["claim"])).error()
     assert code == 1
     assert f"under claim {second['claim']}, not {first['claim']}" in message
-    assert not (empty.state / SESSION / ".summaries").exists()
+    kept = empty.state / SESSION / ".summaries" / "IMPL-1-summary.md.rejected-1"
+    assert kept.read_text() == "late\n"
+    assert f"the summary is kept in {kept}" in message
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
     empty("task", "done", "IMPL-1", "-m", "mine", DETENT_CLAIM=str(second["claim"])).ok()
     assert (empty.state / SESSION / ".summaries" / "IMPL-1-summary.md").read_text() == "mine\n"
 

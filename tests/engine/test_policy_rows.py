@@ -8,14 +8,14 @@ from detent.engine.policy import RULES
 
 OPEN_COMMANDS = """
     Begin Finish Fail Redo Complete CheckGate RecordAgentStarted RecordAgentEnded Ask Escalate TakeCheckpoint WriteTasks
-    SplitTask RemoveTask MoveTask RepairTask SetComplexity Pause Resume RecordBaseline Reopen Archive
+    SplitTask RemoveTask MoveTask RepairTask SetComplexity Pause Resume RecordBaseline Reopen Archive SetRunOptions
     RecordSettings
 """
 OPEN_EVENTS = """
     SessionStarted PhaseBegun PhaseRedone PhaseFinished PhaseFailed PhaseReset GateChecked AgentLaunched AgentEnded
     QuestionAsked EscalationRaised SessionCompleted SessionPaused SessionResumed SessionReopened SessionArchived
     DocumentAdopted TailDropped CheckpointTaken TaskWritten TaskRemoved TaskMoved ComplexitySet BaselineRecorded
-    SettingsChanged
+    RunOptionsSet SettingsChanged
 """
 ADVICE = "add a row to RULES in engine/policy.py if only a person may decide this; else declare it here as open"
 

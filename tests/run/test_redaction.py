@@ -101,15 +101,14 @@ HARMLESS = {
         Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
         Skip.size Start.size Started.conversation Started.model StepRan.step TaskEnded.status TurnStarted.role
-        PhasesImported.phases TailSetAside.reason
+        PhasesImported.phases RunChoices.agents RunChoices.isolation TailSetAside.kept TailSetAside.reason
     """,
     "digests and commits": """
-        Options.settings RecordSettings.digest TailSetAside.digest
         Complete.merged_commit Finish.merged_commit KnownTests.names Program.digest ProtectedRun.names Receipt.inputs
         Receipt.names Rollback.archive Rollback.undoes Start.protected Tree.digest Tree.source
+        Options.settings RecordSettings.digest TailSetAside.digest
     """,
     "paths, hosts and branches": """
-        TailSetAside.kept
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
         Start.branch Start.folder Supervised.phases Program.path Toolchain.path Toolchain.homes Toolchain.programs
     """,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Receipt, Result
+from detent.core.run.choices import RunChoices
 from detent.core.session.status import Status
 from detent.core.testrun.suite import Outcome
 from detent.doctor.mending import mend
@@ -43,13 +44,8 @@ def write(directory: Path) -> Path:
     build_project(directory, SETTINGS, files={"thing.py": "thing = 1\n"}, agent=True)
     with open_project(directory, actor=ADA, clock=TickingClock()) as project:
         session = project.start("mixed", "Every event", name=NAME)
-        session.tasks.add("First")
-        session.tasks.add("Second", depends_on=["IMPL-1"])
-        session.tasks.add("Third")
-        session.tasks.remove("IMPL-3")
-        session.tasks.start("IMPL-1")
-        session.tasks.done("IMPL-1", "done")
-        session.tasks.set_complexity("medium")
+        session.set_run_options(RunChoices(agents={"": "builder"}, parallel=2))
+        work_on_tasks(session)
         session.finish("planned")
         session.begin("build", agent="builder")
         session.record_agent_started("build", "builder", "agent-1")
@@ -90,6 +86,16 @@ def write(directory: Path) -> Path:
         project.sessions.archive(NAME)
         project.flush()
     return directory / ".workflow" / NAME / "journal.jsonl"
+
+
+def work_on_tasks(session: SessionHandle) -> None:
+    session.tasks.add("First")
+    session.tasks.add("Second", depends_on=["IMPL-1"])
+    session.tasks.add("Third")
+    session.tasks.remove("IMPL-3")
+    session.tasks.start("IMPL-1")
+    session.tasks.done("IMPL-1", "done")
+    session.tasks.set_complexity("medium")
 
 
 def decide_about_tests(session: SessionHandle) -> None:

@@ -129,10 +129,17 @@ def move_task(
     task: str,
     move: "Callable[[Tasks, str], Outcome]",
     notes: "Callable[[Session, str], list[str]] | None" = None,
+    *,
+    summary: str = "",
 ) -> None:
-    """Change the state of a task, and answer with it."""
+    """Change the state of a task, and answer with it. A summary is kept, also if there is no such task."""
     with request.changing() as project:
         handle = project.session(session)
-        own = known_task(handle, task)
+        try:
+            own = known_task(handle, task)
+        except DetentError as error:
+            if summary.strip():
+                error.message += f"; the summary is kept in {handle.tasks.keep_summary(task, summary)}"
+            raise
         outcome = move(handle.tasks, own)
         answer_moved(request, project, handle, outcome, notes=notes(outcome.session, own) if notes else ())

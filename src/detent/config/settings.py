@@ -83,7 +83,7 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     #: Further arguments of the program.
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
-    #: Limit of a turn, unless the phase has its own.
+    #: Limit of a turn; the limit of the phase counts if it is shorter.
     timeout_minutes: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     #: Number of retries after a temporary failure, and the first pause, which doubles each time.
     retries: Annotated[int, msgspec.Meta(ge=0)] = 3
@@ -106,6 +106,11 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
     #: Turns of an attempt: the first, and one more each time that its gates are closed afterwards.
     turns: Annotated[int, msgspec.Meta(ge=1)] = 10
+    #: Limits of a run. When one is reached, a person decides.
+    max_hours: Annotated[float, msgspec.Meta(gt=0)] = 8.0
+    max_turns: Annotated[int, msgspec.Meta(ge=1)] = 200
+    #: Tasks that agents may add.
+    max_tasks: Annotated[int, msgspec.Meta(ge=0)] = 50
     #: The test command of gates that name none.
     tests: str | None = None
     isolation: Literal["none", "session", "phase"] = "none"

@@ -20,6 +20,7 @@ from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
+from detent.core.run.choices import RunChoices
 from detent.core.session.events import Commit, Discovery, Event, Options
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session, SessionStatus
@@ -214,14 +215,13 @@ class Project:
         size: str | None = None,
         branch: str | None = None,
         discovery: Discovery | None = None,
-        delegates: bool = False,
-        joins: bool = False,
         quorum: int | None = None,
+        run: RunChoices | None = None,
     ) -> "SessionHandle":
         """Open a session with its first phase in progress, and make it the active one.
 
-        `delegates`: the caller delegates the phases itself, so delegation gates apply.
-        `joins`: return the active session if it has the same task.
+        `run`: the caller runs the session with these options. It delegates the phases itself, so delegation gates
+        apply, and an active session with the same task is returned.
         `quorum`: no gate needs more votes than that, and anyone may vote; a looser choice, which a person makes.
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
@@ -231,9 +231,9 @@ class Project:
         from detent.engine.session_ids import new_id, next_number, state_version  # noqa: PLC0415
 
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
-        chosen = self._applicable(chosen, delegates=delegates)
+        chosen = self._applicable(chosen, delegates=run is not None)
         check_task(task)
-        author = self._starter(task, joins=joins)
+        author = self._starter(task, joins=run is not None)
         if quorum is not None:
             from detent.engine.gates.quorum import with_quorum  # noqa: PLC0415
             from detent.engine.policy import Decision, authorize  # noqa: PLC0415
@@ -253,7 +253,7 @@ class Project:
         with self.store.lock(PROJECT):
             if epoch is not None:
                 self.checkpoints.check_current(epoch)
-            active = self.active() if joins else None
+            active = self.active() if run is not None else None
             if active is not None and self.journal(active).session().task == task.strip():
                 return SessionHandle(self, active)
             session = new_id(self.store, task, name)
@@ -269,7 +269,7 @@ class Project:
                 discovery=discovery,
                 size=size,
                 base=state_version(self.store, self._projector),
-                options=self._options(),
+                options=msgspec.structs.replace(self._options(), run=run or RunChoices()),
                 toolchain=self._toolchain(chosen),
                 protected=protected,
                 tree=tree,
@@ -604,8 +604,11 @@ class Project:
 
         journal = self.journal(name)
         with journal.reading() as before:
-            is_open = before.status is SessionStatus.ACTIVE and bool(before.tasks.with_status(TaskStatus.ACTIVE))
-        if is_open:
+            held = before.tasks.with_status(TaskStatus.ACTIVE) if before.status is SessionStatus.ACTIVE else ()
+            claims = [f"{task} of {before.claims[task].owner}" if task in before.claims else task for task in held]
+        if held:
+            revoked = f"{name} was paused, and these claims on its tasks are revoked: {', '.join(claims)}"
+            self.left_out += (f"{revoked}; detent switch {name} goes on with it",)
             command, facts = Pause(reason=f"{for_session} took its place"), Facts(now=self.clock())
             journal.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
 

@@ -13,6 +13,7 @@ from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
 from detent.core.gate.evidence import Facts, Verdict
 from detent.core.limits import MAX_SUMMARY
+from detent.core.run.choices import RunChoices
 from detent.core.session.budget import budget_warnings
 from detent.core.session.commands import (
     Answer,
@@ -35,6 +36,7 @@ from detent.core.session.commands import (
     Reply,
     Resolve,
     Review,
+    SetRunOptions,
     Skip,
     TakeCheckpoint,
 )
@@ -266,6 +268,10 @@ class SessionHandle:
     def escalate(self, kind: str, phase: str, detail: str) -> Outcome:
         """Raise an escalation, which holds the session until a person decides."""
         return self.execute(Escalate(kind=kind, phase=phase, detail=detail))
+
+    def set_run_options(self, given: RunChoices) -> Outcome:
+        """Keep the options that its run was given; those that were not given stay."""
+        return self.execute(SetRunOptions(given=given))
 
     def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
         """Resolve the open escalations, or those of a phase: retry, skip or cancel."""

@@ -141,6 +141,10 @@ def _before_tool(
         note_delegation(document, call, state, denied=reason is not None)
     if reason is not None:
         return dialect.deny(reason)
+    if call["kind"] == "write":
+        from detent.hooks.notes import note_writing
+
+        note_writing(document, call, root, state, before=True)
     if warning:
         return dialect.tell(payload["hook_event_name"], f"Detent will not adopt this document as it is: {warning}")
     if call["kind"] in ("delegate", "message") and isinstance(document, dict):
@@ -159,6 +163,10 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
     from detent.hooks.files import has_drifted, is_running, read_document, states
 
     call, document = dialect.call(payload), read_document(state)
+    if call["kind"] == "write" and dialect.event(payload) == "post_tool":
+        from detent.hooks.notes import note_writing
+
+        note_writing(bound_document(document), call, root, state, before=False)
     if is_running(document) and _matters_afterwards(call, document, state):
         return _with_engine(client, dialect, payload)
     if call["kind"] not in _CHANGING:

@@ -113,6 +113,21 @@ def append(path: str, line: str) -> None:
         posix.rename(path, path + ".1")
 
 
+def append_once(path: str, lines: str) -> None:
+    """Append lines to a file that is never replaced, in a directory that is made on first need. A full file stays."""
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND
+    try:
+        fd = posix.open(path, flags, 0o600)
+    except FileNotFoundError:
+        posix.mkdir(path.rpartition("/")[0], 0o700)
+        fd = posix.open(path, flags, 0o600)
+    try:
+        if posix.fstat(fd).st_size < MAX_LOG:
+            posix.write(fd, lines.encode("utf-8", "replace"))
+    finally:
+        posix.close(fd)
+
+
 def project_roots(directory: str) -> "list[str]":
     """The directories at or above `directory` that have a state directory, the nearest first."""
     roots = []

@@ -2,7 +2,7 @@
 
 import posix
 
-from detent.hooks.files import append, is_running, project_root, project_roots
+from detent.hooks.files import append, append_once, is_running, project_root, project_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,35 @@ def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) 
         append(state + "/hook-activity.log", line)
     except OSError:
         # The decision does not depend on the log.
+        return
+
+
+def note_writing(document: "Any", call: "Call", root: str, state: str, *, before: bool) -> None:
+    """Note the files that a client's write tool makes: before the call whether each is there, afterwards that it ran.
+
+    A rollback may remove a file only if the session made it. A commit for every call would cost too much.
+    """
+    from _json import encode_basestring_ascii as quote
+
+    from detent.core.checkpoint.written import WRITTEN
+    from detent.core.guard import state_reader
+    from detent.hooks.files import exists, resolve
+
+    session = state_reader.workflow(document).get("session_id") if isinstance(document, dict) else None
+    if not isinstance(session, str) or not session or "/" in session:
+        return
+    lines = []
+    for path in dict.fromkeys(resolve(path, call["cwd"]) for path in call["paths"]):
+        if not path.startswith(root + "/") or path.startswith(root + "/.workflow/"):
+            continue
+        there = exists(path)
+        mark = "?" if not there else "!" if before else "+"
+        lines.append(f"{mark}{quote(path[len(root) + 1 :])}\n")
+    try:
+        if lines:
+            append_once(f"{state}/{session}/{WRITTEN}", "".join(lines))
+    except OSError:
+        # A rollback then keeps these files, and names them.
         return
 
 

@@ -19,6 +19,8 @@ from detent.store import disk
 if TYPE_CHECKING:
     from detent.engine.project import Clock, Project
 
+#: The kind of an escalation that a limit of the run raises.
+RUN_LIMIT = "run_limit"
 _TURNS, _PROGRAMS = ".process/turns", ".process/bin"
 
 
@@ -40,6 +42,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     observes: bool = False
     #: Wait for a person instead of ending when only a person can act.
     wait: bool = False
+    #: Limits of the run; when one is reached, a person decides.
+    max_hours: float = 8.0
+    max_turns: int = 200
+    max_tasks: int = 50
 
 
 class RunContext:
@@ -68,6 +74,8 @@ class RunContext:
         #: Number of running jobs.
         self.busy = 0
         self._count = 0
+        #: Number of turns at which a person decides.
+        self._turn_limit = options.max_turns
         self._counting = threading.Lock()
 
     @property
@@ -80,6 +88,14 @@ class RunContext:
             self._count += 1
             return f"{self.run}/{agent.replace('/', '_')}/{self._count}"
 
+    def turn_limit_reached(self) -> str | None:
+        """Whether no turn is left, as a sentence. That is said once; then as many turns are allowed again."""
+        with self._counting:
+            if self._count < self._turn_limit:
+                return None
+            self._turn_limit = self._count + self.options.max_turns
+            return limit_text(f"{self._count} turns were given to agents", "max_turns", self.options.max_turns)
+
     @contextmanager
     def scratch(self, agent_id: str) -> Iterator[str]:
         """A directory for the files of a turn. The adapter creates it if needed; it is removed afterwards."""
@@ -89,6 +105,10 @@ class RunContext:
         finally:
             if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def limit_text(used: str, setting: str, limit: float) -> str:
+    return f"{used}; {setting} of the run is {limit:g}. detent resolve retry allows as much again"
 
 
 def _path(directory: str) -> dict[str, str]:

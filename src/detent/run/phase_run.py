@@ -20,6 +20,7 @@ from detent.core.session.status import Status
 from detent.engine.agents import environment as variables
 from detent.errors import GateClosed, Refused
 from detent.render.prompt.prompt import phase_prompt
+from detent.run.context import RUN_LIMIT
 from detent.run.job import Job, JobClaim, JobOutcome, JobResult
 from detent.run.policy import Next, after_gates, closed_gates, is_only_stale, task_phase
 from detent.run.turn import Delegated, delegate, is_turn
@@ -143,7 +144,7 @@ class PhaseRun:
             agent_id=agent_id,
             prompt=self._prompt(session, number, failed),
             cwd=self._base,
-            minutes=self._minutes or self._context.agents.settings_of(self._name).timeout_minutes,
+            minutes=self._minutes_of_turn(),
         )
         if not self._is_live():
             return JobResult(JobOutcome.ELSEWHERE)
@@ -154,6 +155,11 @@ class PhaseRun:
             return self._finish(report, agent_id)
         self._handle.record_agent_ended(agent_id, succeeded=True, report=report, phase=self._phase)
         return None
+
+    def _minutes_of_turn(self) -> float:
+        """The shorter of the limits of the phase and of the agent."""
+        own = self._context.agents.settings_of(self._name).timeout_minutes
+        return min(own, self._minutes or own)
 
     def _prompt(self, session: Session, number: int, failed: str) -> str:
         handover, judged = self._handle.handover(self._phase), self._judge()
@@ -205,8 +211,10 @@ class PhaseRun:
             self._gates, judged, turns_left=left, repeats=self._repeats, sees_tests=self._context.sees_tests
         )
         match step:
-            case Next.TURN | Next.FINISH:
+            case Next.FINISH:
                 return None
+            case Next.TURN:
+                return self._escalate_limit()
             case Next.REJECTED if not self._is_only_voted_on():
                 return self._reject(judged)
             case Next.HOLD | Next.REJECTED:
@@ -216,6 +224,14 @@ class PhaseRun:
                 reasons = "; ".join(f"{each.gate} is {each.verdict}: {each.reason}" for each in closed)
                 self._handle.escalate("gates_closed", self._phase, f"the agent cannot open its gates: {reasons}")
                 return JobResult(JobOutcome.ESCALATED)
+
+    def _escalate_limit(self) -> JobResult | None:
+        """Escalate if the run has given all its turns; None if another turn follows."""
+        reached = self._context.turn_limit_reached()
+        if reached is None:
+            return None
+        self._handle.escalate(RUN_LIMIT, self._phase, reached)
+        return JobResult(JobOutcome.ESCALATED)
 
     def _never_fresh(self, judged: tuple[Judgement, ...], *, by_itself: bool) -> JobResult:
         """Escalate: files change during every run of the gates, by the gate's own command or by parallel work."""

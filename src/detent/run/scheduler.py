@@ -5,6 +5,7 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from detent.core.actor import as_runner
@@ -18,7 +19,7 @@ from detent.core.task.row import TaskStatus
 from detent.engine.agents import environment as variables
 from detent.errors import DetentError, Refused
 from detent.process.marked import end_marked, kill_marked
-from detent.run.context import Agents, RunContext, RunOptions
+from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
 from detent.run.feed import redact_event
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.lease import Lease
@@ -80,6 +81,7 @@ class Runner:
             tell=self._inbox.put,
         )
         self._workspaces = Workspaces(self._project, self._handle.id)
+        self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
             # End processes that a gate, a step or an agent has left behind.
@@ -124,6 +126,7 @@ class Runner:
                 self._stop_all("another runner took the session over")
                 return End.LOST, "another runner took the session over"
             session = self._handle.state
+            self._escalate_limit(session)
             if session is not seen or has_free_slot:
                 seen = session
                 if session.paused_at is not None:
@@ -182,6 +185,9 @@ class Runner:
             busy[job.phase] = busy.get(job.phase, 0) + 1
         with self._handle.reading() as current:
             phases = runnable(current, busy=busy, held=self._held)
+        if phases and (reached := self._context.turn_limit_reached()) is not None:
+            self._act(session, self._handle.escalate, RUN_LIMIT, phases[0].phase, reached)
+            return
         for phase in phases:
             for _ in range(phase.slots):
                 if len(self._jobs) >= self._options.parallel:
@@ -306,6 +312,43 @@ class Runner:
                 self._act(session, self._handle.escalate, raised[0].kind, job.phase, raised[0].detail)
                 job.stop(raised[0].detail)
         self._end_gates()
+
+    # Limits of the run
+
+    def _set_limits(self, session: Session) -> None:
+        """Count from here on: a run begins, or a person decides about a limit that was reached."""
+        self._worked, self._looked_at = timedelta(), self._project.clock()
+        self._most_tasks = session.added_tasks + self._options.max_tasks
+
+    def _limit_reached(self, session: Session) -> tuple[str, bool] | None:
+        """The limit of time or of added tasks that is reached, as a sentence, and whether work stops at once.
+
+        Time counts while something is worked on, not while the run waits for a person.
+        """
+        now = self._project.clock()
+        self._worked, self._looked_at = self._worked + (now - self._looked_at if self._jobs else timedelta()), now
+        if any(escalation.kind == RUN_LIMIT for escalation in session.escalations):
+            self._set_limits(session)
+            return None
+        hours, tasks = self._options.max_hours, self._options.max_tasks
+        if self._worked >= timedelta(hours=hours):
+            return limit_text(f"the run has lasted {hours:g} hours", "max_hours", hours), True
+        if session.added_tasks > self._most_tasks:
+            added = session.added_tasks - self._most_tasks + tasks
+            return limit_text(f"{added} tasks were added by agents", "max_tasks", tasks), False
+        return None
+
+    def _escalate_limit(self, session: Session) -> None:
+        reached = self._limit_reached(session) if session.status is SessionStatus.ACTIVE else None
+        if reached is None:
+            return
+        text, stops = reached
+        live = [job.phase for job in self._jobs] or session.with_status(Status.IN_PROGRESS) or session.unfinished
+        for phase in dict.fromkeys(live):
+            self._act(session, self._handle.escalate, RUN_LIMIT, phase, text)
+        self._set_limits(session)
+        if stops:
+            self._stop_all(text)
 
     # People
 

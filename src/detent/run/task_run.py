@@ -87,6 +87,7 @@ class TaskRun:
         self._handle.record_agent_started(phase, role or name, agent_id)
         session = self._handle.state
         self._tell_turn(session, task, name, role)
+        minutes = self._context.agents.settings_of(name).timeout_minutes
         delegated = delegate(
             self._handle,
             self._job,
@@ -95,7 +96,7 @@ class TaskRun:
             agent_id=agent_id,
             prompt=task_prompt(session, context, failed=self._context.failures.get(task, "")),
             cwd=self._project.place.base,
-            minutes=self._context.agents.settings_of(name).timeout_minutes,
+            minutes=min(minutes, session.workflow.by_key[phase].timeout_minutes or minutes),
         )
         self._handle.record_agent_ended(
             agent_id, succeeded=not isinstance(delegated.end, Failed), report=delegated.report, phase=phase

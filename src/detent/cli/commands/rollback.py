@@ -90,9 +90,9 @@ def rollback_verb(
 
     CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id. Restores the
     files, the phase of the checkpoint and the phases it builds on; later phases become pending. Files in no checkpoint
-    stay, and so do new files that no turn of detent run made and no phase declared; --remove-unknown removes those
-    too. A checkpoint of the present is taken first, and detent undo restores it. Only a person may do this: refused in
-    an agent's shell, except with --dry-run.
+    stay, and so do new files that no turn of detent run and no write tool of a client made, and no phase declared;
+    --remove-unknown removes those too. A checkpoint of the present is taken first, and detent undo restores it. Only a
+    person may do this: refused in an agent's shell, except with --dry-run.
     """
     if phase_only and paths:
         raise click.UsageError("--phase-only touches no file and --paths touches only files; leave one of them out")

@@ -16,14 +16,16 @@ from detent.cli.request import Request, Usage, print_error, write_text
 from detent.cli.run_screen import Screen, Style
 from detent.cli.verb import TEXT, known_workflows, quorum_option, session_option, verb
 from detent.clients.registry import with_hooks
-from detent.errors import Conflict, LockTimeout, NotFound, Refused, StoreFailed
+from detent.errors import Conflict, DetentError, Invalid, LockTimeout, NotFound, Refused, StoreFailed
 
 if TYPE_CHECKING:
+    from detent.core.run.choices import RunChoices
     from detent.core.run.run_event import End, RunEvent
     from detent.core.workflow.graph import Workflow
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
     from detent.run.agents import ConfiguredAgents
+    from detent.run.preflight import Check
     from detent.run.scheduler import Runner
 
 CANCELLED, LOST, PAUSED = 7, 4, 130
@@ -42,57 +44,121 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
 @click.option(
     "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
 )
+@click.option(
+    "--max-hours", metavar="N", type=click.FloatRange(0, min_open=True), help="A person decides after N hours; 8."
+)
+@click.option("--max-turns", metavar="N", type=click.IntRange(1), help="A person decides after N turns of agents; 200.")
+@click.option(
+    "--max-tasks", metavar="N", type=click.IntRange(0), help="A person decides if agents add more than N tasks; 50."
+)
 @click.option("--tests", metavar="COMMAND", help="The test command, for gates that name none.")
 @quorum_option
+@click.option("--check", is_flag=True, help="Only look whether a run could begin: agents, tests, files, hooks, limits.")
+@click.option("--yes", is_flag=True, help="Begin although files have changes that are not committed.")
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
 @session_option
 def run_verb(
-    request: Request,
-    /,
-    task: str | None,
-    *,
-    workflow: str | None,
-    size: str | None,
-    agents: tuple[str, ...],
-    quorum: int | None,
-    wait: bool | None,
-    session: str | None,
-    **options: Any,
+    request: Request, /, *, agents: tuple[str, ...], check: bool, yes: bool, wait: bool | None, **options: Any
 ) -> int:
     """Run the session with agents until it ends or needs a person.
 
-    With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session.
+    With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session. It
+    keeps the options of the run before; one that is given again is replaced.
     Ctrl-C pauses the run; a second Ctrl-C kills it.
+
+    Before anything is spent it looks whether the run can begin: agents, tests, files, branch, hooks and limits. --check
+    does only that, and its exit code is 1 if something is to be done first.
 
     The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when another
     process runs it (a terminal shows that run instead), and 130 when the run was paused.
     """
+    from detent.core.run.choices import RunChoices
+
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    named = {name: options.pop(name) for name in _RunRequest._fields if name in options}
+    asked = _RunRequest(**named, given=RunChoices(agents=_agent_choices(agents), **options))
+    if check:
+        return _check(request, asked)
     try:
         with request.changing() as project:
-            _set(project, **options)
-            asked = _RunRequest(task, session, workflow, size, agents, options["tests"], quorum)
-            handle, chosen = _resolve_run(request, project, asked)
+            planned = _planned(project, asked, _existing(project, asked))
+            ready = _ready(request, planned, yes=yes, asks=at_terminal and not request.json)
+            handle = _begin(request, project, asked, planned)
+            request.notices += _beside(project, handle.id)
             request.print_notices()
-            end = _run(request, project, handle, chosen, waits=at_terminal if wait is None else wait)
+            end = _run(request, project, handle, ready, waits=at_terminal if wait is None else wait)
     except Conflict as conflict:
         if not at_terminal or request.json or conflict.way_out != "detent watch":
             raise
         from detent.cli.commands.watch import watch
 
         print_error(f"{conflict.message}; showing that run, Ctrl-C leaves it")
-        watch(request, session)
+        watch(request, asked.session)
         return 0
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
 
 
-def _set(project: "Project", **options: Any) -> None:
-    """Options of the command line (parallel, isolation, tests) override the settings."""
+def _check(request: Request, asked: "_RunRequest") -> int:
+    """Answer with all that was looked at, and begin nothing."""
+    from detent.render.terminal.preflight import preflight_text
+    from detent.run.preflight import State
+
+    with request.reading() as project:
+        try:
+            handle = _existing(project, asked)
+        except NotFound:
+            # Without a session and a task: what a new one would meet.
+            handle = None
+        planned = _planned(project, asked, handle)
+    offered = "detent gate baseline" if handle is not None and not handle.state.baseline.tests else None
+    record = {"session": handle.id if handle else None, "checks": planned.checks, "offered": offered}
+    request.answer(lambda canvas: preflight_text(planned.checks, offered, canvas), record)
+    return int(any(check.state in (State.PROBLEM, State.ASK) for check in planned.checks))
+
+
+def _ready(request: Request, planned: "_Planned", *, yes: bool, asks: bool) -> "ConfiguredAgents":
+    """The agents. Refuses if a problem was found, or a person does not want to go on; all problems are listed."""
+    from detent.cli.person import agrees
+    from detent.run.preflight import State
+
+    problems = [check for check in planned.checks if check.state is State.PROBLEM]
+    open_ = [] if yes else [check for check in planned.checks if check.state is State.ASK]
+    if isinstance(planned.agents, DetentError) and len(problems) + len(open_) == 1:
+        raise planned.agents
+    if not problems and open_ and asks:
+        for check in open_:
+            write_text(check.text)
+        if agrees("Go on?"):
+            open_ = []
+    if problems or open_:
+        listed = [f"{check.text} (try: {check.way_out})" for check in (*problems, *open_)]
+        raise Invalid("the run did not begin", listed, way_out="detent run --check shows all that was looked at")
+    if planned.handle is None:
+        warnings = (check for check in planned.checks if check.state is State.WARNING)
+        request.notices += [f"{check.text}; {check.way_out}" for check in warnings]
+    assert not isinstance(planned.agents, DetentError)
+    return planned.agents
+
+
+def _beside(project: "Project", session: str) -> list[str]:
+    """A warning if another session is being run in the same files."""
+    from detent.engine.run_lease import live_leases
+
+    others = {name: lease for name, lease in live_leases(project.store, now=project.clock()).items() if name != session}
+    if not others or project.settings.run.isolation != "none":
+        return []
+    runs = ", ".join(f"{name} by {lease}" for name, lease in others.items())
+    warning = f"another run works in the same files: {runs}. Gates of one see the changes of the other"
+    return [f"{warning}; detent run --isolation session works in a git worktree of its own"]
+
+
+def _set(project: "Project", chosen: "RunChoices", tests: str | None) -> None:
+    """Options of the run override the settings."""
     import msgspec
 
-    overrides = {name: value for name, value in options.items() if value is not None}
+    overrides = {**chosen.overrides(), **({} if tests is None else {"tests": tests})}
     run = msgspec.structs.replace(project.settings.run, **overrides)
     project.settings = msgspec.structs.replace(project.settings, run=run)
 
@@ -135,6 +201,9 @@ def _run(
             parallel=settings.parallel,
             attempts=settings.attempts,
             turns=settings.turns,
+            max_hours=settings.max_hours,
+            max_turns=settings.max_turns,
+            max_tasks=settings.max_tasks,
             observes=is_observed(project.place),
             wait=waits,
         ),
@@ -196,29 +265,63 @@ class _RunRequest(NamedTuple):
     session: str | None
     workflow: str | None
     size: str | None
-    agents: tuple[str, ...]
+    given: "RunChoices"
     #: What --tests says.
     tests: str | None
     quorum: int | None
 
 
-def _resolve_run(request: Request, project: "Project", asked: _RunRequest) -> "tuple[SessionHandle, ConfiguredAgents]":
-    """The active session, or one with this task, or else a new one; everything is checked before one is started."""
-    from detent.core.run.isolation import isolated
+class _Planned(NamedTuple):
+    """A run before anything of it has begun."""
 
-    handle = _existing(project, asked)
+    #: The session that goes on; None if the run starts one.
+    handle: "SessionHandle | None"
+    workflow: "Workflow"
+    options: "RunChoices"
+    #: The agents, or why there are none.
+    agents: "ConfiguredAgents | DetentError"
+    checks: "list[Check]"
+
+
+def _planned(project: "Project", asked: _RunRequest, handle: "SessionHandle | None") -> _Planned:
+    """The active session, or one with this task, or else a new one, with all that must be known before it begins."""
+    from detent.core.run.isolation import isolated
+    from detent.run.preflight import preflight
+
     if handle is not None:
-        _check_tests(handle, asked.tests)
         state = handle.state
-        return handle, _agents(project, state.workflow, state.active_order, asked.agents)
-    assert asked.task is not None
-    chosen = project.catalogue.workflow(asked.workflow or project.settings.run.workflow)
-    chosen = isolated(chosen, project.settings.run.isolation, size=asked.size)
-    left_out = chosen.sizes.get(asked.size, ()) if asked.size else ()
-    agents = _agents(project, chosen, [key for key in chosen.order if key not in left_out], asked.agents)
-    handle = project.start(chosen, asked.task, size=asked.size, delegates=True, joins=True, quorum=asked.quorum)
-    request.notices += project.left_out
-    return handle, agents
+        options, workflow, phases = state.options.run.updated(asked.given), state.workflow, state.active_order
+        _set(project, options, asked.tests)
+    else:
+        options = asked.given
+        _set(project, options, asked.tests)
+        workflow = project.catalogue.workflow(asked.workflow or project.settings.run.workflow)
+        workflow = isolated(workflow, project.settings.run.isolation, size=asked.size)
+        left_out = workflow.sizes.get(asked.size, ()) if asked.size else ()
+        phases = tuple(key for key in workflow.order if key not in left_out)
+    agents: ConfiguredAgents | DetentError
+    try:
+        agents = _agents(project, workflow, phases, options.agents)
+    except DetentError as error:
+        agents = error
+    checks = preflight(project, workflow, phases, agents, begins=handle is None)
+    return _Planned(handle, workflow, options, agents, checks)
+
+
+def _begin(request: Request, project: "Project", asked: _RunRequest, planned: _Planned) -> "SessionHandle":
+    """The session of the run: the one that goes on, with its options, or a new one."""
+    handle, options = planned.handle, planned.options
+    if handle is None:
+        assert asked.task is not None
+        handle = project.start(planned.workflow, asked.task, size=asked.size, quorum=asked.quorum, run=options)
+        request.notices += project.left_out
+        return handle
+    _check_tests(handle, asked.tests)
+    if options != handle.state.options.run:
+        handle.set_run_options(asked.given)
+    elif str(options):
+        request.notices.append(f"with the options of the run before: {options}")
+    return handle
 
 
 def _check_tests(handle: "SessionHandle", tests: str | None) -> None:
@@ -265,17 +368,22 @@ def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
     return next((left for left in completed if left.state.task == task), None)
 
 
-def _agents(
-    project: "Project", workflow: "Workflow", phases: "tuple[str, ...] | list[str]", chosen: tuple[str, ...]
-) -> "ConfiguredAgents":
-    from detent.run.agents import ConfiguredAgents
-
-    overrides: dict[str, str] = {}
+def _agent_choices(chosen: tuple[str, ...]) -> dict[str, str]:
+    """Phase or role to agent, as the option names them."""
+    agents: dict[str, str] = {}
     for choice in chosen:
         phase, equals, name = choice.rpartition("=")
         if not name or (equals and not phase):
             raise Usage(f"{choice!r} is not an agent; give NAME, or PHASE=NAME")
-        overrides[phase] = name
+        agents[phase] = name
+    return agents
+
+
+def _agents(
+    project: "Project", workflow: "Workflow", phases: "tuple[str, ...] | list[str]", overrides: dict[str, str]
+) -> "ConfiguredAgents":
+    from detent.run.agents import ConfiguredAgents
+
     known = {*workflow.by_key, *(phase.agent for phase in workflow.phases), ""}
     if unknown := [phase for phase in overrides if phase not in known]:
         raise NotFound(f"{workflow.name} has no phase or role {', '.join(unknown)}")

@@ -17,7 +17,13 @@ _OUTSIDE = (
     (events.TaskEvent | events.QuestionEvent | events.EscalationEvent | events.QuestionAnswered | events.VoteCast)
     | (events.GateApproved | events.PhaseReviewed | events.AgentEnded | events.CheckpointTaken | events.ComplexitySet)
     | (events.SessionStarted | events.SessionPaused | events.SessionResumed | events.SessionReopened)
-    | (events.SessionArchived | events.DocumentAdopted | events.RecordEvent | events.BaselineEvent)
+    | (
+        events.SessionArchived
+        | events.RunOptionsSet
+        | events.DocumentAdopted
+        | events.RecordEvent
+        | events.BaselineEvent
+    )
 )
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from detent.core.checkpoint.checkpoint import Tree
 from detent.core.gate.evidence import Receipt, Toolchain
+from detent.core.run.choices import RunChoices
 from detent.core.session.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported, TailSetAside
 from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.core.session.session import Session
@@ -334,6 +335,12 @@ class RecordSettings(_Command, frozen=True, kw_only=True):
     digest: str
 
 
+class SetRunOptions(_Command, frozen=True, kw_only=True):
+    """Keep the options that a run was given, in place of earlier ones."""
+
+    given: RunChoices
+
+
 PhaseCommand = Begin | Finish | Fail | Redo | Skip | Complete | Cancel
 GateCommand = (
     CheckGate
@@ -353,5 +360,5 @@ GateCommand = (
 )
 CheckpointCommand = TakeCheckpoint | Rollback
 TaskCommand = WriteTasks | SplitTask | RemoveTask | MoveTask | RepairTask | SetComplexity
-SessionCommand = Pause | Resume | Reopen | Archive | RecordRepair | RecordSettings
+SessionCommand = Pause | Resume | Reopen | Archive | RecordRepair | RecordSettings | SetRunOptions
 Command = PhaseCommand | GateCommand | CheckpointCommand | TaskCommand | SessionCommand

@@ -22,6 +22,7 @@ from detent.core.session.commands import (
     Resume,
     Rollback,
     SessionCommand,
+    SetRunOptions,
     TakeCheckpoint,
     TaskCommand,
 )
@@ -34,6 +35,7 @@ from detent.core.session.events import (
     PhaseFailed,
     PhaseFinished,
     PhaseRedone,
+    RunOptionsSet,
     SessionArchived,
     SessionCompleted,
     SessionPaused,
@@ -119,6 +121,11 @@ def _decide_session(session: Session, command: SessionCommand) -> tuple[Event, .
                 raise Refused(f"{session.id} has recorded this detent.toml already")
             working = {phase: session.phases[phase].agent for phase in session.with_status(Status.IN_PROGRESS)}
             return (SettingsChanged(digest=command.digest, working=working),)
+        case SetRunOptions():
+            chosen = session.options.run.updated(command.given)
+            if chosen == session.options.run:
+                raise Refused(f"the run of {session.id} has these options already")
+            return (RunOptionsSet(run=chosen),)
         case _:
             assert_never(command)
 

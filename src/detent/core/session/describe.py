@@ -102,6 +102,8 @@ def describe(event: Event) -> str:
             parts = [f"commits back from its second copy: {event.restored}"] if event.restored else []
             parts += [f"bytes set aside in {event.kept}: {event.bytes}"] if event.bytes else []
             return f"mended the journal, which was {event.reason}; {', '.join(parts)}"
+        case events.RunOptionsSet():
+            return f"set the options of the run: {event.run}"
         case events.SettingsChanged():
             working = ", ".join(f"{agent or 'nobody'} at {phase}" for phase, agent in event.working.items())
             return f"noticed that detent.toml was {'changed' if event.digest else 'removed'}" + (

@@ -8,6 +8,7 @@ import msgspec
 from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree
 from detent.core.gate.evidence import Receipt, Toolchain
+from detent.core.run.choices import RunChoices
 from detent.core.session.phase_state import PhaseState, Report, Tokens, ToolUse
 from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
@@ -53,6 +54,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget: Budget | None = None
     #: Digest of detent.toml as the session last saw it; empty without the file.
     settings: str = ""
+    #: The options of its run.
+    run: RunChoices = RunChoices()
 
 
 class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
@@ -310,6 +313,12 @@ class SettingsChanged(_Event, frozen=True, kw_only=True, tag="settings_changed")
     working: dict[str, str] = {}
 
 
+class RunOptionsSet(_Event, frozen=True, kw_only=True, tag="run_options_set"):
+    """A run was given other options than the run before it."""
+
+    run: RunChoices
+
+
 class CheckpointTaken(_Event, frozen=True, kw_only=True, tag="checkpoint_taken"):
     """A checkpoint of the session after the events before this one, with the files of `tree`."""
 
@@ -428,6 +437,7 @@ SessionEvent = (
     | SessionResumed
     | SessionReopened
     | SessionArchived
+    | RunOptionsSet
 )
 Event = (
     SessionEvent

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 import msgspec
 from msgspec.structs import replace
 
+from detent.core.actor import ActorKind
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import Delegated, GateState, Program
@@ -21,7 +22,7 @@ from detent.core.session.escalation import add_distinct
 from detent.core.session.events import Commit, Event, GateEvent, ImportedPhase, PhaseEvent, TaskEvent
 from detent.core.session.phase_state import PhaseState, Report
 from detent.core.session.phases import Phases
-from detent.core.session.session import Escalation, LastRollback, Note, Question, Session, SessionStatus
+from detent.core.session.session import NO_TASKS, Escalation, LastRollback, Note, Question, Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.transition import TRANSITIONS
 from detent.core.task.complexity import Complexity, complexity, raised
@@ -44,14 +45,17 @@ _sorted = msgspec.json.Encoder(order="deterministic").encode
 
 def evolve(session: Session | None, commit: Commit) -> Session:
     """The session after `commit`. Raises `Corrupt` for a damaged journal, or one written by other rules."""
+    known = session.tasks if session is not None else NO_TASKS
     for event in commit.events:
         session = apply(session, event, at=commit.at, version=commit.version, by=commit.author)
     if session is None or commit.version != session.version + 1:
         raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
     note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))
+    added = {event.task for event in commit.events if isinstance(event, events.TaskWritten) and event.task not in known}
     return replace(
         session,
         version=commit.version,
+        added_tasks=session.added_tasks + (len(added) if commit.actor.kind is not ActorKind.PERSON else 0),
         updated_at=commit.at,
         notes=(*session.notes[1 - MAX_NOTES :], note),
         adopted={event.document: event.digest for event in commit.events if isinstance(event, events.DocumentAdopted)},
@@ -147,6 +151,8 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
             return _checkpoint_taken(session, event)
         case events.RolledBack():
             return _rolled_back(session, event, version)
+        case events.RunOptionsSet():
+            return replace(session, options=replace(session.options, run=event.run))
         case events.SettingsChanged():
             return replace(session, options=replace(session.options, settings=event.digest))
         case events.DocumentAdopted() | events.TailDropped() | events.TailSetAside():

@@ -107,6 +107,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     retired: tuple[str, ...] = ()
     #: Task to its claim.
     claims: dict[str, Claim] = {}
+    #: Number of tasks that were added by agents and runs, not by a person.
+    added_tasks: int = 0
     complexity: Complexity = Complexity.SIMPLE
     paused_at: datetime | None = None
     archived: bool = False

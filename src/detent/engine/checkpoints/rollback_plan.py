@@ -11,6 +11,7 @@ from detent.core.actor import ActorKind
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, checkpoint_id
 from detent.core.checkpoint.manifest import Manifest
 from detent.core.checkpoint.rollback import kept_paths, live_beside
+from detent.core.checkpoint.written import WRITTEN, written_paths
 from detent.core.gate.evidence import Facts
 from detent.core.path_text import from_text, to_text
 from detent.core.session.commands import Rollback
@@ -96,7 +97,7 @@ class Planner:
         removable = recorded - self._not_taken(target, recorded) if not phase_only else recorded
         unknown: set[str] = set()
         if undoes is None and not remove_unknown:
-            own = made_by_runs(later, appeared)
+            own = made_by_runs(later, appeared) | self._written(name)
             gone = (path for path in removable & captured.files.keys() if path not in files and path not in own)
             unknown = {path for path in gone if path not in paths and not _is_below(path, session.declared)}
             removable -= unknown
@@ -120,6 +121,13 @@ class Planner:
             warnings=_warnings(session, past, target, captured),
         )
         return Planned(plan, captured, past)
+
+    def _written(self, name: str) -> set[str]:
+        """The paths that write tools of clients made, as the hooks noted them."""
+        place = self._project.place
+        inside = os.path.relpath(place.base, place.root)
+        note = self._project.store.get(f"{name}/{WRITTEN}") or b""
+        return written_paths(note, "" if inside == os.curdir else f"{inside}/")
 
     def _recorded_since(self, later: list[Position], target: Position) -> list[set[str]]:
         """Of each later checkpoint, the paths that it is the first to have, or to have with other content."""

@@ -58,18 +58,36 @@ def environment_of(
 
 def program_of(command: str, path: Iterable[str], base: str) -> Program | None:
     """The program that the command starts; None if it is not found, or only the shell works."""
-    from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415 - only a check needs it
-    from detent.core.testrun.detect import behind_prefixes  # noqa: PLC0415
-
-    words = (behind_prefixes(list(words)) for words in simple_commands(command, base))
-    name = next((each[0] for each in words if each and each[0] not in _BUILTINS), None)
+    name = _program_name(command, base)
     if name is None:
         return None
-    file = os.path.normpath(os.path.join(base, name)) if "/" in name else shutil.which(name, path=":".join(path))
+    file = _found(name, path, base)
     digest = _digest(file) if file is not None else None
     if file is None or digest is None:
         return None
     return Program(name=name, path=os.path.relpath(file, base) if is_below(file, base) else file, digest=digest)
+
+
+def missing_program(command: str, path: Iterable[str], base: str) -> str | None:
+    """The name of the program that the command starts, if it is nowhere on `path`."""
+    name = _program_name(command, base)
+    if name is None or "$" in name:
+        return None
+    file = _found(name, path, base)
+    return None if file is not None and os.access(file, os.X_OK) else name
+
+
+def _program_name(command: str, base: str) -> str | None:
+    """The first word of the command that is no part of the shell."""
+    from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415 - only a check needs it
+    from detent.core.testrun.detect import behind_prefixes  # noqa: PLC0415
+
+    words = (behind_prefixes(list(words)) for words in simple_commands(command, base))
+    return next((each[0] for each in words if each and each[0] not in _BUILTINS), None)
+
+
+def _found(name: str, path: Iterable[str], base: str) -> str | None:
+    return os.path.normpath(os.path.join(base, name)) if "/" in name else shutil.which(name, path=":".join(path))
 
 
 def _digest(file: str) -> str | None:

@@ -15,12 +15,13 @@ from detent.core.session.events import Claim, TaskMoved, TaskWritten
 from detent.core.session.session import Session
 from detent.core.task.assignment import type_for
 from detent.core.task.document import new_document
-from detent.core.task.id import PREFIX, canonical, parent_of, parse_id, sort_key
+from detent.core.task.id import PREFIX, canonical, parent_of, parse_id, read_id, sort_key
 from detent.core.task.lifecycle import REPLANNABLE, Action, possibly_stale
 from detent.core.task.row import Row, TaskStatus
 from detent.core.task.split import ChildDraft, split_warnings
 from detent.documents.state.writing import current_phase
 from detent.documents.task import name_of
+from detent.engine.projections.rejected_edits import keep_aside
 from detent.engine.projections.task_files import TaskFiles
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
@@ -214,10 +215,22 @@ class Tasks:
             raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
         name = f"{own}-summary.md"
         command = MoveTask(task=own, action=Action.DONE, summary=name, fence=fence)
-        # Under the lock and right before the commit: of two callers only the one that commits writes.
-        return self._handle.execute(
-            command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
-        )
+        try:
+            # Under the lock and right before the commit: of two callers only the one that commits writes.
+            return self._handle.execute(
+                command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
+            )
+        except Refused as refusal:
+            kept = self.keep_summary(task, summary)
+            raise Refused(f"{refusal.message}; the summary is kept in {kept}", way_out=refusal.way_out) from refusal
+
+    def keep_summary(self, task: str, summary: str) -> str:
+        """Keep the summary of a task that was not completed, beside the summaries. Returns its location."""
+        own = read_id(task)
+        name = f"{self._session}/{SUMMARIES}/{own if own is not None else 'unknown'}-summary.md"
+        store, data = self._project.store, redact_text(summary.strip()).encode()[:MAX_SUMMARY_BYTES] + b"\n"
+        with store.lock(PROJECT):
+            return store.location(keep_aside(store, name, data))
 
     def fail(self, task: str, error: str, *, fence: int | None = None) -> Outcome:
         return self._do(MoveTask(task=canonical(task), action=Action.FAIL, reason=error, fence=fence))

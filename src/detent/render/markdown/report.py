@@ -37,6 +37,7 @@ from detent.core.session.events import (
     QuestionEvent,
     QuestionReplied,
     RecordEvent,
+    RunOptionsSet,
     SessionArchived,
     SessionCancelled,
     SessionCompleted,
@@ -69,7 +70,7 @@ _Decisions = (EscalationEvent | SessionCancelled | SessionCompleted | GateApprov
 _Others = (
     (PhaseEvent | PhasesImported | GateChecked | DelegationEvent | TaskEvent | ComplexitySet | CheckpointEvent)
     | (SessionStarted | SessionPaused | SessionResumed | SessionReopened | SessionArchived)
-    | (DocumentAdopted | RecordEvent | BaselineRecorded)
+    | (DocumentAdopted | RecordEvent | BaselineRecorded | RunOptionsSet)
 )
 
 

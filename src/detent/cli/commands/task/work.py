@@ -95,14 +95,15 @@ def next_task(request: Request, *, claim: bool, session: str | None) -> None:
 def done_task(request: Request, task: str, *, message: str, claim: int | None, session: str | None) -> None:
     """Complete a task.
 
-    The summary is kept in .summaries and is part of the context of tasks that depend on this one.
+    The summary is kept in .summaries and is part of the context of tasks that depend on this one. If the task cannot be
+    completed, the summary is kept beside them, and the refusal names the file.
     """
 
     def notes(state: "Session", own: str) -> list[str]:
         saved = [f"summary in {state.id}/.summaries/{own}-summary.md"] if message.strip() else []
         return [*saved, *_phase_note(state)]
 
-    move_task(request, session, task, lambda tasks, own: tasks.done(own, message, fence=claim), notes)
+    move_task(request, session, task, lambda tasks, own: tasks.done(own, message, fence=claim), notes, summary=message)
 
 
 @verb("fail", example='detent task fail IMPL-3 -m "the tests do not pass"')

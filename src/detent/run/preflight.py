@@ -1,0 +1,236 @@
+"""Looks before a run begins, and before anything is spent: agents, tests, files, branch, hooks, limits."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from detent import process
+from detent.clients import installing
+from detent.clients.installing import manifest as records
+from detent.clients.registry import CLIENTS, client_files
+from detent.config import place as places
+from detent.core.gate import Gate, gate_name
+from detent.core.session.budget import TIERS
+from detent.engine.gates.applicable import is_observed
+from detent.engine.gates.environment import missing_program, toolchain
+from detent.errors import DetentError
+from detent.run.git import Git
+
+if TYPE_CHECKING:
+    from detent.config.settings import AgentSettings
+    from detent.core.workflow.graph import Workflow
+    from detent.engine.project import Project
+    from detent.run.agents import ConfiguredAgents
+
+#: Time for a program to say its version. Some load a whole runtime first.
+VERSION_S = 30.0
+#: Branches that usually hold what is released.
+_MAIN = ("main", "master", "trunk", "develop")
+_LISTED = 5
+
+
+class State(StrEnum):
+    OK = "ok"
+    #: Shown, and the run begins.
+    WARNING = "warning"
+    #: The run begins only if a person says so.
+    ASK = "ask"
+    #: The run does not begin.
+    PROBLEM = "problem"
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One result of the look: what was looked at, what was found, and what to type."""
+
+    subject: str
+    state: State = State.OK
+    text: str
+    way_out: str | None = None
+
+
+def preflight(
+    project: "Project",
+    workflow: "Workflow",
+    phases: Sequence[str],
+    agents: "ConfiguredAgents | DetentError",
+    *,
+    begins: bool,
+) -> list[Check]:
+    """All that was found. `agents` may be the error that there is none; `begins`: a session is started by this run."""
+    gates = [gate for key in phases for gate in workflow.by_key[key].gates] if project.settings.options().gates else []
+    return [
+        *_agent_checks(project, workflow, phases, agents),
+        *_test_checks(project, gates),
+        *_tree_checks(project, begins=begins),
+        *_hook_checks(project, gates),
+        *_budget_checks(project),
+    ]
+
+
+# Agents
+
+
+def _agent_checks(
+    project: "Project", workflow: "Workflow", phases: Sequence[str], agents: "ConfiguredAgents | DetentError"
+) -> Iterator[Check]:
+    if isinstance(agents, DetentError):
+        yield Check(subject="agent", state=State.PROBLEM, text=agents.message, way_out=agents.way_out)
+        return
+    names = dict.fromkeys(agents.for_phase(key, workflow.by_key[key].agent)[0] for key in phases)
+    for name in names:
+        yield _agent_check(project, name, agents.settings_of(name))
+
+
+def _agent_check(project: "Project", name: str, settings: "AgentSettings") -> Check:
+    program = CLIENTS[settings.adapter].program
+    if not program:
+        return _command_check(project, name, settings)
+    chosen = os.path.expanduser(settings.command or program)
+    program_path = shutil.which(chosen)
+    if program_path is None:
+        return Check(
+            subject="agent",
+            state=State.PROBLEM,
+            text=f"{name} is started as {chosen}, which is not on PATH",
+            way_out=f"install {CLIENTS[settings.adapter].title}, or choose another agent with --agent",
+        )
+    asked = f"{shlex.quote(chosen)} --version"
+    environment = {**os.environ, **settings.env}
+    ran = process.run([program_path, "--version"], cwd=project.place.base, timeout_s=VERSION_S, env=environment)
+    answer = (ran.output.strip().splitlines() or [""])[0][:80]
+    if ran.exit_code != 0:
+        problem = ran.problem or f"exit code {ran.exit_code}{f': {answer}' if answer else ''}"
+        return Check(
+            subject="agent", state=State.PROBLEM, text=f"{name} does not answer `{asked}`: {problem}", way_out=asked
+        )
+    return Check(subject="agent", text=f"{name}: {answer or program_path}")
+
+
+def _command_check(project: "Project", name: str, settings: "AgentSettings") -> Check:
+    if settings.command is None:
+        return Check(subject="agent", text=f"{name}: a person")
+    path = settings.env.get("PATH", os.environ.get("PATH", os.defpath)).split(os.pathsep)
+    missing = missing_program(settings.command, path, project.place.base)
+    if missing is not None:
+        return Check(
+            subject="agent",
+            state=State.PROBLEM,
+            text=f"{name} is the command `{settings.command}`, and the program {missing} was not found",
+            way_out=f"correct command under [agents.{name}] in detent.toml",
+        )
+    return Check(subject="agent", text=f"{name}: `{settings.command}`")
+
+
+# Tests
+
+
+def _test_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
+    place = project.place
+    path = toolchain(os.environ, place, (), started_by=project.actor.kind).path
+    seen: set[str] = set()
+    for gate in gates:
+        name = gate_name(gate)
+        command = gate.runnable() or (project.settings.run.tests if gate.runs_tests else None)
+        if command in seen or (command is None and (not gate.runs_tests or name in seen)):
+            continue
+        seen.add(command or name)
+        if command is None:
+            yield Check(
+                subject="tests",
+                state=State.WARNING,
+                text=f"gate {name} names no command, so no run of the tests can open it by itself",
+                way_out="detent run --tests COMMAND, or tests under [run] in detent.toml",
+            )
+        elif (missing := missing_program(command, path, place.base)) is not None:
+            yield Check(
+                subject="tests",
+                state=State.PROBLEM,
+                text=f"gate {name} runs `{command}`, and the program {missing} was not found",
+                way_out=f"install it, or detent run --tests COMMAND; PATH of checks: {':'.join(path)}",
+            )
+        else:
+            yield Check(subject="tests" if gate.runs_tests else "gate", text=f"{name}: `{command}`")
+
+
+# Files and branch
+
+
+def _tree_checks(project: "Project", *, begins: bool) -> Iterator[Check]:
+    root, isolation = project.place.root, project.settings.run.isolation
+    if places.repository(root) is None:
+        if isolation != "none":
+            yield Check(
+                subject="branch",
+                state=State.PROBLEM,
+                text=f"{root} is not in a git repository, and --isolation {isolation} needs one",
+                way_out="git init and a first commit, or --isolation none",
+            )
+        return
+    git = Git(root)
+    under_way = git.unfinished()
+    if under_way is not None:
+        yield Check(
+            subject="files",
+            state=State.PROBLEM,
+            text=f"{root} is in the middle of a {under_way}",
+            way_out=f"git {under_way} --continue, or git {under_way} --abort",
+        )
+    changed = _changed(git, root) if begins else []
+    if changed:
+        more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
+        yield Check(
+            subject="files",
+            state=State.ASK,
+            text=f"{len(changed)} files have changes that are not committed: {', '.join(changed[:_LISTED])}{more}",
+            way_out="git commit or git stash; or go on with --yes",
+        )
+    elif begins:
+        yield Check(subject="files", text="everything is committed")
+    ran = git.run("symbolic-ref", "--quiet", "--short", "HEAD")
+    branch = os.fsdecode(ran.output).strip() if ran.exit_code == 0 else ""
+    if begins and isolation == "none" and branch in _MAIN:
+        yield Check(
+            subject="branch",
+            state=State.WARNING,
+            text=f"agents work on {branch}",
+            way_out="git switch -c BRANCH, or detent run --isolation session",
+        )
+    else:
+        yield Check(subject="branch", text=branch or "HEAD is detached")
+
+
+def _changed(git: Git, root: str) -> list[str]:
+    """Changed and untracked files that are not Detent's own."""
+    try:
+        installed = records.load(root).files
+    except DetentError:
+        installed = {}
+    own = {*client_files(), *installed}
+    return [path for path in git.changes() if path not in own and not path.startswith(".workflow/")]
+
+
+# Hooks and limits
+
+
+def _hook_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
+    root = project.place.root
+    for finding in installing.findings(root, environment=os.environ):
+        yield Check(subject="hooks", state=State.WARNING, text=finding.message, way_out=finding.way_out)
+    if not is_observed(project.place) and any(gate.runs_tests for gate in gates):
+        yield Check(subject="hooks", text="none are installed; detent init --agent NAME installs them")
+
+
+def _budget_checks(project: "Project") -> Iterator[Check]:
+    run, budget = project.settings.run, project.settings.budget
+    limits = f"{run.max_hours:g} hours, {run.max_turns} turns, {run.max_tasks} tasks added by agents"
+    if budget is None:
+        yield Check(subject="budget", text=f"no budget of tokens or cost is set; limits of the run: {limits}")
+        return
+    chosen = TIERS[budget] if isinstance(budget, str) else budget
+    amounts = (f"{value:g} {name}" for name, value in msgspec.structs.asdict(chosen).items() if value is not None)
+    yield Check(subject="budget", text=f"{', '.join(amounts)}; limits of the run: {limits}")

@@ -1,0 +1,160 @@
+"""Before a run begins: one list with all that is wrong, and the commands; then nothing has begun or was spent."""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.support.command import Tool
+from tests.support.project import build_project
+
+SETTINGS = """
+[agents.script]
+adapter = "command"
+command = "echo $DETENT_PHASE >> worked"
+[run]
+agent = "script"
+workflow = "w"
+tests = "echo 1 passed in 0.1s"
+[workflows.w]
+phases = [{ key = "a", gates = [{ kind = "tests" }] }]
+"""
+
+
+@pytest.fixture
+def ready(detent) -> Tool:
+    build_project(detent.directory, SETTINGS)
+    return detent
+
+
+def repository(tool, branch="work"):
+    def git(*words):
+        identity = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+        subprocess.run(["git", *identity, *words], cwd=tool.directory, check=True, capture_output=True)
+
+    git("init", "-q", "-b", branch)
+    git("add", "-A")
+    git("commit", "-qm", "first")
+
+
+def client(tool, name, script):
+    path = tool.directory / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return {"PATH": f"{path.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def states(tool, *arguments, **environment):
+    checks = tool("run", "--check", *arguments, "--json", **environment).json()["checks"]
+    return {(check["subject"], check["state"]) for check in checks}
+
+
+def test_a_program_that_is_not_there_is_a_problem_before_a_session_is_started(ready):
+    code, message, _ = ready("run", "Do it", "--agent", "codex", PATH="/usr/bin:/bin").error()
+
+    assert code == 1
+    assert "codex is started as codex, which is not on PATH" in message
+    assert ready("sessions", "--json").ok().json()["sessions"] == []
+
+
+def test_a_program_that_does_not_answer_is_a_problem(ready):
+    environment = client(ready, "codex", "echo cannot load its library; exit 3")
+
+    code, message, _ = ready("run", "Do it", "--agent", "codex", **environment).error()
+
+    assert (code, "does not answer `codex --version`: exit code 3: cannot load its library" in message) == (1, True)
+
+
+def test_a_program_that_answers_is_told_with_its_version(ready):
+    environment = client(ready, "codex", "echo codex-cli 1.2.3")
+
+    assert "codex: codex-cli 1.2.3" in ready("run", "--check", "--agent", "codex", **environment).out
+
+
+def test_all_problems_are_in_one_list_with_their_commands(ready):
+    repository(ready)
+    (ready.directory / "half.py").write_text("x = 1\n")
+
+    code, message, _ = ready(
+        "run", "Do it", "--agent", "codex", "--tests", "no-such-runner -q", PATH="/usr/bin:/bin"
+    ).error()
+
+    assert code == 1
+    assert "not on PATH" in message
+    assert "gate tests runs `no-such-runner -q`, and the program no-such-runner was not found" in message
+    assert (
+        "1 files have changes that are not committed: half.py (try: git commit or git stash; or go on with --yes)"
+        in message
+    )
+    assert ready("sessions", "--json").ok().json()["sessions"] == []
+
+
+def test_files_that_are_not_committed_need_a_person_who_says_go_on(ready):
+    repository(ready)
+    (ready.directory / "half.py").write_text("x = 1\n")
+
+    assert "the run did not begin" in ready("run", "Do it", "--no-wait").error()[1]
+    assert ready("run", "Do it", "--no-wait", "--yes").ok()
+    assert (ready.directory / "worked").read_text() == "a\n"
+
+
+def test_what_detent_wrote_itself_needs_nobody(ready):
+    repository(ready)
+    (ready.directory / "detent.toml").write_text(SETTINGS + "# changed\n")
+    ready("init", "--agent", "claude-code").ok()
+
+    assert ("files", "ok") in states(ready)
+
+
+def test_the_files_of_a_session_that_goes_on_are_its_own(ready):
+    repository(ready)
+    ready("start", "w", "Do it").ok()
+    (ready.directory / "made.py").write_text("x = 1\n")
+
+    assert {subject for subject, _ in states(ready)} == {"agent", "tests", "branch", "budget", "hooks"}
+
+
+def test_work_on_main_is_warned_of(ready):
+    repository(ready, "main")
+
+    assert ("branch", "warning") in states(ready)
+    assert ("branch", "ok") in states(ready, "--isolation", "session")
+
+
+def test_a_repository_that_isolation_needs_and_that_is_not_there_is_a_problem(ready):
+    assert ("branch", "problem") in states(ready, "--isolation", "session")
+
+
+def test_tests_that_nothing_says_how_to_run_are_warned_of(detent):
+    build_project(detent.directory, SETTINGS.replace('tests = "echo 1 passed in 0.1s"\n', ""))
+
+    ran = detent("run", "--check")
+
+    assert (ran.code, "detent run --tests COMMAND" in ran.out) == (0, True)
+
+
+def test_a_check_alone_begins_nothing_and_offers_the_baseline(ready):
+    before = ready.digest()
+    assert ready("run", "--check").ok()
+    assert ready.digest() == before
+
+    ready("start", "w", "Do it").ok()
+    answer = ready("run", "--check", "--json").ok().json()
+    assert answer["offered"] == "detent gate baseline"
+    assert "detent gate baseline" in ready("run", "--check").ok().out
+    assert not (ready.directory / "worked").exists()
+
+
+def test_a_check_says_that_there_is_no_agent(ready):
+    ran = ready("run", "--check", "--agent", "nobody")
+
+    assert (ran.code, "there is no agent nobody; known agents:" in ran.out) == (1, True)
+
+
+def test_the_limits_and_the_budget_are_told(detent):
+    build_project(detent.directory, 'budget = "light"\n' + SETTINGS)
+
+    assert "30 minutes, 10 phase_minutes; limits of the run: 8 hours, 200 turns, 50 tasks added by agents" in " ".join(
+        detent("run", "--check").ok().out.split()
+    )
