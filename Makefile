@@ -21,10 +21,6 @@ demo: $(READY)
 test: check
 	$(BIN)/python -m pytest -q -n 3
 
-# Damages a project with three sessions a thousand times, for at most half an hour; prints its seed. SEED=N repeats one.
-soak: $(READY)
-	DETENT_STRIKES=1000 DETENT_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/python -m pytest -q tests/crash/test_damage.py
-
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -43,7 +39,8 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients
 	$(BIN)/python -m pytest -q -n 2 tests/clients
 
-# Campaigns whole: every cheat, every forging attempt, every call that can fail. DETENT_SEED chooses another sample.
+# Campaigns whole: every cheat, every forging attempt, every call that can fail,
+# 1,000 damages. DETENT_SEED chooses another sample.
 soak: $(READY)
 	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py
 

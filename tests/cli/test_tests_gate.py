@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.cheats import COMMAND, FILES, SETTINGS, python_on_path
+from tests.support.cheats import BROKEN, CODE, COMMAND, FILES, MEND, SETTINGS, python_on_path
 from tests.support.project import build_project, write
 
 LOST = "tests/test_sub.py::test_sub"
@@ -20,7 +20,7 @@ def work(detent):
     """In a session that has just begun to implement."""
     detent.environment["PATH"] = python_on_path()
     build_project(detent.directory, f'{SETTINGS}agent = "script"\n{AGENT}', files=FILES)
-    detent("start", "fix", "Mend it").ok()
+    detent("start", MEND, "Mend it").ok()
     detent("finish", "-m", "traced").ok()
     detent("begin").ok()
     return detent
@@ -29,7 +29,7 @@ def work(detent):
 def test_the_start_says_which_threshold_it_leaves_out(detent):
     build_project(detent.directory, SETTINGS, files=FILES)
 
-    assert "no coverage threshold: the project has no coverage tool" in detent("start", "fix", "Mend it").ok().err
+    assert "no coverage threshold: the project has no coverage tool" in detent("start", MEND, "Mend it").ok().err
 
 
 def test_gate_run_uses_the_test_command_of_the_settings(work):
@@ -63,7 +63,8 @@ def test_a_run_sets_the_command_of_a_session_that_has_none(detent):
 
     events = [event for commit in detent("log", "--json").ok().json()["commits"] for event in commit["events"]]
     [event] = [event for event in events if event["type"] == "gate_command_set"]
-    assert (event["command"], event["reason"]) == (COMMAND, "detent run --tests")
+    # The regression gate follows the tests gate.
+    assert (event["gate"], event["command"], event["reason"]) == ("tests", COMMAND, "detent run --tests")
 
 
 def test_a_person_changes_the_command(work):
@@ -98,3 +99,17 @@ def test_a_recorded_baseline_is_replaced_with_a_reason_only(work):
 
     assert "a reason to replace the baseline" in work("gate", "baseline").error()[1]
     assert "3 tests" in work("gate", "baseline", "-m", "once more").ok().out
+
+
+def test_the_tests_that_show_a_bug_are_named_to_gate_run(detent):
+    detent.environment["PATH"] = python_on_path()
+    build_project(detent.directory, SETTINGS, files=FILES | {"calc.py": BROKEN})
+    for words in (("start", "fix", "Mend it"), ("finish", "-m", "traced"), ("begin",)):
+        detent(*words).ok()
+    assert detent("gate", "run", "regression").code == 3
+    write(detent.directory, "calc.py", CODE)
+
+    named = detent("gate", "run", "regression", "--json", "--", LOST).ok().json()
+
+    [judged] = named["gates"]["06-implementation"]
+    assert judged["reason"] == f"{LOST} failed on the files of the start, and passes now"

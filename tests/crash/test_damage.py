@@ -3,7 +3,6 @@
 `make soak` strikes a thousand times, with a seed of its own that it prints; `make test` fifty times, always the same.
 """
 
-import os
 import random
 import sys
 import time
@@ -16,14 +15,14 @@ from detent.cli.main import run
 from detent.doctor.finding import ERROR
 from detent.doctor.invariants import check
 from detent.errors import Corrupt
+from tests.support.campaign import IS_WHOLE, SEED
 from tests.support.damaged_project import NAMES, DamagedProject, chosen_strikes, texts
 from tests.support.values import row
 
 PARTS = 10
-STRIKES = int(os.environ.get("DETENT_STRIKES", "50"))
-SEED = int(os.environ.get("DETENT_SEED", "7"))
+STRIKES = 1_000 if IS_WHOLE else 50
 #: A soak ends after this time, and says how far it came.
-LIMIT_S = float(os.environ.get("DETENT_STRIKES_S", "1800")) / PARTS
+LIMIT_S = 1_800 / PARTS
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def test_damage_to_a_session_never_reaches_the_others_and_can_be_mended(place, p
         strikes = strike(place, random.Random(f"{SEED}-{number}"), f"seed {SEED}, number {number}")
         done.update(each.name for each in strikes)
 
-    if "DETENT_STRIKES" in os.environ:
+    if IS_WHOLE:
         with capsys.disabled():
             sys.stdout.write(f"\n  seed {SEED}, part {part + 1} of {PARTS}: {texts(done)}\n")
     assert done

@@ -43,7 +43,11 @@ FILES = {
     "Makefile": f"test:\n\t{COMMAND}\n",
     ".gitignore": "__pycache__/\n",
 }
-SETTINGS = f'[run]\ntests = "{COMMAND}"\n'
+#: A workflow with the shipped phases, in which the tests gate decides alone; `fix` asks for more.
+MEND = "mend"
+SETTINGS = (
+    f'[workflows.{MEND}]\nphases = ["02-tracing", "06-implementation", "16-quality-loop"]\n[run]\ntests = "{COMMAND}"\n'
+)
 GREEN = "3 passed in 0.01s\n"
 
 

@@ -5,9 +5,11 @@ Run it only together with a new number in `detent.store.line.FORMAT`. Released f
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 from msgspec.structs import replace
 
@@ -25,6 +27,7 @@ from tests.support.project import build_project
 from tests.support.values import TickingClock
 
 NAME = "WFS-every-event"
+STATE_HOME = "/tmp/detent-fixture"
 FIXTURE = Path(__file__).parents[1] / "store" / f"format-{FORMAT}.jsonl"
 ADA = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL)
 SETTINGS = """
@@ -153,6 +156,12 @@ if __name__ == "__main__":
     if not is_attended():
         # It decides as a person does.
         sys.exit(run_attended([sys.executable, "-m", "tests.support.journal_fixture"]))
-    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as state:
-        os.environ["XDG_STATE_HOME"] = state
-        FIXTURE.write_bytes(anywhere(write(Path(place))))
+    # The journal records programs, homes and the host. It must tell nothing about the machine that it was written on.
+    os.environ.clear()
+    os.environ |= {"PATH": "/usr/bin:/bin", "HOME": "/home/ada", "XDG_STATE_HOME": STATE_HOME}
+    os.uname = lambda: SimpleNamespace(nodename="host")  # type: ignore[assignment, return-value]
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            FIXTURE.write_bytes(anywhere(write(Path(place))))
+    finally:
+        shutil.rmtree(STATE_HOME)

@@ -14,6 +14,7 @@ from detent.config.settings import (
     WorkflowSettings,
     parse_settings,
 )
+from detent.core.gate.kinds.changes import with_changes
 from detent.core.workflow.graph import Phase, Workflow, problems
 from detent.core.workflow.phase_key import normalize_phase_key
 from detent.core.workflow.roles import PHASE_AGENTS
@@ -93,12 +94,15 @@ class Catalogue:
         shipped = self._shipped_phases.get(key, PhaseSettings())
         layers = (within, project, shipped) if is_own else (project, within, shipped)
         own_agent = _first(layer.agent for layer in layers)
+        gates = _first(layer.gates for layer in layers) or ()
+        if _first(layer.changes for layer in layers) == "required":
+            gates = with_changes(gates)
         return Phase(
             key=key,
             title=_first(layer.title for layer in layers) or key,
             agent=PHASE_AGENTS.get(key, "") if own_agent is None else own_agent,
             needs=needs,
-            gates=_first(layer.gates for layer in layers) or (),
+            gates=gates,
             timeout_minutes=_first(layer.timeout_minutes for layer in layers),
             optional=bool(_first(layer.optional for layer in layers)),
             tasks=bool(_first(layer.tasks for layer in layers)),

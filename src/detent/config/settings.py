@@ -33,6 +33,8 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
     discovery: bool | None = None
     #: Whether the phase may rewrite tests that stood when the session began. It may never lose any of them.
     rewrites_tests: bool | None = None
+    #: Whether the phase must change files of the project: it then has a `changes` gate.
+    changes: Literal["required", "any"] | None = None
 
 
 class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):

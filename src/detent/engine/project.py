@@ -182,7 +182,13 @@ class Project:
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
         from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
 
-        kept, left_out = applicable(workflow, self.place, tests=self.settings.run.tests, delegates=delegates)
+        kept, left_out = applicable(
+            workflow,
+            self.place,
+            tests=self.settings.run.tests,
+            delegates=delegates,
+            captures_all=self.settings.checkpoint.capture == "tree",
+        )
         kept = with_roles(kept, self.settings.decisions.roles)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
@@ -498,7 +504,7 @@ class Project:
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
 
         session = self.journal(name).session()
-        checks = GateChecks(self.store, self.place, name, self.checkpoints.moment)
+        checks = GateChecks(self.store, self.place, name, self.checkpoints)
         owner = checkpoint_id(name, self.clock(), "edit")
         moment = self.checkpoints.moment(owner)
         by_phase = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
@@ -506,6 +512,7 @@ class Project:
             now=self.clock(),
             exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
             changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
+            differs={digest: differs for facts in by_phase for digest, differs in facts.differs.items()},
             tree=self.checkpoints.tree(owner, session, moment=moment) if self.takes_checkpoints else None,
         )
 

@@ -8,11 +8,13 @@ from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import Gate, GateSettings, Surroundings
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate, merge_gate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.regression import RegressionGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS, register
 from detent.core.testrun.baseline import Baseline
@@ -22,6 +24,8 @@ from detent.core.workflow.graph import Phase, Workflow
 #: Gate, the act that opens it, and its form in the journal.
 EVERY_KIND = (
     (TestsGate(command="pytest", coverage=80), Opener.RUN, '{"kind":"tests","command":"pytest","coverage":80}'),
+    (RegressionGate(command="pytest"), Opener.RUN, '{"kind":"regression","command":"pytest"}'),
+    (ChangesGate(), Opener.WORK, '{"kind":"changes"}'),
     (ConstitutionGate(articles=("I",)), Opener.RUN, '{"kind":"constitution","articles":["I"]}'),
     (ElicitationGate(name="ask"), Opener.ANSWER, '{"kind":"elicitation","name":"ask"}'),
     (ArtifactsGate(paths=("a",)), Opener.WORK, '{"kind":"artifacts","paths":["a"]}'),

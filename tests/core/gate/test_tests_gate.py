@@ -1,7 +1,5 @@
 """What a tests gate makes of a run, on values: which runs count, what is lost, what a pass says."""
 
-from typing import NamedTuple
-
 import pytest
 
 from detent.core.gate.evidence import Facts, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
@@ -14,66 +12,13 @@ from detent.core.testrun.baseline import Baseline, KnownTests
 from detent.core.testrun.suite import Counts, Outcome
 from detent.core.workflow.graph import Phase, Workflow
 from detent.errors import Invalid, NotFound, Refused
+from tests.support.check_runner import Ran, Runner, ran
 from tests.support.values import NOON, after, opened
 
 PYTEST = TestsGate(command="pytest -q")
 ANY = TestsGate()
 NO_BASELINE = Baseline()
 FACTS = Facts(now=NOON, changed={"in": ()})
-
-
-class Ran(NamedTuple):
-    output: str = ""
-    exit_code: int | None = 0
-    duration_s: float = 0.1
-    problem: str | None = None
-    report: bytes | None = None
-
-
-def ran(*passed, skipped=(), expected=(), failed=(), exit_code=0, output=""):
-    """A run of pytest with a report of these tests."""
-    inner = dict.fromkeys(passed, "")
-    inner |= dict.fromkeys(skipped, "<skipped type='pytest.skip'/>")
-    inner |= dict.fromkeys(expected, "<skipped type='pytest.xfail'/>")
-    inner |= dict.fromkeys(failed, "<failure message='x'/>")
-    cases = "".join(
-        f"<testcase classname='t' name='{name}' file='t.py'>{body}</testcase>" for name, body in inner.items()
-    )
-    return Ran(output=output, exit_code=exit_code, report=f"<testsuite>{cases}</testsuite>".encode())
-
-
-class Runner:
-    """The `CheckRunner` of a test: every run has the same end."""
-
-    def __init__(self, run, *, protected=None, known=None, keeps=False, part=None, rewrites=False, accepted=()):
-        self._run, self._protected, self._known, self._keeps, self._part = run, protected, known, keeps, part
-        self._rewrites, self._accepted = rewrites, frozenset(accepted)
-        self.kept = []
-
-    def run(self, command):
-        return self._run
-
-    def run_protected(self, command):
-        return self._protected
-
-    def known(self, command):
-        return self._known
-
-    def accepted(self):
-        return self._accepted
-
-    def keep(self, names):
-        self.kept.append(sorted(names))
-        return f"kept-{len(self.kept)}"
-
-    def rewrites_tests(self):
-        return self._rewrites
-
-    def is_protected(self):
-        return self._keeps
-
-    def selection(self, command):
-        return self._part
 
 
 def names(*tests):

@@ -13,7 +13,7 @@ from tests.support.values import after, session_at
 EMPTY, FULL = PhaseState(), filled(PhaseState)
 ALWAYS = {"attempt", "fence", "started", "tokens", "pre", "post"}
 OVER_RESETS = ALWAYS | {"status", "agent"}
-OVER_REDOS = OVER_RESETS | {"protected", "review_redos"}
+OVER_REDOS = OVER_RESETS | {"tree", "review_redos"}
 
 
 def kept(state: PhaseState, of: PhaseState) -> set[str]:

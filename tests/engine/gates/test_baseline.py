@@ -19,7 +19,7 @@ from detent.engine.project import open_project
 from detent.errors import Corrupt, GateClosed, Invalid, Refused
 from detent.render.markdown.report import report_text
 from detent.render.prompt.prompt import phase_prompt
-from tests.support.cheats import BROKEN, CODE, COMMAND, FILES, SETTINGS, SUB, python_on_path
+from tests.support.cheats import BROKEN, CODE, COMMAND, FILES, MEND, SETTINGS, SUB, python_on_path
 from tests.support.project import build_project, write
 from tests.support.scripted_run import Cast, bounded, done, scenes
 
@@ -43,7 +43,7 @@ def project(tmp_path):
 @pytest.fixture
 def handle(project):
     """A session that has just begun to implement."""
-    session = project.start("fix", "mend it")
+    session = project.start(MEND, "mend it")
     session.finish("traced")
     session.begin()
     return session
@@ -232,7 +232,7 @@ def thresholds(session):
 
 
 def test_without_a_coverage_tool_the_threshold_of_a_shipped_workflow_is_left_out(project):
-    handle = project.start("fix", "mend it")
+    handle = project.start(MEND, "mend it")
 
     assert thresholds(handle.state) == {None}
     assert "no coverage threshold: the project has no coverage tool" in project.left_out
@@ -243,7 +243,7 @@ def test_without_a_coverage_tool_the_threshold_of_a_shipped_workflow_is_left_out
 )
 def test_with_a_coverage_tool_it_holds(project, file, text):
     write(project.place.base, file, text)
-    handle = project.start("fix", "mend it")
+    handle = project.start(MEND, "mend it")
     handle.finish("traced")
     handle.begin()
 
@@ -259,7 +259,7 @@ def test_a_threshold_of_the_projects_settings_always_holds(tmp_path):
     own = f'{SETTINGS}[phases.06-implementation]\ngates = [{{ kind = "tests", coverage = 60 }}]\n'
     build_project(tmp_path, own, files=FILES)
     with open_project(tmp_path, actor="ada") as project:
-        handle = project.start("fix", "mend it")
+        handle = project.start(MEND, "mend it")
 
         assert thresholds(handle.state) == {60, None}
 
@@ -301,7 +301,7 @@ def test_the_run_on_the_protected_files_is_what_everybody_shows(tmp_path):
 def test_in_a_run_the_runner_runs_the_command_whatever_an_agent_ran(tmp_path):
     build_project(tmp_path, SETTINGS, files=FILES)
     with scenes(tmp_path) as make:
-        scene = make("", more=SETTINGS, workflow="fix")
+        scene = make("", more=SETTINGS, workflow=MEND)
 
         def act(turn, stopping):
             if turn.phase == PHASE:
@@ -320,7 +320,7 @@ def test_in_a_run_the_runner_runs_the_command_whatever_an_agent_ran(tmp_path):
 def test_a_red_suite_does_not_end_green_because_a_hook_saw_a_part_of_it(tmp_path):
     build_project(tmp_path, SETTINGS, files=FILES)
     with scenes(tmp_path) as make:
-        scene = make("", more=SETTINGS, workflow="fix")
+        scene = make("", more=SETTINGS, workflow=MEND)
 
         def act(turn, stopping):
             if turn.phase == PHASE:

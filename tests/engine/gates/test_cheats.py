@@ -19,6 +19,7 @@ from tests.support.cheats import (
     COMMAND,
     FILES,
     GATE,
+    MEND,
     OPEN,
     SETTINGS,
     Work,
@@ -50,7 +51,7 @@ def begun(tmp_path_factory):
             root = tmp_path_factory.mktemp("begun") / "project"
             build_project(root, SETTINGS.replace(COMMAND, command), files=FILES)
             with open_project(root, actor="tester") as project:
-                handle = project.start("fix", "mend it")
+                handle = project.start(MEND, "mend it")
                 handle.finish("traced")
                 handle.begin()
             made[command] = root
@@ -104,7 +105,7 @@ def test_by_hand_no_cheat_opens_the_gate(cheat, begun, tmp_path):
 def test_in_a_run_no_cheat_completes_the_phase(cheat, tmp_path):
     build_project(tmp_path, SETTINGS.replace(COMMAND, cheat.command), files=FILES)
     with scenes(tmp_path) as make:
-        scene = make("", more=SETTINGS.replace(COMMAND, cheat.command), workflow="fix")
+        scene = make("", more=SETTINGS.replace(COMMAND, cheat.command), workflow=MEND)
 
         def act(turn, stopping):
             if turn.phase == PHASE:
@@ -124,7 +125,7 @@ def test_in_a_run_no_cheat_completes_the_phase(cheat, tmp_path):
 def test_a_run_with_honest_work_completes_the_phase(tmp_path):
     build_project(tmp_path, SETTINGS, files=FILES | {"calc.py": BROKEN})
     with scenes(tmp_path) as make:
-        scene = make("", more=SETTINGS, workflow="fix")
+        scene = make("", more=SETTINGS, workflow=MEND)
 
         def act(turn, stopping):
             (tmp_path / "calc.py").write_text(CODE)

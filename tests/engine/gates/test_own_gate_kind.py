@@ -148,7 +148,7 @@ def test_a_journal_with_an_unknown_kind_is_refused_by_its_name(begun):
 @pytest.mark.parametrize(
     ("gate", "problem"),
     [
-        (GATE, "there is no gate kind 'words'; there are tests, constitution"),
+        (GATE, "there is no gate kind 'words'; there are tests, regression, changes, constitution"),
         ('{ kind = "tests", command = 1 }', "tests gate: Expected `str | null`, got `int`"),
         ('{ kind = "tests", comand = "x" }', "tests gate: Object contains unknown field `comand`"),
         ("{ }", "there is no gate kind None"),

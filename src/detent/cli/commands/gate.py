@@ -15,15 +15,16 @@ _CLOSED = 3
 _phase_option = click.option("--phase", metavar="PHASE", help="Which phase, if several are in progress.")
 
 
-@verb("run", example="detent gate run tests -- pytest -q")
+@verb("run", example="detent gate run regression -- tests/test_cart.py::test_empty")
 @click.argument("gate")
-@click.argument("command", nargs=-1, metavar="[-- COMMAND]...")
+@click.argument("command", nargs=-1, metavar="[-- COMMAND | TEST]...")
 @_phase_option
 @session_option
 def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: str | None, session: str | None) -> int:
     """Run the check of GATE now and record the receipt.
 
-    The exit code is 3 if the gate is still closed afterwards.
+    What follows after `--` is the test command of a gate that has none. For a `regression` gate it is the tests that
+    show the bug: a test, a class or a file. The exit code is 3 if the gate is still closed afterwards.
     """
     with request.changing() as project:
         handle = project.session(session)

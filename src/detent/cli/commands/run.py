@@ -329,10 +329,13 @@ def _check_tests(handle: "SessionHandle", tests: str | None) -> None:
     if tests is None:
         return
     from detent.core.gate import gate_name
+    from detent.core.session.decide_gate import find_gate
 
     state = handle.state
-    gates = {gate_name(gate): gate for key in state.unfinished for gate in state.workflow.by_key[key].gates}
-    for name, gate in gates.items():
+    phases = {gate_name(gate): key for key in state.unfinished for gate in state.workflow.by_key[key].gates}
+    for name, key in phases.items():
+        # Looked up again: to set the command of one gate sets that of others.
+        gate = find_gate(handle.state, key, name)
         command = gate.runnable()
         if gate.runs_tests and command is None:
             handle.gates.set_command(name, tests, "detent run --tests")

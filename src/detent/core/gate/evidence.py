@@ -108,6 +108,9 @@ class Receipt(_Value, frozen=True, kw_only=True):
     program: Program | None = None
     #: Variables and entries of PATH that the check did not get; only if it could not run.
     left_out: tuple[str, ...] = ()
+    #: The tests that were named to show a bug, and those that did: they failed on the files of the start, and pass now.
+    named: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     @property
     def is_pass(self) -> bool:
@@ -172,6 +175,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     changed: dict[str, tuple[str, ...]] = {}
     #: Manifest digest of a receipt to the location of the stored manifest, if that is damaged.
     damaged: dict[str, str] = {}
+    #: Digest of the manifest of files at a begin to whether the present files differ from them.
+    differs: dict[str, bool] = {}
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
     #: An agent of a run asks: only what the runner itself ran counts.

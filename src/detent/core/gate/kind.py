@@ -4,7 +4,7 @@ A kind is one module: a subclass of `GateSettings` whose fields are the settings
 and whose methods answer the questions below. Most have a default. `registry.register` makes the kind known.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -77,6 +77,8 @@ class Surroundings(NamedTuple):
     tests: str | None = None
     #: Whether the project has a tool that measures coverage.
     measures_coverage: Callable[[], bool] = lambda: False
+    #: Whether checkpoints take all files of the project.
+    captures_all: bool = True
 
 
 class Ran(Protocol):
@@ -144,6 +146,29 @@ class CheckRunner(Protocol):
         """The argument with which the command runs only a part of the tests; None if it runs all."""
         ...
 
+    def test_command(self) -> str | None:
+        """The command of the tests: the one of a gate of the phase, or of the whole run that counted last."""
+        ...
+
+    def named(self) -> tuple[str, ...]:
+        """The tests that were named in this attempt to show the bug."""
+        ...
+
+    def run_copy(self, command: str, *, of_start: bool, only: Collection[str] = ()) -> Ran:
+        """Run it in a copy of the project; `of_start`: of the files of the session's start, with the tests of now.
+
+        `only` are the tests that are asked for, if the command can be told so; it may run others too.
+        """
+        ...
+
+    def stood(self, test: str) -> bool:
+        """Whether a test of that name was in the files of the session's start."""
+        ...
+
+    def has_new_tests(self) -> bool:
+        """Whether a test file was added or changed since the session's start."""
+        ...
+
 
 class Gate:
     """A gate of any kind. A plain class, so that msgspec decodes its values through the registry."""
@@ -157,6 +182,10 @@ class Gate:
     needs_quorum: ClassVar[bool] = False
     #: It runs the tests of the project, by the test command of the settings if it names none.
     runs_tests: ClassVar[bool] = False
+    #: The files of the phase's begin are compared with the present ones.
+    needs_changes: ClassVar[bool] = False
+    #: What a caller gives to a run of the check are names of tests, not a command.
+    takes_names: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

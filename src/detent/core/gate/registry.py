@@ -10,11 +10,13 @@ import msgspec
 from detent.core.gate.kind import Gate, kind_name
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.regression import RegressionGate
 from detent.core.gate.kinds.tests import TestsGate
 
 #: Kind to its class.
@@ -37,6 +39,8 @@ def register(kind: _Kind) -> _Kind:
 
 for _kind in (
     TestsGate,
+    RegressionGate,
+    ChangesGate,
     ConstitutionGate,
     ElicitationGate,
     ArtifactsGate,

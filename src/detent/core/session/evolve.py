@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from detent.core.actor import ActorKind
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
-from detent.core.gate import gate_name
+from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Delegated, GateState, Program
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
@@ -162,17 +162,44 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
 
 
 def _with_gate_command(session: Session, event: events.GateCommandSet) -> Session:
-    """The session with the command in its pinned workflow. Receipts of the command before it are dropped."""
-    workflow = session.workflow.with_gates(
-        event.phases, lambda gate: gate.with_command(event.command) if gate_name(gate) == event.gate else gate
+    """The session with the command in its pinned workflow. Receipts of the command before it are dropped.
+
+    Another gate of the phase that runs the tests by the same command gets the new one too.
+    """
+    by_key = session.workflow.by_key
+    changed = {phase: _gates_of_command(by_key[phase].gates, event.gate) for phase in event.phases}
+    phases = tuple(
+        replace(
+            phase,
+            gates=tuple(
+                gate.with_command(event.command) if gate_name(gate) in changed[phase.key] else gate
+                for gate in phase.gates
+            ),
+        )
+        if phase.key in changed
+        else phase
+        for phase in session.workflow.phases
     )
-    session = replace(session, workflow=workflow)
-    for phase in event.phases:
+    session = replace(session, workflow=replace(session.workflow, phases=phases))
+    for phase, names in changed.items():
         gates = session.phases[phase].gates
-        if event.gate in gates:
-            state = replace(gates[event.gate], receipt=None, aside=None, iterations=0, failures=0, repeats=0)
-            session = with_state(session, phase, gates={**gates, event.gate: state})
+        cleared = {
+            name: replace(gates[name], receipt=None, aside=None, iterations=0, failures=0, repeats=0)
+            for name in names & gates.keys()
+        }
+        if cleared:
+            session = with_state(session, phase, gates={**gates, **cleared})
     return session
+
+
+def _gates_of_command(gates: tuple[Gate, ...], name: str) -> frozenset[str]:
+    """The named gate, and those that run the tests by the same command as it does."""
+    named = next(gate for gate in gates if gate_name(gate) == name)
+    return frozenset(
+        gate_name(gate)
+        for gate in gates
+        if gate is named or (named.runs_tests and gate.runs_tests and gate.runnable() == named.runnable())
+    )
 
 
 def _checkpoint_taken(session: Session, event: events.CheckpointTaken) -> Session:
@@ -181,7 +208,9 @@ def _checkpoint_taken(session: Session, event: events.CheckpointTaken) -> Sessio
         return session
     state = session.phases[event.phase]
     if event.kind is CheckpointKind.PRE:
-        return with_state(session, event.phase, pre=max(state.pre, event.attempt))
+        is_compared = any(gate.needs_changes for gate in session.workflow.by_key[event.phase].gates)
+        tree = state.tree or (event.tree.manifest if is_compared else None)
+        return with_state(session, event.phase, pre=max(state.pre, event.attempt), tree=tree)
     return with_state(session, event.phase, post=max(state.post, event.attempt))
 
 

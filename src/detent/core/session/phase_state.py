@@ -87,8 +87,8 @@ class _OverResets(_Always, frozen=True, kw_only=True, omit_defaults=True):
 class _OverRedos(_OverResets, frozen=True, kw_only=True, omit_defaults=True):
     """Survives a redo. A phase that is reset begins without it."""
 
-    #: Digest of the manifest of the protected tests at the first begin.
-    protected: str | None = None
+    #: Digest of the manifest of the files at the first begin; None if they were not captured.
+    tree: str | None = None
     review_redos: int = 0
 
 

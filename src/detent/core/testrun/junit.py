@@ -18,6 +18,7 @@ _OUTCOMES = {
 #: How pytest marks a failure that the test expects.
 _EXPECTED = "pytest.xfail"
 _NOT_COLLECTED = "collection failure"
+_NOT_IMPORTED = ("ImportError", "ModuleNotFoundError")
 
 
 class Unreadable(ValueError):
@@ -45,6 +46,7 @@ class _Reader:
         self._depth = 0
         self._name = ""
         self._outcome = Outcome.PASSED
+        self._is_inside = False
         self._is_case = False
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
@@ -58,10 +60,12 @@ class _Reader:
         if tag in ("testsuite", "testsuites"):
             self.is_report = True
         elif tag == "testcase":
-            self._is_case, self._outcome = True, Outcome.PASSED
+            self._is_case, self._outcome, self._is_inside = True, Outcome.PASSED, False
             self._name = _name(attributes)
         elif self._is_case and tag in _OUTCOMES:
             self._set_outcome(_OUTCOMES[tag], attributes)
+            # An error is one of the setup or of the teardown.
+            self._is_inside |= tag == "failure" and not attributes.get("message", "").startswith(_NOT_IMPORTED)
 
     def _set_outcome(self, outcome: Outcome, attributes: dict[str, str]) -> None:
         if attributes.get("type") == _EXPECTED:
@@ -76,7 +80,7 @@ class _Reader:
         self._depth -= 1
         if tag == "testcase":
             self._is_case = False
-            self.cases.append(TestCase(self._name, self._outcome))
+            self.cases.append(TestCase(self._name, self._outcome, self._is_inside))
 
 
 def _name(attributes: dict[str, str]) -> str:

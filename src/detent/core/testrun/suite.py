@@ -40,6 +40,8 @@ class TestCase(msgspec.Struct, frozen=True):
     #: File or class, `::`, function, and perhaps parameters in brackets. Empty for a file that could not be collected.
     name: str
     outcome: Outcome
+    #: It failed in the test itself: not before it, and not because something could not be imported.
+    is_inside: bool = False
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: dict[str, Outcome]
     #: Failures without a name: files that could not be collected.
     unnamed: int = 0
+    #: Functions of which a case failed in the test itself.
+    failed_inside: frozenset[str] = frozenset()
 
     @property
     def tried(self) -> frozenset[str]:
@@ -69,6 +73,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 def suite_of(cases: Iterable[TestCase]) -> Suite:
     """The suite of these cases. Cases of a function are merged."""
     outcomes: dict[str, Outcome] = {}
+    failed_inside: set[str] = set()
     unnamed = 0
     numbers = dict.fromkeys(Outcome, 0)
     for case in cases:
@@ -79,10 +84,12 @@ def suite_of(cases: Iterable[TestCase]) -> Suite:
         else:
             known = outcomes.get(name, Outcome.MISSING)
             outcomes[name] = min(known, case.outcome, key=_WORST_FIRST.index)
+            if case.is_inside:
+                failed_inside.add(name)
     counts = Counts(
         passed=numbers[Outcome.PASSED],
         failed=numbers[Outcome.FAILED],
         skipped=numbers[Outcome.SKIPPED],
         expected_fail=numbers[Outcome.EXPECTED_FAIL],
     )
-    return Suite(counts=counts, outcomes=outcomes, unnamed=unnamed)
+    return Suite(counts=counts, outcomes=outcomes, unnamed=unnamed, failed_inside=frozenset(failed_inside))

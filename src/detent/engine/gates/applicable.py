@@ -23,12 +23,18 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 def applicable(
-    workflow: Workflow, place: Place, *, tests: str | None = None, delegates: bool = False
+    workflow: Workflow,
+    place: Place,
+    *,
+    tests: str | None = None,
+    delegates: bool = False,
+    captures_all: bool = True,
 ) -> tuple[Workflow, tuple[str, ...]]:
     """The workflow with the gates that apply, and a line for each kind or setting that does not.
 
     `tests` becomes the command of the gates that need one and name none.
     `delegates`: the caller that starts the session delegates its phases itself and records that.
+    `captures_all`: checkpoints take all files of the project.
     """
     reasons: dict[str, None] = {}
     project = Surroundings(
@@ -36,6 +42,7 @@ def applicable(
         is_observed=is_observed(place),
         delegates=delegates,
         tests=tests,
+        captures_all=captures_all,
         measures_coverage=cache(lambda: _measures_coverage(place.base, tests)),
     )
 

@@ -2,8 +2,9 @@
 
 import os
 import re
+import shlex
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,8 +30,10 @@ from detent.store.port import PROJECT, Store
 if TYPE_CHECKING:
     from detent.config.place import Place
     from detent.core.gate.environment import CheckEnvironment
+    from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.gates.protected import Changes as ProtectedChanges
     from detent.engine.gates.protected import ProtectedFiles
+    from detent.engine.gates.start_files import StartFiles
     from detent.objects.universe import Moment
 
 #: Owner of the objects that a check stores.
@@ -40,6 +43,8 @@ TIMEOUT_S = 1_800.0
 _NOT_RUN = {126: "the command cannot be executed", 127: "the command was not found"}
 #: How shells and make tell that a program inside of a command was not found.
 _NOT_FOUND = re.compile(r"\S*(?:sh|make|env)(?:\[\d+\])?: .*(?:not found|No such file or directory|Error 127)\W*")
+#: Maximum number of tests that are asked for by name: a command line has a limit.
+_MAX_ASKED = 200
 #: Maximum number of variables and entries of PATH that a receipt names.
 _MAX_LEFT_OUT = 40
 _decode_digests = msgspec.json.Decoder(FileDigests).decode
@@ -48,10 +53,9 @@ _decode_digests = msgspec.json.Decoder(FileDigests).decode
 class GateChecks:
     """The checks of one session in one project."""
 
-    def __init__(self, store: Store, place: "Place", session: str, moments: "Callable[[str | None], Moment]") -> None:
-        """`moments` looks at the project's files, and stores what it reads if it is given an owner."""
+    def __init__(self, store: Store, place: "Place", session: str, checkpoints: "Checkpoints") -> None:
         self._store = store
-        self._moments = moments
+        self._checkpoints, self._moments = checkpoints, checkpoints.moment
         self._place, self._base = place, place.base
         self._session = session
 
@@ -71,7 +75,25 @@ class GateChecks:
                     continue
                 files = file_digests(moment, gate.inputs or (), declared=session.declared)
                 changed[receipt.inputs] = changed_files(recorded, files)
-        return Facts(exists=exists, changed=changed, damaged=damaged, now=now)
+        return Facts(
+            exists=exists,
+            changed=changed,
+            damaged=damaged,
+            differs=self._differs(session, phase, moment) if any(gate.needs_changes for gate in gates) else {},
+            now=now,
+        )
+
+    def _differs(self, session: Session, phase: str, moment: "Moment") -> dict[str, bool]:
+        """Whether the present files differ from those of the first begin of the phase."""
+        from detent.engine.gates.start_files import present_files  # noqa: PLC0415 - few phases ask for it
+
+        begun = session.phases[phase].tree
+        if begun is None:
+            return {}
+        before, now = self._checkpoints.files(begun), present_files(moment)
+        # A file that the rules leave out, and that a checkpoint took because it was declared, is not in the look.
+        gone = (path for path in before if path not in now and not os.path.lexists(os.path.join(self._base, path)))
+        return {begun: any(entry != before.get(path) for path, entry in now.items()) or next(gone, None) is not None}
 
     def is_current(self, session: Session, phase: str, gate: Gate, moment: "Moment") -> bool:
         """Whether Detent ran the check in this attempt, on the files of the moment."""
@@ -128,16 +150,23 @@ class GateChecks:
     def program(self, command: str, variables: Mapping[str, str]) -> Program | None:
         return program_of(command, variables["PATH"].split(":"), self._base)
 
-    def run_command(self, command: str, env: Mapping[str, str], cwd: str | None = None) -> process.Ran:
+    def run_command(
+        self, command: str, env: Mapping[str, str], cwd: str | None = None, options: str = ""
+    ) -> process.Ran:
         """Run a command in this environment, with secrets removed from its output before anything reads it.
 
-        If it runs pytest, however deep, a report names the tests. The report is outside of the project.
+        If it runs pytest, however deep, a report names the tests. The report is outside of the project. `options` are
+        further ones of pytest.
         """
         where = cwd or self._base
         with tempfile.TemporaryDirectory(prefix="detent-report-") as directory, fresh_bytecode(where) as bytecode:
             path = os.path.join(directory, "junit.xml")
-            options = f"{env.get('PYTEST_ADDOPTS', '')} -o junit_family=xunit1 --junitxml={path}".strip()
-            asked = {**env, **bytecode, "PYTEST_ADDOPTS": options}
+            report_to = f"-o junit_family=xunit1 --junitxml={path}"
+            asked = {
+                **env,
+                **bytecode,
+                "PYTEST_ADDOPTS": f"{env.get('PYTEST_ADDOPTS', '')} {report_to} {options}".strip(),
+            }
             ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked)
             report = _report(path)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
@@ -182,6 +211,54 @@ class GateChecks:
         with project_copy(copied) as directory:
             # Git would write the times of the copy into the index of the project.
             return self.run_command(command, {**env, "GIT_OPTIONAL_LOCKS": "0"}, directory)
+
+    def run_copy(
+        self, command: str, env: Mapping[str, str], *, of_start: bool, only: Collection[str] = ()
+    ) -> process.Ran:
+        """Run a command in a copy of the project, or of the files of the session's start with the tests of now."""
+        from detent.engine.gates.copy import Copied, project_copy  # noqa: PLC0415 - few gates need a copy
+        from detent.engine.gates.start_files import present_files  # noqa: PLC0415
+
+        moment, place = self._moments(None), self._place
+        try:
+            copied = (
+                self.start_files().copied(place, moment)
+                if of_start
+                else Copied(root=place.root, base=place.base, files=frozenset(present_files(moment)))
+            )
+        except Corrupt as damage:
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
+        options = f"--continue-on-collection-errors {self._asking_for(command, only)}".rstrip()
+        with project_copy(copied) as directory:
+            # An installed package may lead to the project itself; the copy comes first.
+            above = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
+            path = ":".join((*above, *filter(None, [env.get("PYTHONPATH")])))
+            return self.run_command(
+                command, {**env, "GIT_OPTIONAL_LOCKS": "0", "PYTHONPATH": path}, directory, options=options
+            )
+
+    def _asking_for(self, command: str, tests: Collection[str]) -> str:
+        """The tests as arguments of pytest, if the command runs all of them and pytest finds these from where it is."""
+        from detent.core.testrun.verdict import writes_report  # noqa: PLC0415 - only this needs it
+
+        if len(tests) > _MAX_ASKED or not writes_report(command) or self.selection(command) is not None:
+            return ""
+        if not all(os.path.isfile(os.path.join(self._base, test.partition("::")[0])) for test in tests):
+            return ""
+        return shlex.join(tests)
+
+    def start_files(self) -> "StartFiles":
+        """The files of the session's start; `Corrupt` if no checkpoint has them."""
+        from detent.engine.gates.start_files import StartFiles  # noqa: PLC0415 - few gates need them
+
+        position = next(iter(self._checkpoints.positions(self._session)), None)
+        if position is None:
+            raise Corrupt(f"no checkpoint of {self._session} has the files of its start")
+        files = self._checkpoints.files(position.event.tree.manifest)
+        return StartFiles(files, self._checkpoints.objects.read)
+
+    def has_new_tests(self) -> bool:
+        return self.start_files().has_new_tests(self._moments(None))
 
     def baseline(self, session: Session, gate: Gate, command: str) -> KnownTests:
         """Run the command of a gate; the tests that it tried. Raises `Refused` if they cannot be counted."""
@@ -330,6 +407,28 @@ class _Runner(NamedTuple):
 
     def selection(self, command: str) -> str | None:
         return self.checks.selection(command)
+
+    def test_command(self) -> str | None:
+        gates = [gate for gate in self.session.workflow.by_key[self.phase].gates if gate.runs_tests]
+        declared = (gate.runnable() for gate in (self.gate, *gates))
+        receipts = (_receipt(self.session, self.phase, gate) for gate in gates if not gate.takes_names)
+        counted = (receipt.command for receipt in receipts if receipt is not None)
+        return next(filter(None, (*declared, *counted)), None)
+
+    def named(self) -> tuple[str, ...]:
+        receipt = _receipt(self.session, self.phase, self.gate)
+        return receipt.named if receipt is not None else ()
+
+    def run_copy(self, command: str, *, of_start: bool, only: Collection[str] = ()) -> process.Ran:
+        variables = self.environment.variables
+        self.started.append(_Started(self.checks.program(command, variables), touched=False))
+        return self.checks.run_copy(command, variables, of_start=of_start, only=only)
+
+    def stood(self, test: str) -> bool:
+        return self.checks.start_files().stood(test)
+
+    def has_new_tests(self) -> bool:
+        return self.checks.has_new_tests()
 
 
 def _report(path: str) -> bytes | None:

@@ -37,7 +37,7 @@ class SessionGates:
         # Running checks needs processes and parsers, and looking at a session does not.
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415
 
-        return GateChecks(self._project.store, self._project.place, self._handle.id, self._project.checkpoints.moment)
+        return GateChecks(self._project.store, self._project.place, self._handle.id, self._project.checkpoints)
 
     def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
         """The verdict on every gate of the phases in progress, or of the one named."""
@@ -107,7 +107,7 @@ class SessionGates:
         """Run the gate's check now and record nothing. `env` adds to the environment of this process."""
         session = self._handle.state
         declared = find_gate(session, phase, gate)
-        if command is None and declared.runs_tests and declared.runnable() is None:
+        if command is None and declared.runs_tests and not declared.takes_names and declared.runnable() is None:
             command = self._project.settings.run.tests
         return self.checks.run(session, phase, declared, command, env, by=by)
 

@@ -210,7 +210,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         """The receipt of a run, and its tests by name if it wrote a report that can be read."""
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-        suite = _suite(ran)
+        suite = read_suite(ran)
         judged = verdict.judge(ran.output, ran.exit_code, suite=suite)
         receipt = receipt_of(ran, command, Result(judged.result))
         if suite is None and receipt.result is Result.PASSED and verdict.writes_report(command):
@@ -319,7 +319,8 @@ def _part(argument: str) -> str:
     return f"it runs a part of the tests ({argument}); run all of them"
 
 
-def _suite(ran: Ran) -> Suite | None:
+def read_suite(ran: Ran) -> Suite | None:
+    """The tests of a run by name; None if it wrote no report that can be read."""
     if ran.report is None:
         return None
     from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - few runs write a report
