@@ -283,6 +283,9 @@ class Project:
         from detent.engine.policy import Decision, authorize  # noqa: PLC0415
 
         active = self.active()
+        if active is not None and self.is_damaged(active):
+            # Whoever damages a session does not get out of its gates by that.
+            return authorize(self.actor, Decision.REPLACE)
         before = self.journal(active).session() if active is not None else None
         if before is None or before.status is not SessionStatus.ACTIVE or (joins and before.task == task.strip()):
             return self.actor
@@ -354,7 +357,10 @@ class Project:
         """An entry for each session that ended, oldest first."""
         from detent.engine.projections import history  # noqa: PLC0415
 
-        return history.read_history(self.store)
+        return history.readable_history(self.store)
+
+    def is_history_damaged(self) -> bool:
+        return self._projector.is_history_damaged()
 
     # Documents and journals
 
