@@ -701,13 +701,15 @@ def test_another_process_that_holds_the_lock_is_named(files):
     other.close()
 
 
-def test_a_document_that_cannot_be_read_is_told_in_words(files):
+def test_what_is_in_the_place_of_a_document_is_kept_when_it_is_written(files):
     (Path(files.root) / "state.json").mkdir()
 
-    with pytest.raises(StoreFailed, match=r"state\.json"):
-        files.get("state.json")
-    with pytest.raises(StoreFailed, match=r"state\.json"):
-        files.put("state.json", b"{}")
+    assert files.get("state.json") is None
+    files.put("state.json", b"{}")
+
+    assert files.get("state.json") == b"{}"
+    assert files.notices == ["state.json could not be read and is kept as state.json.set-aside-1"]
+    assert (Path(files.root) / "state.json.set-aside-1").is_dir()
 
 
 def test_what_is_left_of_an_unfinished_write_is_no_document(files):

@@ -32,3 +32,8 @@ def _unescape(match: re.Match[str]) -> str:
             "a backslash is followed neither by another nor by x80 to xff"
         )
     return chr(0xDC00 + int(byte, 16))
+
+
+def is_inside(path: str) -> bool:
+    """Whether the path stays below its start, whatever exists there."""
+    return bool(path) and "\0" not in path and not any(part in ("", ".", "..") for part in path.split("/"))

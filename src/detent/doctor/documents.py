@@ -35,7 +35,7 @@ def check_documents(project: Project, folded: dict[str, Session]) -> Iterator[Fi
 
 def check_history(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
     try:
-        entries = {entry.get("session_id"): entry for entry in project.history()}
+        entries = {entry.get("session_id"): entry for entry in history.read_history(project.store)}
     except DetentError as error:
         yield finding("I2", history.NAME, error.message, FIX)
         return

@@ -363,7 +363,10 @@ class Project:
         """An entry for each session that ended, oldest first."""
         from detent.engine.projections import history  # noqa: PLC0415
 
-        return history.read_history(self.store)
+        return history.readable_history(self.store)
+
+    def is_history_damaged(self) -> bool:
+        return self._projector.is_history_damaged()
 
     # Documents and journals
 

@@ -6,11 +6,15 @@ heartbeat does.
 
 import os
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
 
+from detent.engine.projections.publish import UNREADABLE
 from detent.store.port import Store
 
+#: A time without a zone could not be compared.
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 NAME = ".process/runner.json"
 #: A holder on another machine is dead after this long without a heartbeat.
 LEASE_S = 60.0
@@ -23,8 +27,8 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     #: Start time of the process; a later process may have the same id.
     born: str
-    since: datetime
-    beat: datetime
+    since: Moment
+    beat: Moment
 
     def __str__(self) -> str:
         return f"{self.owner} (process {self.pid} on {self.host}, since {self.since.astimezone():%H:%M})"
@@ -47,14 +51,15 @@ def read_lease(store: Store, session: str) -> RunLease | None:
     data = store.get(f"{session}/{NAME}")
     try:
         return msgspec.json.decode(data, type=RunLease) if data else None
-    except msgspec.DecodeError:
+    except UNREADABLE:
         # The fence in the token decides about commits. An unreadable lease only hides the runner from `status`.
         return None
 
 
 def _is_alive(lease: RunLease, now: datetime) -> bool:
     if lease.host != os.uname().nodename:
-        return now - lease.beat < timedelta(seconds=LEASE_S)
+        # A beat of the future is no sign of life either: such a lease would never end.
+        return abs(now - lease.beat) < timedelta(seconds=LEASE_S)
     from detent import process  # noqa: PLC0415 - slow to load, and most sessions have no lease
 
     return process.born(lease.pid) == lease.born

@@ -96,6 +96,7 @@ class Workspace:
             # The commit stands. Failing now would make people repeat it.
             self.notices.append(f"documents are behind and will be written by the next command: {error.message}")
         self.notices += project.notices
+        self.notices += project.store.notices
 
 
 def _lost(project: Project) -> list[str]:

@@ -4,6 +4,7 @@ It is a cache of the segments. A row is written after the sync of its record, so
 """
 
 import os
+import stat
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -79,7 +80,10 @@ class Index:
         """Remove the index, before a segment that it describes is replaced."""
         self.close()
         try:
-            os.unlink(self.path)
+            if os.path.isdir(self.path):
+                disk.set_aside(self.path)
+            else:
+                os.unlink(self.path)
         except FileNotFoundError:
             return
         disk.sync_directory(os.path.dirname(self.path))
@@ -92,11 +96,18 @@ class Index:
     def _open(self) -> None:
         try:
             status = os.stat(self.path)
+            fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC) if self._fd < 0 else self._fd
         except FileNotFoundError:
             if self._fd >= 0:
                 raise Replaced from None
             return
+        except OSError:
+            # It cannot be read, and is only a cache.
+            raise Odd from None
         if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            if not stat.S_ISREG(status.st_mode):
+                os.close(fd)
+                raise Odd
+            self._fd = fd
         elif status.st_ino != os.fstat(self._fd).st_ino:
             raise Replaced

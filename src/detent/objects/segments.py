@@ -129,9 +129,7 @@ class _LockFile:
             self.close()
         if self._fd < 0:
             disk.make_directory(self._root, durable=True)
-            self._fd = os.open(
-                os.path.join(self._root, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE
-            )
+            self._fd = disk.open_lock(os.path.join(self._root, ".lock"))
 
 
 class Segments:

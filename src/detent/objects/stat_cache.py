@@ -84,8 +84,7 @@ def is_trusted(key: Key, now_ns: int) -> bool:
 
 def load(path: str, epoch: int) -> StatCache:
     try:
-        with open(path, "rb") as file:
-            stored = _decode(file.read())
+        stored = _decode(disk.read_file(path))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return StatCache({}, epoch=epoch)
     if stored.written_by != __version__ or stored.epoch != epoch:

@@ -179,9 +179,8 @@ class Universe:
     def epoch(self) -> int:
         """Odd while garbage is collected, even otherwise; it only rises."""
         try:
-            with open(os.path.join(self.root, EPOCH), "rb") as file:
-                return int(file.read() or b"0")
-        except (FileNotFoundError, ValueError):
+            return int(disk.read_file(os.path.join(self.root, EPOCH)) or b"0")
+        except (OSError, ValueError):
             return 0
 
     def save(self) -> None:

@@ -188,7 +188,7 @@ class _Reader:
 
     def _opened_next(self) -> bool:
         try:
-            fd = os.open(self._path, os.O_RDONLY)
+            fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             self._skips = False
             return False

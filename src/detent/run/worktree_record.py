@@ -10,6 +10,7 @@ import msgspec
 from detent.clients.registry import generated_files, settings_files
 from detent.config import place as places
 from detent.core.run.isolation import tree_name
+from detent.engine.projections.publish import UNREADABLE
 from detent.engine.stores import worktree_store
 from detent.store import disk
 from detent.store.lock import exclusive
@@ -52,7 +53,7 @@ def known(root: str) -> list[Worktree]:
     trees = []
     for name in store.names(""):
         if name.endswith(".json") and not name.startswith("."):
-            with suppress(msgspec.DecodeError):
+            with suppress(*UNREADABLE):
                 trees.append(_decode(store.get(name) or b""))
     return trees
 
@@ -68,7 +69,7 @@ def one_at_a_time(root: str) -> Iterator[None]:
     directory = places.worktrees(root)
     with disk.failing_as("lock", directory):
         disk.make_directory(directory)
-        fd = os.open(os.path.join(directory, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE)
+        fd = disk.open_lock(os.path.join(directory, ".lock"))
     try:
         with exclusive(fd, threading.Lock(), wait_s=_WAIT_S, what=directory):
             yield

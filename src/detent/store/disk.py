@@ -2,15 +2,19 @@
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 
 from detent.errors import StoreFailed
 
 #: Suffix of files that a crash may leave of an unfinished write; never part of a document's name.
 TEMPORARY = ".tmp"
 
+#: Behind the name of what was in the place of a file that Detent writes.
+SET_ASIDE = ".set-aside-"
 #: Detent's files hold texts and contents of files that only their owner may read.
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 
@@ -84,6 +88,42 @@ def make_directory(path: str, *, durable: bool = False) -> None:
         sync_directory(parent)
 
 
+def read_file(path: str) -> bytes:
+    """The content of a regular file. Anything else raises an `OSError`; a pipe is not waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        return file.read()
+
+
+def set_aside(path: str) -> str:
+    """Rename what is in the place of a file, so that the file can be written; returns the new path."""
+    kept = next(free for number in count(1) if not os.path.lexists(free := f"{path}{SET_ASIDE}{number}"))
+    os.rename(path, kept)
+    return kept
+
+
+def open_lock(path: str) -> int:
+    """Open the file of a lock. It holds nothing, so whatever is in its place makes way or is made usable."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(path, flags, PRIVATE_FILE)
+    except FileNotFoundError:
+        raise
+    except PermissionError:
+        if not os.path.isfile(path) or os.stat(path).st_mode & stat.S_IRUSR:
+            # A project that was made read-only stays so.
+            raise
+        # The same file: another process may hold it.
+        os.chmod(path, PRIVATE_FILE)
+    except OSError:
+        if not os.path.lexists(path):
+            raise
+        set_aside(path)
+    return os.open(path, flags, PRIVATE_FILE)
+
+
 def replace(
     path: str, data: bytes, *, durable: bool = False, suffix: str = TEMPORARY, mode: int = PRIVATE_FILE
 ) -> None:
@@ -99,6 +139,10 @@ def replace(
             sync(fd)
     finally:
         os.close(fd)
-    os.replace(temporary, path)
+    try:
+        os.replace(temporary, path)
+    except IsADirectoryError:
+        set_aside(path)
+        os.replace(temporary, path)
     if durable:
         sync_directory(os.path.dirname(path))

@@ -3,6 +3,7 @@
 Commit rule: append one line to `journal.jsonl` and sync it. All other files of the directory can be rebuilt from it.
 """
 
+import errno
 import os
 import stat
 import threading
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _LOCK_FILE = ".lock"
 _UNFINISHED = ".new-"
+#: Errors of a read that say that no readable file is in the place of a document.
+_IN_THE_WAY = (errno.EISDIR, errno.EINVAL, errno.ELOOP, errno.EACCES, errno.ENXIO)
 _FIRST_CHUNK, _CHUNK = 1 << 14, 1 << 20
 #: File systems store times in ticks: a file changed this long before a mark may carry the time of the mark.
 _TICK_NS = 20_000_000
@@ -63,6 +66,10 @@ class FileStore:
         #: Journals that were replaced by another file, which is not yet compared with the commits read before.
         self._replaced: set[str] = set()
         self._forks = _forks
+        #: For a person; none of them stopped anything.
+        self.notices: list[str] = []
+        #: Names of documents in whose place something else is.
+        self._in_the_way: set[str] = set()
 
     def sessions(self) -> list[str]:
         try:
@@ -178,23 +185,30 @@ class FileStore:
         path = self._path(name)
         with disk.failing_as("read", path):
             try:
-                with open(path, "rb") as file:
-                    return file.read()
+                return disk.read_file(path)
             except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError as error:
+                if error.errno not in _IN_THE_WAY or not os.path.lexists(path):
+                    raise
+                # No document is the truth: it counts as missing, and whatever is there is kept when it is written.
+                self._in_the_way.add(name)
                 return None
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         path = self._path(name)
         with disk.failing_as("write", path, way_out=disk.NOTHING_COMMITTED if durable else disk.REBUILDABLE):
+            self._make_way(name)
             try:
                 disk.replace(path, data, durable=durable)
-            except FileNotFoundError:
-                disk.make_directory(os.path.dirname(path))
+            except (FileNotFoundError, NotADirectoryError):
+                self._make_directory(os.path.dirname(name))
                 disk.replace(path, data, durable=durable)
 
     def delete(self, name: str) -> None:
         path = self._path(name)
-        with disk.failing_as("remove", path, way_out=disk.REBUILDABLE), suppress(FileNotFoundError):
+        with disk.failing_as("remove", path, way_out=disk.REBUILDABLE), suppress(FileNotFoundError, NotADirectoryError):
+            self._make_way(name)
             os.unlink(path)
 
     def names(self, prefix: str) -> list[str]:
@@ -262,12 +276,30 @@ class FileStore:
     def _path(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)
 
+    def _make_way(self, name: str) -> None:
+        """Rename what is in the place of a document; a pipe or a broken link holds nothing and is replaced."""
+        if name in self._in_the_way:
+            self._in_the_way.discard(name)
+            path = self._path(name)
+            if os.path.isdir(path) or os.path.isfile(path):
+                self.notices.append(f"{name} could not be read and is kept as {os.path.basename(disk.set_aside(path))}")
+
+    def _make_directory(self, name: str) -> None:
+        """Make a directory of documents; a file in its place is renamed."""
+        parts = name.split("/")
+        for depth in range(1, len(parts) + 1):
+            path = self._path(*parts[:depth])
+            if os.path.lexists(path) and not os.path.isdir(path):
+                kept = os.path.basename(disk.set_aside(path))
+                self.notices.append(f"{'/'.join(parts[:depth])} is no directory and is kept as {kept}")
+        disk.make_directory(self._path(name))
+
     def _journal(self, session: str) -> _Open:
         file = self._open.get(session)
         if file is not None and self._forks == _forks:
             return file
         try:
-            return self._keep_open(session, (session, JOURNAL), os.O_RDWR | os.O_APPEND)
+            return self._keep_open(session, (session, JOURNAL))
         except (FileNotFoundError, NotADirectoryError):
             if self._copies and session in self._copies.sessions():
                 from detent.store.repairs import changed_outside  # noqa: PLC0415
@@ -278,11 +310,11 @@ class FileStore:
     def _lock_file(self) -> _Open:
         with disk.failing_as("lock", self.root):
             try:
-                return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
+                return self._keep_open(PROJECT, (_LOCK_FILE,))
             except FileNotFoundError:
                 # A package of a monorepo has no directory until its first use.
                 disk.make_directory(self.root)
-                return self._keep_open(PROJECT, (_LOCK_FILE,), os.O_RDWR | os.O_CREAT)
+                return self._keep_open(PROJECT, (_LOCK_FILE,))
 
     def _close_to_others(self) -> None:
         """Take the directory from other accounts: a clone or a copy of a project may have opened it."""
@@ -291,7 +323,7 @@ class FileStore:
             if mode & 0o077:
                 os.chmod(self.root, stat.S_IMODE(mode) & disk.PRIVATE_DIRECTORY)
 
-    def _keep_open(self, name: str, path: tuple[str, ...], flags: int) -> _Open:
+    def _keep_open(self, name: str, path: tuple[str, ...]) -> _Open:
         if self._forks != _forks:
             # A forked child shares the parent's descriptors and with them its locks: open its own.
             self._open, self._opening, self._forks = {}, threading.Lock(), _forks
@@ -303,7 +335,7 @@ class FileStore:
                 file = self._open.get(name)
                 if file is None:
                     full = self._path(*path)
-                    fd = _open(full, flags)
+                    fd = disk.open_lock(full) if name == PROJECT else _open_journal(full)
                     if name == PROJECT:
                         self._close_to_others()
                     try:
@@ -402,11 +434,11 @@ def _remove_tree(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _open(path: str, flags: int) -> int:
+def _open_journal(path: str) -> int:
     try:
-        return os.open(path, flags | os.O_CLOEXEC, disk.PRIVATE_FILE)
-    except OSError as error:
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError:
         # A read-only project can still be read; a write then fails with its own reason.
-        if isinstance(error, FileNotFoundError) or flags & os.O_CREAT:
-            raise
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

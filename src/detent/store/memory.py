@@ -146,6 +146,11 @@ class MemoryStore:
         """Nothing outside of this process reaches the journals."""
         return
 
+    @property
+    def notices(self) -> list[str]:
+        """Nothing else can be in the place of a document."""
+        return []
+
     def reopen(self) -> Self:
         return self
 

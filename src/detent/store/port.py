@@ -149,6 +149,11 @@ class Store(Protocol):
         ...
 
     @property
+    def notices(self) -> list[str]:
+        """What was in the place of a document and is kept elsewhere, for a person."""
+        ...
+
+    @property
     def repairs(self) -> "Repairs | None":
         """Second copies of the journals, and the repair of damaged ones. None for a store that needs none."""
         ...

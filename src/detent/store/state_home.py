@@ -121,7 +121,7 @@ def recorded_sessions(home: str, id: str) -> "list[str]":  # noqa: A002
 def read_text(path: str) -> str:
     """The content of a small file; empty if it cannot be read."""
     try:
-        fd = posix.open(path, posix.O_RDONLY)
+        fd = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
     except (OSError, ValueError):
         return ""
     try:

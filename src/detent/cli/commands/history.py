@@ -12,6 +12,8 @@ def history_verb(request: Request, count: int) -> None:
 
     with request.reading() as project:
         entries = project.history()
+        if project.is_history_damaged():
+            request.notices.append("history.jsonl has lines that cannot be read; detent doctor --fix rebuilds them")
     shown, left_out = last(entries, count)
     request.answer(
         lambda canvas: history_text(entries, left_out=left_out, canvas=canvas),

@@ -4,6 +4,7 @@
 replacement fails, it undoes those before it.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -39,12 +40,13 @@ def read(root: str, path: str) -> bytes | None:
     full = os.path.join(root, path)
     with disk.failing_as("read", full):
         try:
-            with open(full, "rb") as file:
-                return file.read()
+            return disk.read_file(full)
         except FileNotFoundError:
             return None
-        except (IsADirectoryError, NotADirectoryError) as error:
-            raise Invalid(f"{full} cannot be a file: {error.strerror}") from error
+        except OSError as error:
+            if error.errno not in (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.ELOOP):
+                raise
+            raise Invalid(f"{full} cannot be a file: {error.strerror}", way_out="move it away, then retry") from error
 
 
 def missing_directories(root: str, path: str) -> list[str]:

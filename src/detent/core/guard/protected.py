@@ -16,7 +16,9 @@ Hit = tuple[str, str, str]
 
 _FREE_FOLDERS = (".summaries", ".chat", ".brainstorming", ".process")
 _FREE_FILES = ("impl_plan.md", "todo_list.md")
-_RUN_FILES = ([".process", "runner.json"], [".process", "run.jsonl"])
+#: What Detent itself writes below `.process`; the rest is free for the notes of agents.
+_PROCESS = ".process"
+_RUN_FILES = ("runner.json", "run.jsonl", "check-*.json", "leases", "leases/**", "flow", "flow/**", "bin", "bin/**")
 _CONFIG = "detent.toml"
 _JOURNAL = (
     "wfs-*/journal.jsonl", "wfs-*/snapshot.json", "wfs-*/.documents.json", ".documents.json", "history.jsonl",
@@ -59,14 +61,19 @@ def guarded(path: str, root: str, files: "Files") -> str | None:
 
 
 def _of_workflow(segments: list[str]) -> str | None:
-    for segment in segments:
-        if segment == "checkpoints" or segments[-2:] in _RUN_FILES:
+    for at, segment in enumerate(segments):
+        if segment == "checkpoints" or (segment == _PROCESS and _is_of_run(segments[at + 1 : at + 2])):
             return JOURNAL
         if segment in _FREE_FOLDERS or segment in _FREE_FILES:
             return None
     last = segments[-1]
     task = segments[-2:-1] == [".task"] and last.startswith("impl-") and last.endswith(".json")
     return DOCUMENT if task or last in ("state.json", "workflow-session.json") else JOURNAL
+
+
+def _is_of_run(names: list[str]) -> bool:
+    """Whether a run or a check of Detent writes the file or directory of this name below `.process`."""
+    return bool(names) and (names[0] in _RUN_FILES or names[0].startswith("check-"))
 
 
 def guarded_hits(
@@ -136,7 +143,8 @@ def _kind(path: str, root: str, how: str, files: "Files", fuel: Fuel, *, recursi
         first = inside.partition("/")[0]
         if not before and is_literal(first) and first not in (".workflow", _CONFIG, *_tops(files)):
             continue
-        for kind, name in _guards(inner, files):
+        guards = _run_guards() if _PROCESS in inside.split("/") else _guards(inner, files)
+        for kind, name in guards:
             if may_meet(inside, before + name, fuel):
                 return kind
     return None
@@ -172,6 +180,16 @@ def _guards(path: str, files: "Files") -> list[tuple[str, str]]:
     ]
 
 
+def _run_guards() -> list[tuple[str, str]]:
+    """The names that a pattern below `.process` is compared with."""
+    return [
+        (JOURNAL, f"{base}wfs-*/{_PROCESS}/{name}")
+        for base in (".workflow/", ".workflow/projects/*/")
+        for name in _RUN_FILES
+    ]
+
+
 def _is_free(shape: str) -> bool:
     """A pattern is free if it names a place below `.workflow` that is not protected."""
-    return any(segment in _FREE_FOLDERS or segment in _FREE_FILES for segment in shape.split("/"))
+    segments = shape.split("/")
+    return any(segment in _FREE_FILES or (segment in _FREE_FOLDERS and segment != _PROCESS) for segment in segments)

@@ -17,7 +17,7 @@ import msgspec
 
 from detent import __version__
 from detent.clients.registry import client_files
-from detent.core.path_text import from_text, to_text
+from detent.core.path_text import from_text, is_inside, to_text
 from detent.core.session.events import CheckpointTaken, Commit, RolledBack, SessionStarted
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session
@@ -388,7 +388,7 @@ def _tree_objects(reader: Reader, manifests: Manifests, tree: str, names: dict[s
             entry.kind not in ("f", "x", "l")
             or entry.mode not in range(0o1000)
             or path in directories
-            or not bundle_file.is_inside(path)
+            or not is_inside(path)
         ):
             raise Corrupt(f"manifest {tree} has the impossible entry {to_text(path)[:200]!r}")
         if part not in reader.parts or reader.parts[part].size != entry.size:

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from detent.core.path_text import from_text, to_text
+from detent.core.path_text import from_text, is_inside, to_text
 from detent.errors import Corrupt, Invalid, NotFound, Refused
 from detent.store import disk
 
@@ -217,11 +217,6 @@ def opened(path: str) -> Iterator[Reader]:
         yield Reader(fd, path)
     finally:
         os.close(fd)
-
-
-def is_inside(path: str) -> bool:
-    """Whether the path stays below its start, whatever exists there."""
-    return bool(path) and "\0" not in path and not any(part in ("", ".", "..") for part in path.split("/"))
 
 
 def parents(path: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from detent.core.actor import Actor
 from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
 from detent.core.checkpoint.manifest import Entry
 from detent.core.gate.evidence import Facts
-from detent.core.path_text import from_text, to_text
+from detent.core.path_text import from_text, is_inside, to_text
 from detent.core.session.commands import Rollback
 from detent.core.session.decide import decide
 from detent.core.session.session import Session, SessionStatus
@@ -28,9 +28,11 @@ from detent.engine.checkpoints.checkpoints import Checkpoints
 from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan
 from detent.engine.policy import Decision, authorize
 from detent.engine.projections.projector import MARKER
+from detent.engine.projections.publish import UNREADABLE
+from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.results import Outcome
 from detent.engine.run_lease import live_leases
-from detent.errors import Conflict, DetentError, Refused, StoreFailed
+from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
 from detent.store.port import PROJECT
@@ -135,10 +137,16 @@ class Rollbacks:
         if is_worktree(self._project.place):
             # The rollback is in the project's own tree; the next command there finishes it.
             return None
-        intent = self._pending()
+        try:
+            intent = self._pending()
+        except Corrupt as error:
+            self._restore.clear()
+            return self._set_aside(error.message)
         if intent is None:
             self._restore.clear()
             return None
+        if self._project.is_damaged(intent.session):
+            return f"an interrupted rollback of {intent.session} waits for its journal to be mended; see detent doctor"
         session = self._project.journal(intent.session).session()
         if session.version > intent.version and self._is_committed(intent):
             self._restore.clear()
@@ -151,7 +159,10 @@ class Rollbacks:
             target = self._checkpoints.find(intent.session, intent.to)
             self._commit(intent, target, self._checkpoints.past(intent.session, target))
         except DetentError as error:
-            self._undo_files(intent)
+            try:
+                self._undo_files(intent)
+            except Corrupt as lost:
+                return self._set_aside(f"neither could it be finished ({error.message}) nor undone: {lost.message}")
             return f"an interrupted rollback of {intent.session} was undone: {error.message}"
         self._conclude(intent)
         return f"an interrupted rollback of {intent.session} was finished"
@@ -252,7 +263,7 @@ class Rollbacks:
     # The intent
 
     def _check_free(self) -> None:
-        if self._pending() is not None:
+        if self._project.store.get(INTENT) is not None:
             raise Refused("a rollback was interrupted and must be finished first", way_out="detent adopt finishes it")
 
     def check_no_run(self, session: str) -> None:
@@ -271,12 +282,37 @@ class Rollbacks:
 
     def pending(self) -> str | None:
         """The session of an interrupted rollback."""
-        intent = self._pending()
+        try:
+            intent = self._pending()
+        except Corrupt:
+            return None
         return intent.session if intent else None
 
     def _pending(self) -> _Intent | None:
+        """The intent; None without one, `Corrupt` if it is not what a rollback of this project writes."""
         data = self._project.store.get(INTENT)
-        return _decode(data) if data else None
+        if data is None:
+            return None
+        try:
+            intent = _decode(data)
+            paths = [from_text(path) for path, _, _ in intent.steps]
+        except (*UNREADABLE, Invalid) as error:
+            raise Corrupt(f"it cannot be read: {error}") from error
+        outside = [path for path in paths if not is_inside(path)]
+        if outside:
+            raise Corrupt(f"it names {to_text(outside[0])[:200]!r}, which is not inside the project")
+        if intent.session not in self._project.store.sessions():
+            raise Corrupt(f"it is about {intent.session[:80]!r}, and there is no such session")
+        return intent
+
+    def _set_aside(self, reason: str) -> str:
+        """Keep an intent that cannot be carried out beside its place: it must not stop every command from now on."""
+        kept = keep_rejected(self._project.store, INTENT)
+        self._forget()
+        return (
+            f"the record of an interrupted rollback is kept as {kept}: {reason}; some files may be as before it and "
+            "some as after it: detent diff shows them, detent rollback CHECKPOINT puts them in order"
+        )
 
     def _note(self, intent: _Intent) -> None:
         self._project.store.put(INTENT, _encode(intent), durable=True)

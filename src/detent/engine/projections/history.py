@@ -1,6 +1,6 @@
 """`history.jsonl`: one line for each ended session, rebuildable from the journals."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any
@@ -19,16 +19,21 @@ MAX_REPEATED, MAX_REPEATED_BYTES = 50, 256 * 1024
 
 
 def read_history(store: Store) -> list[dict[str, Any]]:
-    """All entries, oldest first."""
+    """All entries, oldest first; `Corrupt` if a line cannot be read."""
     return [_entry(line, number) for number, line in _lines(store)]
+
+
+def readable_history(store: Store) -> list[dict[str, Any]]:
+    """All entries that can be read, oldest first."""
+    return list(_readable(store))
 
 
 def recent_history(store: Store) -> list[dict[str, Any]]:
     """The entries that the state document repeats: the last one, and earlier ones up to the limits."""
-    lines = _lines(store)[-MAX_REPEATED:]
-    sizes = accumulate(len(line) for _, line in reversed(lines))
+    lines = [line for _, line in _lines(store)[-MAX_REPEATED:]]
+    sizes = accumulate(map(len, reversed(lines)))
     count = max(1, sum(size <= MAX_REPEATED_BYTES for size in sizes))
-    return [_entry(line, number) for number, line in lines[-count:]]
+    return list(_decoded(lines[-count:]))
 
 
 def _lines(store: Store) -> list[tuple[int, bytes]]:
@@ -84,6 +89,11 @@ def rebuild(store: Store, ended: list[Session], reopened: frozenset[str] = froze
 
 
 def _readable(store: Store) -> Iterator[dict[str, Any]]:
-    for line in (store.get(NAME) or b"").splitlines():
+    yield from _decoded((store.get(NAME) or b"").splitlines())
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The file is rebuilt from the journals: a line that cannot be read stops nothing, and the doctor names it."""
+    for line in lines:
         with suppress(*UNREADABLE):
             yield msgspec.json.decode(line, type=dict[str, Any])

@@ -186,7 +186,7 @@ class Projector:
         for name in self._store.sessions():
             with suppress(Corrupt):
                 sessions.append(self.journal(name).session())
-        if self._damaged_history():
+        if self.is_history_damaged():
             keep_rejected(self._store, history.NAME)
         active = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
         history.rebuild(self._store, [session for session in sessions if session.id not in active], active)
@@ -211,7 +211,7 @@ class Projector:
     def _made(self, name: str) -> int:
         return self._store.written(MARKER + name)
 
-    def _damaged_history(self) -> bool:
+    def is_history_damaged(self) -> bool:
         from detent.engine.projections import history  # noqa: PLC0415
 
         try:
