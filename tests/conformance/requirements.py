@@ -173,6 +173,16 @@ REQUIREMENTS: dict[str, str] = {
     "002-test-2": "two phases: deliverables recorded, context passed on, workflow completed",
     "002-test-3": "the todo list follows the phases",
     "002-test-4": "the end of an agent call updates workflow.json",
+    # Seed 002, schema and functions
+    "002-schema-1": "every workflow has an id of its own",
+    "002-p1-1": "create_workflow_state makes a workflow, and none over the one of a session",
+    "002-p1-2": "update_phase_status and an edit of workflow.json are commands of the session",
+    # Seed 002, TodoWrite, as clients keep lists today
+    "002-todo-1": "an entry a phase: its title, its status, and Working on its title",
+    "002-todo-2": "tasks of the client that contradict the phases are put right, as the todo list is",
+    "002-todo-3": "a task of the client stays open until the phase of its title is completed",
+    "002-todo-4": "an agent that waited for its sub-agents is told the new list",
+    "002-fail-1": "a phase fails with the client's own error if the call of its agent failed",
     # Seed 003, file structure and creation strategy
     "003-file-1": "a session begins with workflow-session.json, IMPL_PLAN.md, TODO_LIST.md and .task",
     "003-file-2": ".summaries appears when the first task is completed",

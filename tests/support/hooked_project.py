@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.support.disk import Disk
@@ -49,6 +51,9 @@ class Answer:
 
 
 class Place:
+    #: Variables of the client's own process.
+    client_environment: Mapping[str, str] = MappingProxyType({})
+
     def __init__(self, root: Path, *, settings: str = "", agent: bool = True, constitution: bool = True) -> None:
         self.root = root
         self.disk = Disk(root / ".workflow")
@@ -88,16 +93,26 @@ class Place:
         payload = {"session_id": "s-1", "cwd": str(self.root), "hook_event_name": event, **fields}
         return Answer(self.raw(json.dumps(payload).encode(), client=client))
 
-    def raw(self, data: bytes, *arguments: str, client: str = "claude-code") -> str:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", str(FAST), client, *arguments],
+    def held(self, event: str, *, client: str = "claude-code", **fields: Any) -> str:
+        """The reason of an answer that is an exit code; empty if the event is let through."""
+        payload = {"session_id": "s-1", "cwd": str(self.root), "hook_event_name": event, **fields}
+        done = self._process(json.dumps(payload).encode(), client)
+        assert (done.returncode, done.stdout) == (2 if done.stderr else 0, b"")
+        return done.stderr.decode()
+
+    def _process(self, data: bytes, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            [sys.executable, "-I", "-S", str(FAST), *arguments],
             cwd=self.root,
-            env=KEPT,
+            env={**KEPT, **self.client_environment},
             input=data,
             capture_output=True,
             timeout=RUN_S_MAX,
             check=False,
         )
+
+    def raw(self, data: bytes, *arguments: str, client: str = "claude-code") -> str:
+        done = self._process(data, client, *arguments)
         assert done.returncode == 0, done.stderr.decode()
         assert done.stderr == b""
         return done.stdout.decode()

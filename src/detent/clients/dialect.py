@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
     Edit = tuple[str, str, str, bool]
 
+#: Before a reason that is answered with exit code 2, because the client takes no JSON there.
+HELD = "\x02"
 #: Clients cut longer texts.
 LIMIT = 9_000
 _AGENT_FIELDS = ("subagent_type", "agent_type", "agent_name", "agent", "to", "recipient")
@@ -147,6 +149,10 @@ class Dialect:
         """Keep the agent from stopping."""
         return f'{{"decision":"block","reason":{quote(reason[:LIMIT])}}}'
 
+    def keep_open(self, reason: str) -> str:
+        """Keep a task of the client's own list open."""
+        return HELD + reason[:LIMIT]
+
     def tell(self, event_name: str, text: str) -> str:
         """Send a text to the agent, or to the person at events where the agent cannot receive it."""
         text = quote(text[:LIMIT])
@@ -158,7 +164,7 @@ class Dialect:
         """The result of a call that launched an agent. A bare response counts as finished."""
         response = payload.get("tool_response")
         fields = fields_of(response)
-        text = joined_text(fields.get("content")) or joined_text(response)
+        text = joined_text(fields.get("content")) or joined_text(response) or _error_text(payload, fields)
         failed = bool(fields.get("error") or fields.get("is_error") or payload.get("error"))
         is_silent = isinstance(response, dict) and "content" in fields and not text
         return AgentReport(
@@ -187,6 +193,11 @@ class Dialect:
             if isinstance(title, str) and isinstance(fields.get("status"), str):
                 entries.append((title, fields["status"]))
         return entries
+
+
+def _error_text(payload: "Json", fields: "Json") -> str:
+    """The client's own words about a call that failed."""
+    return next((text for text in (payload.get("error"), fields.get("error")) if isinstance(text, str)), "")
 
 
 def text_of(value: "Any") -> str:

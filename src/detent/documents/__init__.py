@@ -2,3 +2,5 @@
 
 STATE_DOCUMENT = "state.json"
 SESSION_DOCUMENT = "workflow-session.json"
+#: The digests of what Detent last wrote to the workflow document of a client.
+SHOWN_WORKFLOW = "shown.json"

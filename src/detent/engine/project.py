@@ -27,7 +27,7 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import check_session_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
-from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
+from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
 from detent.engine.journal import SessionJournal
@@ -232,6 +232,7 @@ class Project:
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
+        from detent.documents.workflow import seconds_until_free  # noqa: PLC0415
         from detent.engine.redact_command import redact_start  # noqa: PLC0415
         from detent.engine.session import SessionHandle  # noqa: PLC0415
         from detent.engine.session_ids import new_id, next_number, state_version  # noqa: PLC0415
@@ -280,6 +281,7 @@ class Project:
                 protected=protected,
                 tree=tree,
                 now=now,
+                id_later_s=seconds_until_free(self.place.base, now),
             )
             self._open(session, decide_start(redact_start(command)), at=now, author=author, files=kept)
         return SessionHandle(self, session)
@@ -427,12 +429,22 @@ class Project:
             adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
             for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
         ]
+        adoptions += self._adopt_workflow(active)
         if adoptions or publish:
             # An adopted edit is written over at once: after a later commit and a kill it would look like a new one.
             self._publish_if_possible(active, overwrite=bool(adoptions))
         else:
             self.touched(active)
         return [*tasks, *adoptions]
+
+    def _adopt_workflow(self, name: str) -> "list[Adoption]":
+        data = self._edited_workflow()
+        if data is None:
+            return []
+        from detent.engine.projections.adopt import adopt_workflow  # noqa: PLC0415
+
+        adopted = adopt_workflow(self.store, self.journal(name), data, actor=self.actor, facts=self._edit_facts(name))
+        return [adopted] if adopted is not None else []
 
     def is_damaged(self, name: str) -> bool:
         """Whether the journal cannot be read. Commands that need it say why; all others go on."""
@@ -525,11 +537,23 @@ class Project:
         if active is None:
             return []
         documents = edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
+        if self._edited_workflow() is not None:
+            from detent.documents import workflow  # noqa: PLC0415
+
+            documents.append(workflow.STATE)
         if not self.store.names(f"{active}/.task/IMPL") or self.is_damaged(active):
             return documents
         from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - many sessions have no tasks
 
         return [*documents, *TaskFiles(self.store, self.journal(active)).edited()]
+
+    def _edited_workflow(self) -> bytes | None:
+        """The workflow document of a client, if it was edited by hand."""
+        if self.store.get(SHOWN_WORKFLOW) is None:
+            return None
+        from detent.engine.projections.mirror import edited_workflow  # noqa: PLC0415 - most projects have none
+
+        return edited_workflow(self.store, self.place)
 
     def pending_settings(self) -> list[str]:
         """Says that detent.toml was changed since the active session last saw it."""

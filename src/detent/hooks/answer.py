@@ -83,7 +83,7 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
         # A prompt is the first event that tells the delegating agent of the end of a background agent.
         matters = dialect.ends_background_agent(payload)
     else:
-        matters = kind in ("session_start", "subagent_start", "subagent_stop", "stop")
+        matters = kind in ("session_start", "subagent_start", "subagent_stop", "task_completed", "stop")
     if kind == "session_start":
         _changed_settings(root)
     return _with_engine(client, dialect, payload) if matters else ""
@@ -225,8 +225,8 @@ def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
 
 
 def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
-    """Whether the engine must handle this call: a delegation, a todo list, a test run, or drift after any other."""
-    if call["kind"] in ("delegate", "todo"):
+    """Whether the engine must handle this call: a delegation or its end, a todo list, a test run, or any drift."""
+    if call["kind"] in ("delegate", "todo", "wait"):
         return True
     if call["kind"] == "shell" and may_test(call["command"]):
         from detent.core.guard.shell.walk import simple_commands

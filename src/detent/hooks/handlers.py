@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from detent.clients.dialect import Dialect, text_of
+from detent.clients.dialect import HELD, Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.guard import state_reader
@@ -63,7 +63,7 @@ def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | 
         if dialect.event(payload) == "pre_tool":
             raise
         notices, reply = [], f"Detent: {error.message}. A person should run: detent doctor"
-    if reply.startswith("{"):
+    if reply.startswith(("{", HELD)):
         return reply
     text = "\n".join(part for part in (*notices, reply) if part)
     return dialect.tell(name, text) if text else ""
@@ -172,7 +172,30 @@ def _after_tool(event: Event) -> str:
         return _observe_tests(event, call)
     if call["kind"] == "todo" and event.bound is None:
         return todos(event.handle.state) if _disagrees(event) else ""
+    if call["kind"] == "wait" and event.bound is None:
+        return _waited(event.handle.state)
     return ""
+
+
+def _waited(session: Session) -> str:
+    """The parent waited for its agents: what their ends changed, because their own events reach only a person."""
+    if session.workflow.activation != "delegation":
+        return ""
+    ended = [key for key in session.phases.latest() if session.phases[key].status in (Status.COMPLETED, Status.FAILED)]
+    return _next_up(session, ended[0]) if ended and not session.with_status(Status.IN_PROGRESS) else todos(session)
+
+
+def _task_completed(event: Event) -> str:
+    """Keep a task of the client's list open while the phase of that title is not completed."""
+    session, title = event.handle.state, text_of(event.payload.get("task_subject")).strip()
+    phase = next((key for key in session.active_order if title in (key, session.workflow.by_key[key].title)), None)
+    if event.bound is not None or phase is None or session.phases[phase].status is Status.COMPLETED:
+        return ""
+    status = str(session.phases[phase].status).replace("_", " ")
+    return event.dialect.keep_open(
+        f"Detent: {title} is {status}. It is completed when detent finish {phase} -m SUMMARY finds its gates open; "
+        "detent why explains what is missing."
+    )
 
 
 def _disagrees(event: Event) -> bool:
@@ -266,7 +289,9 @@ def _agent_ended(event: Event, phase: str, agent_id: str, *, succeeded: bool, te
     block = result_block(text)
     try:
         if block.failed or not succeeded:
-            handle.fail(block.summary or "the agent reported no result", phase=phase)
+            # A call that failed has the client's error in place of an answer.
+            reason = block.summary if block.failed else text.strip()
+            handle.fail(reason or "the agent reported no result", phase=phase)
         else:
             handle.finish(
                 block.summary or f"{phase} done",
@@ -396,5 +421,6 @@ _EVENTS = {
     "tool_failed": _after_tool,
     "subagent_start": _subagent_start,
     "subagent_stop": _subagent_stop,
+    "task_completed": _task_completed,
     "stop": _stop,
 }

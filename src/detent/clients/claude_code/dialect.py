@@ -1,6 +1,8 @@
 """The hook dialect of Claude Code."""
 
-from detent.clients.dialect import Dialect, text_of
+import posix
+
+from detent.clients.dialect import Dialect, fields_of, json_fields, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -9,8 +11,12 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 
+#: Characters of the file of a task.
+MAX_TASK = 1024 * 1024
+
+
 class ClaudeCodeDialect(Dialect):
-    EVENTS = {**Dialect.EVENTS, "TaskCreated": "todo", "TaskCompleted": "todo"}
+    EVENTS = {**Dialect.EVENTS, "TaskCompleted": "task_completed"}
     TOOLS = {
         "Task": "delegate",
         "Agent": "delegate",
@@ -23,6 +29,8 @@ class ClaudeCodeDialect(Dialect):
         "NotebookEdit": "write",
         "Skill": "skill",
         "TodoWrite": "todo",
+        "TaskCreate": "todo",
+        "TaskUpdate": "todo",
     }
     WHOLE_FILES = ("Write",)
     GENERAL_AGENTS = ("", "general-purpose")
@@ -41,6 +49,31 @@ class ClaudeCodeDialect(Dialect):
         output, code = super().shell_result(payload)
         # A response object without a code belongs to a command that succeeded.
         return output, 0 if code is None and isinstance(payload.get("tool_response"), dict) else code
+
+    def todo_entries(self, payload: "Json") -> "list[tuple[str, str]]":
+        """The entries of TodoWrite, or the one task that was created or updated."""
+        inputs, tool = fields_of(payload.get("tool_input")), payload.get("tool_name")
+        if tool == "TaskCreate":
+            return [(text_of(inputs.get("subject")), "pending")]
+        if tool != "TaskUpdate":
+            return super().todo_entries(payload)
+        if fields_of(payload.get("tool_response")).get("success") is False:
+            return []
+        subject = text_of(inputs.get("subject")) or self._subject(payload, text_of(inputs.get("taskId")))
+        status = text_of(inputs.get("status"))
+        return [(subject, status)] if status else []
+
+    def _subject(self, payload: "Json", task: str) -> str:
+        """The subject of a task in the client's own list, which is a file a task."""
+        session = text_of(payload.get("session_id"))
+        if not (task.isalnum() and session.replace("-", "").isalnum()):
+            return ""
+        home = (posix.environ.get(b"CLAUDE_CONFIG_DIR") or posix.environ.get(b"HOME", b"") + b"/.claude").decode()
+        try:
+            with open(f"{home}/tasks/{session}/{task}.json", encoding="utf-8") as file:
+                return text_of(json_fields(file.read(MAX_TASK)).get("subject"))
+        except (OSError, ValueError):
+            return ""
 
 
 DIALECT = ClaudeCodeDialect()

@@ -38,6 +38,7 @@ class Start(_Command, frozen=True, kw_only=True):
     toolchain: Toolchain | None = None
     #: Digest of the manifest of the protected files.
     protected: str | None = None
+    id_later_s: int = 0
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
     now: datetime | None = None

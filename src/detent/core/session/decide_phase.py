@@ -135,6 +135,7 @@ def _session_started(command: Start) -> SessionStarted:
         options=command.options,
         toolchain=command.toolchain,
         protected=command.protected,
+        id_later_s=command.id_later_s,
     )
 
 

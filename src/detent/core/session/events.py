@@ -74,6 +74,8 @@ class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
     toolchain: Toolchain | None = None
     #: Digest of the manifest of the protected files; None if no gate protects any.
     protected: str | None = None
+    #: Seconds between the start and the time in the id of its workflow document: another workflow has the id before.
+    id_later_s: int = 0
 
 
 class ImportedPhase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

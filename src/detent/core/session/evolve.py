@@ -264,6 +264,7 @@ def _started(event: events.SessionStarted, at: datetime) -> Session:
         toolchain=event.toolchain,
         programs=event.toolchain.programs if event.toolchain else {},
         protected=event.protected,
+        id_later_s=event.id_later_s,
         phases=Phases({key: PhaseState(agent=event.workflow.by_key[key].agent) for key in event.workflow.order}),
         # A plan of its own: a plan shares its index with later versions of it, which two sessions must not.
         tasks=Plan(),

@@ -93,6 +93,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     programs: dict[str, Program] = {}
     #: Digest of the manifest of the protected files.
     protected: str | None = None
+    #: Seconds between the start and the time in the id of the workflow document.
+    id_later_s: int = 0
     escalations: tuple[Escalation, ...] = ()
     #: Document to the digest of the edit that the last commit adopted: after a crash the file may still have that text.
     adopted: dict[str, str] = {}

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 from detent.documents.workflow.shape import ID, Document, check, generate_markdown, new, with_phase_status, workflow_id
@@ -25,16 +26,28 @@ _WAIT_S = 10.0
 Root = str | os.PathLike[str]
 
 
+def seconds_until_free(root: Root, at: datetime) -> int:
+    """How much later than `at` a new workflow must be for an id of its own."""
+    root = os.fspath(root)
+    try:
+        live = (_read(os.path.join(root, STATE)) or {}).get("id")
+    except (Corrupt, StoreFailed):
+        live = None
+    for later in count():
+        wanted = workflow_id(at + timedelta(seconds=later))
+        if wanted != live and not os.path.exists(_archived(root, wanted)):
+            return later
+    raise AssertionError
+
+
 def create_workflow_state(task: str, phases: Iterable[Any], *, root: Root = ".", now: datetime | None = None) -> str:
     """Create a workflow and archive the present one. Returns its id."""
     root = os.fspath(root)
-    at = (now or datetime.now(UTC)).replace(microsecond=0)
+    at = now or datetime.now(UTC)
     workflow = new(workflow_id(at), task, phases)
     with _locked(root):
         previous = _read(os.path.join(root, STATE))
-        while workflow["id"] == (previous or {}).get("id") or os.path.exists(_archived(root, workflow["id"])):
-            at += timedelta(seconds=1)
-            workflow["id"] = workflow_id(at)
+        workflow["id"] = workflow_id(at + timedelta(seconds=seconds_until_free(root, at)))
         if previous:
             os.makedirs(os.path.join(root, ARCHIVE), exist_ok=True)
             _write(_archived(root, previous["id"]), previous)
@@ -99,6 +112,20 @@ def get_workflow_state(workflow_id: str | None = None, *, root: Root = ".") -> D
     return archived
 
 
+def encode(workflow: Document) -> bytes:
+    """The bytes of the file."""
+    # A lone surrogate has no UTF-8; `backslashreplace` writes its JSON escape.
+    return (json.dumps(workflow, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def decode(data: bytes) -> Document:
+    """The document in the bytes; `Corrupt` if they hold no valid one."""
+    try:
+        return check(json.loads(data.decode("utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"it is not JSON: {error}") from error
+
+
 def show(root: Root, workflow: Document) -> None:
     """Write the workflow of a session to the files, and archive another workflow that is there.
 
@@ -116,8 +143,16 @@ def show(root: Root, workflow: Document) -> None:
         if previous and previous["id"] != workflow["id"]:
             os.makedirs(os.path.join(root, ARCHIVE), exist_ok=True)
             _write(_archived(root, previous["id"]), previous)
-        if previous != workflow or not os.path.exists(os.path.join(root, MARKDOWN)):
+        if not _has(path, encode(workflow)) or not os.path.exists(os.path.join(root, MARKDOWN)):
             _publish(root, workflow)
+
+
+def _has(path: str, data: bytes) -> bool:
+    try:
+        with open(path, "rb") as present:
+            return present.read() == data
+    except OSError:
+        return False
 
 
 def _none(root: str) -> NotFound:
@@ -136,10 +171,8 @@ def _publish(root: str, workflow: Document) -> None:
 
 
 def _write(path: str, workflow: Document) -> None:
-    text = json.dumps(workflow, indent=2, ensure_ascii=False) + "\n"
     with failing_as("write", path):
-        # A lone surrogate has no UTF-8; `backslashreplace` writes its JSON escape.
-        replace(path, text.encode("utf-8", "backslashreplace"))
+        replace(path, encode(workflow))
 
 
 def _read(path: str) -> Document | None:

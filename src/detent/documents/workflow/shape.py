@@ -7,7 +7,7 @@ change, so the two cannot disagree. The document has no times, percentages or co
 import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -213,7 +213,7 @@ def from_session(session: Session) -> dict[str, Any]:
     """The workflow document of a session, without skipped phases. A cancelled session is a failed workflow."""
     phases = [_session_phase(session, index, key) for index, key in enumerate(session.active_order)]
     return {
-        "id": workflow_id(session.started_at),
+        "id": workflow_id(session.started_at + timedelta(seconds=session.id_later_s)),
         "task": session.task,
         "status": _session_status(session, phases),
         "current_phase": _current_phase(session, phases),

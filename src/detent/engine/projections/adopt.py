@@ -11,7 +11,7 @@ from detent.documents.state.edits import edit_events
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.projections.rejected_edits import keep_rejected
-from detent.errors import Refused
+from detent.errors import Corrupt, Refused
 from detent.store.port import Store
 
 
@@ -52,6 +52,47 @@ def adopt(store: Store, journal: SessionJournal, name: str, *, actor: Actor, fac
             return Adoption(document=name, adopted=True)
         return Adoption(document=name, adopted=False, reasons=tuple(reasons), kept=keep_rejected(store, name))
     return Adoption(document=name, adopted=True)
+
+
+def adopt_workflow(
+    store: Store, journal: SessionJournal, data: bytes, *, actor: Actor, facts: Facts
+) -> Adoption | None:
+    """Adopt the edit of the workflow document; None if it is about another workflow."""
+    from detent.documents import workflow  # noqa: PLC0415 - most projects have none
+    from detent.documents.workflow.edits import edit_events as workflow_events  # noqa: PLC0415
+
+    reasons: list[str] = []
+
+    def decide_edit(session: Session) -> tuple[Event, ...]:
+        if session.adopted.get(workflow.STATE) == digest(data):
+            raise Refused("it was adopted before")
+        try:
+            events, problems = workflow_events(session, workflow.decode(data), facts=facts)
+        except Corrupt as error:
+            events, problems = (), [error.message]
+        reasons.extend(problems)
+        if problems or not events:
+            raise Refused("the edit is not adopted")
+        return (DocumentAdopted(document=workflow.STATE, digest=digest(data)), *events)
+
+    try:
+        if workflow.decode(data)["id"] != workflow.from_session(journal.session())["id"]:
+            return None
+        journal.commit(decide_edit, actor=actor, now=facts.now)
+    except Corrupt as error:
+        reasons.append(error.message)
+    except Refused as error:
+        reasons.extend([] if reasons or error.message in _UNCHANGED else [error.message])
+    if not reasons:
+        return Adoption(document=workflow.STATE, adopted=True)
+    copy = f"{journal.id}/workflow.json"
+    store.put(copy, data)
+    kept = keep_rejected(store, copy)
+    store.delete(copy)
+    return Adoption(document=workflow.STATE, adopted=False, reasons=tuple(reasons), kept=kept)
+
+
+_UNCHANGED = ("it was adopted before", "the edit is not adopted")
 
 
 def _read_edit(session: Session, name: str, text: bytes, facts: Facts) -> tuple[tuple[Event, ...], list[str]]:

@@ -146,7 +146,7 @@ class Projector:
             self.notices.extend(f"{document} was edited by hand; the next command adopts it" for document in edited)
         active = self.active()
         if active == name:
-            self.notices.extend(mirror(self._place, session))
+            self.notices.extend(mirror(self._store, self._place, session))
             self.notices.extend(update_task_page(self._place, session))
         if ended or active != name:
             self._store.delete(MARKER + name)

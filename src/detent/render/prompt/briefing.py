@@ -53,9 +53,10 @@ def assignment(session: Session, handover: Handover, judged: Sequence[Judgement]
 def todos(session: Session) -> str:
     """The phases as a todo list, for clients that keep one."""
     words = {Status.COMPLETED: "completed", Status.IN_PROGRESS: "in_progress"}
+    titles = {key: session.workflow.by_key[key].title or key for key in session.active_order}
     lines = [
-        f"- {session.workflow.by_key[key].title or key}: {words.get(session.phases[key].status, 'pending')}"
-        for key in session.active_order
+        f"- {title}: {words.get(session.phases[key].status, 'pending')} (activeForm: Working on {title})"
+        for key, title in titles.items()
     ]
     return "\n".join(["If you keep a todo list, keep it in step with the workflow:", *lines])
 
