@@ -384,3 +384,35 @@ def test_a_gate_without_commands_has_none_to_set():
 
     with pytest.raises(Refused, match="a gate of kind approval has no command to set"):
         decide(session(ApprovalGate()), SetGateCommand(gate="approval", command="x", reason="y"))
+
+
+# After an escalation
+
+
+@pytest.mark.parametrize(
+    ("receipt", "reason"),
+    [
+        (
+            Receipt(result=Result.PASSED, inputs="in", coverage=90.0),
+            "run 4 of 10 passed, but a person must decide first: runs before it failed (circuit_breaker)",
+        ),
+        (
+            Receipt(result=Result.PASSED, inputs="in", coverage=50.0),
+            "run 4 of 10, a person must decide (circuit_breaker): coverage is 50 %, and 80 % are needed",
+        ),
+        (
+            Receipt(result=Result.PASSED, inputs="in", coverage=90.0, lost_count=2),
+            "run 4 of 10, a person must decide (circuit_breaker): 2 tests fewer passed than in the baseline",
+        ),
+        (
+            Receipt(result=Result.FAILED, error="assert 1 == 2"),
+            "run 4 of 10, a person must decide (circuit_breaker): assert 1 == 2",
+        ),
+        (Receipt(result=Result.ERROR), "run 4 of 10, a person must decide (circuit_breaker): it ended as error"),
+    ],
+)
+def test_a_run_after_an_escalation_says_what_it_showed_and_what_waits(receipt, reason):
+    state = GateState(receipt=receipt, iterations=4, escalated="circuit_breaker")
+    gate = TestsGate(command="pytest -q", coverage=80)
+
+    assert gate.judge(Evidence("folder", PhaseState(), state, FACTS)) == (Verdict.FAIL, reason)
