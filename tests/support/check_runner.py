@@ -50,6 +50,7 @@ class Runner:
         part: str | None = None,
         rewrites: bool = False,
         accepted: Iterable[str] = (),
+        original: Ran | None = None,
         before: Ran | None = None,
         stood: Collection[str] = (),
         command: str | None = "pytest -q",
@@ -59,7 +60,7 @@ class Runner:
         self._run, self._protected, self._known, self._keeps, self._part = run, protected, known, keeps, part
         self._rewrites, self._accepted = rewrites, frozenset(accepted)
         self._before, self._stood, self._command, self._named = before or Ran(), stood, command, named
-        self._has_new_tests = has_new_tests
+        self._has_new_tests, self._original = has_new_tests, original
         self.kept: list[list[str]] = []
         self.asked: list[tuple[str, ...]] = []
 
@@ -68,6 +69,9 @@ class Runner:
 
     def run_protected(self, command: str) -> Ran | None:
         return self._protected
+
+    def run_original(self, command: str) -> Ran | None:
+        return self._original
 
     def run_copy(self, command: str, *, of_start: bool, only: Collection[str] = ()) -> Ran:
         self.asked.append(tuple(only))

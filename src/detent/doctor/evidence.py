@@ -21,6 +21,7 @@ def check_evidence(project: Project, session: Session) -> Iterator[Finding]:
             data = store.get(name)
             if data is not None and not is_intact(name.removeprefix(directory), data):
                 yield finding("I5", name, "its content is not what was recorded", way_out)
-    kept = f"{session.id}/{PROTECTED}/{session.protected}"
-    if session.protected is not None and store.get(kept) is None:
-        yield finding("I5", kept, "the protected files of the session are gone", _WAYS_OUT[PROTECTED])
+    for digest in {session.protected, session.now_protected} - {None}:
+        kept = f"{session.id}/{PROTECTED}/{digest}"
+        if store.get(kept) is None:
+            yield finding("I5", kept, "the protected files of the session are gone", _WAYS_OUT[PROTECTED])

@@ -399,12 +399,21 @@ class SessionHandle:
             phase = command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
-            if key in session.phases and session.gates_apply and session.workflow.by_key[key].gates:
-                facts = self.gates.checks.facts(session, key, self._now(), moment)
+            if key in session.phases and session.gates_apply:
+                facts = self._phase_facts(session, key, moment)
                 return msgspec.structs.replace(facts, in_run=self._project.binding is not None)
         if isinstance(command, MoveTask):
             return self._task_facts(command, moment)
         return Facts(now=self._now())
+
+    def _phase_facts(self, session: Session, phase: str, moment: "Moment | None") -> Facts:
+        """The facts for the gates of a phase, and for its end: a phase that may rewrite tests protects them anew."""
+        declared = session.workflow.by_key[phase]
+        facts = self.gates.checks.facts(session, phase, self._now(), moment) if declared.gates else None
+        facts = facts or Facts(now=self._now())
+        if not declared.rewrites_tests or session.protected is None:
+            return facts
+        return msgspec.structs.replace(facts, protected=self.gates.checks.retake(session, moment))
 
     def _run_due_checks(self, command: Finish) -> "_Looked | None":
         """Run the checks of the attempt that were not run on the present files, unless a runner does that.
@@ -432,8 +441,8 @@ class SessionHandle:
         """The abandoned tasks, and the facts for the gates of the phase that tasks move."""
         session = self._journal.known()
         live = session.with_status(Status.IN_PROGRESS)
-        gated = bool(live) and session.gates_apply and bool(session.workflow.by_key[live[0]].gates)
-        facts = self.gates.checks.facts(session, live[0], self._now(), moment) if gated else Facts(now=self._now())
+        is_gated = bool(live) and session.gates_apply
+        facts = self._phase_facts(session, live[0], moment) if is_gated else Facts(now=self._now())
         if command.action is not Action.START:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())

@@ -198,6 +198,34 @@ def test_a_phase_that_rewrites_tests_need_not_pass_the_old_ones_but_keeps_their_
     assert fewer.lost == {"t.py::b": Outcome.MISSING}
 
 
+def test_after_tests_were_rewritten_those_of_the_start_need_not_pass_but_none_is_missing():
+    original = ran("a", failed=["b"], exit_code=1)
+
+    runner = Runner(ran("a", "b"), original=original)
+    same = PYTEST.run(runner, None)
+    fewer = PYTEST.run(Runner(ran("a", "c", "d"), original=original), None)
+    renamed = PYTEST.run(Runner(ran("a", "c"), original=ran("a", "b"), keeps=True), None)
+    broken = PYTEST.run(Runner(ran("a", "b"), original=Ran(problem="no copy", exit_code=None)), None)
+
+    assert (same.is_pass, runner.kept[-1]) == (True, ["t.py::a", "t.py::b"])
+    assert same.protected is not None
+    assert same.protected.names == "kept-2"
+    assert fewer.lost == {"t.py::b": Outcome.MISSING}
+    assert renamed.is_pass
+    assert (broken.result, broken.error) == (
+        Result.FAILED,
+        "the tests as they were when the session began could not run: no copy",
+    )
+
+
+@pytest.mark.parametrize(("passed", "lost"), [(3, 0), (2, 1)])
+def test_where_tests_have_no_names_the_number_of_those_of_the_start_counts(passed, lost):
+    original = Ran("test result: FAILED. 2 passed; 1 failed; 0 ignored", 101)
+    now = Ran(f"test result: ok. {passed} passed; 0 failed; 0 ignored")
+
+    assert TestsGate(command="cargo test").run(Runner(now, original=original), None).lost_count == lost
+
+
 def test_pytest_that_ended_before_its_report_did_not_pass():
     verdict, reason = judged(PYTEST.run(Runner(Ran(output="3 passed in 0.1s")), None))
 
@@ -356,3 +384,35 @@ def test_a_gate_without_commands_has_none_to_set():
 
     with pytest.raises(Refused, match="a gate of kind approval has no command to set"):
         decide(session(ApprovalGate()), SetGateCommand(gate="approval", command="x", reason="y"))
+
+
+# After an escalation
+
+
+@pytest.mark.parametrize(
+    ("receipt", "reason"),
+    [
+        (
+            Receipt(result=Result.PASSED, inputs="in", coverage=90.0),
+            "run 4 of 10 passed, but a person must decide first: runs before it failed (circuit_breaker)",
+        ),
+        (
+            Receipt(result=Result.PASSED, inputs="in", coverage=50.0),
+            "run 4 of 10, a person must decide (circuit_breaker): coverage is 50 %, and 80 % are needed",
+        ),
+        (
+            Receipt(result=Result.PASSED, inputs="in", coverage=90.0, lost_count=2),
+            "run 4 of 10, a person must decide (circuit_breaker): 2 tests fewer passed than in the baseline",
+        ),
+        (
+            Receipt(result=Result.FAILED, error="assert 1 == 2"),
+            "run 4 of 10, a person must decide (circuit_breaker): assert 1 == 2",
+        ),
+        (Receipt(result=Result.ERROR), "run 4 of 10, a person must decide (circuit_breaker): it ended as error"),
+    ],
+)
+def test_a_run_after_an_escalation_says_what_it_showed_and_what_waits(receipt, reason):
+    state = GateState(receipt=receipt, iterations=4, escalated="circuit_breaker")
+    gate = TestsGate(command="pytest -q", coverage=80)
+
+    assert gate.judge(Evidence("folder", PhaseState(), state, FACTS)) == (Verdict.FAIL, reason)

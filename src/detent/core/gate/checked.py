@@ -59,7 +59,7 @@ class Checked(Gate):
             return Verdict.PENDING, _no_run(state)
         tries = f"run {state.iterations} of {self.max_iterations}"
         if state.escalated is not None:
-            return Verdict.FAIL, f"{tries}, a person must decide ({state.escalated}): {receipt.error or receipt.result}"
+            return Verdict.FAIL, f"{tries}{self._after_escalation(receipt, evidence.baseline, state.escalated)}"
         if evidence.facts.in_run and receipt.by is not RanBy.RUNNER and self.runnable() is not None:
             return Verdict.PENDING, "the run that started this agent runs the check itself when the turn ends"
         match receipt.result:
@@ -75,6 +75,13 @@ class Checked(Gate):
                 if other is not None:
                     return Verdict.FAIL, other
                 return self._judge_pass(receipt, evidence.facts, evidence.baseline)
+
+    def _after_escalation(self, receipt: Receipt, baseline: Baseline, kind: str) -> str:
+        is_pass = receipt.result is Result.PASSED
+        problem = self.shortfall(receipt, baseline) if is_pass else receipt.error or f"it ended as {receipt.result}"
+        if problem is None:
+            return f" passed, but a person must decide first: runs before it failed ({kind})"
+        return f", a person must decide ({kind}): {problem}"
 
     def _other_program(self, evidence: Evidence) -> str | None:
         """The reason that the run used another program than the session knows; None if a person accepted that one."""

@@ -177,6 +177,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     damaged: dict[str, str] = {}
     #: Digest of the manifest of files at a begin to whether the present files differ from them.
     differs: dict[str, bool] = {}
+    #: Digest of the protected files as they are now, if the phase may rewrite tests and did.
+    protected: str | None = None
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
     #: An agent of a run asks: only what the runner itself ran counts.

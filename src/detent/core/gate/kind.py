@@ -122,6 +122,10 @@ class CheckRunner(Protocol):
         """Run it in a copy that has the protected files as they were; None if none of them has changed."""
         ...
 
+    def run_original(self, command: str) -> Ran | None:
+        """Run it in a copy that has the protected files of the start; None if no phase has rewritten tests since."""
+        ...
+
     def known(self, command: str) -> KnownNames | None:
         """The tests of the baseline for the command; None if no run has set it."""
         ...

@@ -170,6 +170,7 @@ def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...
         tokens=report.tokens,
         tools=report.tools,
         tools_dropped=report.tools_dropped,
+        protected=facts.protected if session.workflow.by_key[phase].rewrites_tests else None,
     )
     _check_legal(session, event)
     _check_gates(session, phase, facts)

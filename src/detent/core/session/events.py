@@ -125,6 +125,8 @@ class PhaseFinished(_Event, frozen=True, kw_only=True, tag="phase_finished"):
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     tools_dropped: int = 0
+    #: Digest of the protected files from now on, if the phase may rewrite tests and did.
+    protected: str | None = None
 
 
 class PhaseFailed(_Event, frozen=True, kw_only=True, tag="phase_failed"):

@@ -398,6 +398,7 @@ def _phase_after(before: PhaseState, status: Status, event: PhaseEvent, at: date
                 tools=event.tools,
                 tools_dropped=event.tools_dropped,
                 report=None,
+                protected=event.protected,
             )
         case events.PhaseFailed():
             return replace(

@@ -116,6 +116,8 @@ class PhaseState(_OverRedos, frozen=True, kw_only=True, omit_defaults=True):
     review: str | None = None
     #: A person let the phase continue over its budget.
     budget_accepted: bool = False
+    #: Digest of the protected files when the phase was finished, if it rewrote tests.
+    protected: str | None = None
 
     def digest(self) -> bytes:
         total = _SHA256.copy()

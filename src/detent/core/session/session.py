@@ -91,7 +91,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     toolchain: Toolchain | None = None
     #: The first word of a gate's command to the program that it meant at the start, or at the first run.
     programs: dict[str, Program] = {}
-    #: Digest of the manifest of the protected files.
+    #: Digest of the manifest of the protected files at the start.
     protected: str | None = None
     #: Seconds between the start and the time in the id of the workflow document.
     id_later_s: int = 0
@@ -155,6 +155,16 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def with_status(self, *statuses: Status) -> tuple[str, ...]:
         """The keys of the phases with one of these statuses, in graph order."""
         return self.phases.with_status(*statuses)
+
+    @property
+    def now_protected(self) -> str | None:
+        """Digest of the protected files: those of the start, or of the phase that rewrote tests last."""
+        rewritten = [
+            (state.completed, state.protected)
+            for phase in self.workflow.phases
+            if phase.rewrites_tests and (state := self.phases[phase.key]).protected is not None and state.completed
+        ]
+        return max(rewritten)[1] if rewritten else self.protected
 
     @property
     def unfinished(self) -> tuple[str, ...]:

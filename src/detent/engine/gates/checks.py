@@ -172,10 +172,10 @@ class GateChecks:
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
 
-    def touched(self, session: Session, accepted: Collection[str]) -> bool:
-        """Whether a protected file is not as it was when the session began, or cannot be compared."""
+    def touched(self, session: Session, digest: str, accepted: Collection[str]) -> bool:
+        """Whether a protected file is not as it was, or cannot be compared."""
         try:
-            _, changes, _ = self._protected(session, accepted)
+            _, changes, _ = self._protected(session, digest, accepted)
         except Corrupt:
             return True
         return bool(changes)
@@ -186,17 +186,19 @@ class GateChecks:
         command: str,
         env: Mapping[str, str],
         *,
+        digest: str,
         accepted: Collection[str] = (),
         was_touched: bool = False,
     ) -> process.Ran | None:
         """Run a command in a copy of the project that has the protected files as they were; None if none changed.
 
-        `was_touched`: one had changed before the ordinary run, which may have changed it back.
+        `digest` names the protected files. `was_touched`: one had changed before the ordinary run, which may have
+        changed it back.
         """
         from detent.engine.gates.copy import project_copy  # noqa: PLC0415 - most runs change no test
 
         try:
-            kept, changes, moment = self._protected(session, accepted)
+            kept, changes, moment = self._protected(session, digest, accepted)
             if not kept.has_tests() or not (changes or was_touched):
                 return None
             if changes.unclear:
@@ -303,17 +305,29 @@ class GateChecks:
 
         return selection(command, self._base)
 
+    def retake(self, session: Session, moment: "Moment | None") -> str | None:
+        """Store the protected files as they are now; their digest, or None if they have not changed."""
+        from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - few phases rewrite tests
+
+        kept = ProtectedFiles.take(moment or self._moments(None), protected_patterns(session.workflow))
+        digest, data = kept.encode()
+        if digest == session.now_protected:
+            return None
+        with self._store.lock(PROJECT):
+            self._store.put(self._name(PROTECTED, digest), data)
+        return digest
+
     def _protected(
-        self, session: Session, accepted: Collection[str]
+        self, session: Session, digest: str, accepted: Collection[str]
     ) -> "tuple[ProtectedFiles, ProtectedChanges, Moment]":
-        """The protected files of the session, their changes, and the moment of these; `Corrupt` if they are damaged."""
+        """The protected files of that digest, their changes, and the moment of these; `Corrupt` if they are damaged."""
         from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - only tests are protected
 
-        name = self._name(PROTECTED, session.protected or "")
+        name = self._name(PROTECTED, digest)
         data, moment = self._store.get(name), self._moments(None)
         if data is None:
             raise Corrupt(f"the protected tests are gone: {self._store.location(name)}")
-        if not is_intact(session.protected or "", data):
+        if not is_intact(digest, data):
             raise Corrupt(f"the protected tests are damaged: {self._store.location(name)} is not what was recorded")
         kept = ProtectedFiles.decode(data)
         return kept, kept.changes(moment, protected_patterns(session.workflow), accepted=accepted), moment
@@ -365,21 +379,30 @@ class _Runner(NamedTuple):
 
     def run(self, command: str) -> process.Ran:
         variables = self.environment.variables
-        is_compared = self.gate.protects and self.session.protected is not None
-        touched = is_compared and self.checks.touched(self.session, self._accepted_files())
+        digest = self.session.now_protected if self.gate.protects else None
+        touched = digest is not None and self.checks.touched(self.session, digest, self._accepted_files())
         self.started.append(_Started(self.checks.program(command, variables), touched))
         return self.checks.run_command(command, variables)
 
     def run_protected(self, command: str) -> process.Ran | None:
-        if self.session.protected is None:
+        digest = self.session.now_protected
+        if digest is None:
             return None
         return self.checks.run_protected(
             self.session,
             command,
             self.environment.variables,
+            digest=digest,
             accepted=self._accepted_files(),
             was_touched=any(started.touched for started in self.started),
         )
+
+    def run_original(self, command: str) -> process.Ran | None:
+        digest = self.session.protected
+        if digest is None or digest == self.session.now_protected:
+            return None
+        variables, accepted = self.environment.variables, self._accepted_files()
+        return self.checks.run_protected(self.session, command, variables, digest=digest, accepted=accepted)
 
     def _accepted_files(self) -> frozenset[str]:
         """The files that a person accepted as they are."""

@@ -232,7 +232,8 @@ def _receipt_text(receipt: Receipt) -> str:
     seen = "seen in the agent's shell" if receipt.by is RanBy.SEEN else ""
     covered = "" if receipt.coverage is None else f"coverage {receipt.coverage:g} %"
     counts = counts_text(receipt.tests, None).removeprefix(": ")
-    return ", ".join(part for part in (receipt.command or "reported", code, counts, covered, seen) if part)
+    shown = f"failed at the start and passes now: {' '.join(receipt.shown)}" if receipt.shown else ""
+    return ", ".join(part for part in (receipt.command or "reported", code, counts, covered, shown, seen) if part)
 
 
 def _failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The `tests` gate: a test run must pass, within a number of tries, without losing tests of the baseline."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
@@ -136,7 +136,20 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
                 return shown
             # A phase that rewrites tests need not pass the old ones, but none of them may be missing.
             receipt = replace(receipt, protected=shown.protected)
-        return self._with_lost(runner, receipt, suite, stood)
+        original = runner.run_original(line)
+        if original is not None and original.problem:
+            error = f"{_AS_BEGUN} could not run: {original.problem}"
+            return replace(receipt, result=Result.FAILED, error=error, signature=error)
+        first = _first(original) if original is not None else None
+        if first is not None and first.names is not None:
+            receipt = self._with_first(runner, receipt, first.names, stood)
+        return self._with_lost(runner, receipt, suite, stood, first)
+
+    def _with_first(self, runner: CheckRunner, receipt: Receipt, names: frozenset[str], stood: Suite | None) -> Receipt:
+        """The receipt with the tests of the start among those that stood, which become the baseline."""
+        ran = receipt.protected or ProtectedRun(result=receipt.result, tests=receipt.tests)
+        known = names | (stood.tried if stood is not None else frozenset())
+        return replace(receipt, protected=replace(ran, names=runner.keep(known)))
 
     def _with_protected(self, runner: CheckRunner, again: Ran, receipt: Receipt) -> tuple[Receipt, Suite | None]:
         """The receipt with the run on the protected files. If that did not pass, it is what the receipt shows."""
@@ -158,9 +171,16 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         failed = replace(shown, result=Result.FAILED, error=error, duration_s=receipt.duration_s, protected=protected)
         return replace(failed, names=None, signature=f"{_AS_BEGUN}: {shown.signature}"), suite
 
-    def _with_lost(self, runner: CheckRunner, receipt: Receipt, suite: Suite | None, stood: Suite | None) -> Receipt:
-        """The receipt with the tests of the baseline that this run lost."""
-        known = _and_stood(runner.known(self.command or ""), stood)
+    def _with_lost(
+        self,
+        runner: CheckRunner,
+        receipt: Receipt,
+        suite: Suite | None,
+        stood: Suite | None,
+        first: "_First | None" = None,
+    ) -> Receipt:
+        """The receipt with the tests of the baseline that this run lost. `first` are the tests of the start."""
+        known = _and_first(_and_stood(runner.known(self.command or ""), stood), first)
         if known is None:
             return receipt
         if known.names is not None:
@@ -173,6 +193,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             return _with_loss(replace(receipt, lost_count=max(0, missing)))
         lost = lost_tests(known.names, suite)
         old_pass = runner.is_protected() if stood is None else runner.accepted().issuperset(stood.failed)
+        old_pass &= first is None or first.passes
         is_renamed = old_pass and len(suite.passed) >= len(known.names)
         if is_renamed and all(outcome is Outcome.MISSING for outcome in lost.values()):
             # The old tests pass, in the present files or in the copy, and there are no fewer of them now.
@@ -266,6 +287,36 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             "escalation_reason": state.escalated,
             "escalation_approved": state.approved_by is not None,
         }
+
+
+class _First(NamedTuple):
+    """The tests of the start, in a run on the present code; they need not pass if a phase has rewritten tests."""
+
+    tried: int
+    names: frozenset[str] | None
+    passes: bool
+
+
+def _first(ran: Ran) -> _First | None:
+    from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
+
+    suite = read_suite(ran)
+    judged = verdict.judge(ran.output, ran.exit_code, suite=suite)
+    if judged.counts is None:
+        return None
+    return _First(
+        judged.counts.passed + judged.counts.failed,
+        suite.tried if suite is not None else None,
+        judged.result is verdict.Result.PASSED,
+    )
+
+
+def _and_first(known: KnownNames | None, first: _First | None) -> KnownNames | None:
+    if first is None or known is None:
+        return known if first is None else KnownNames(first.tried, first.names)
+    names = (known.names or frozenset()) | (first.names or frozenset())
+    is_named = known.names is not None or first.names is not None
+    return KnownNames(max(known.passed, first.tried), names if is_named else None)
 
 
 def _and_stood(known: KnownNames | None, stood: Suite | None) -> KnownNames | None:
