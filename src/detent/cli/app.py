@@ -25,7 +25,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown."),
-        ("merge", "Merge the work of a phase's worktree into the project."),
+        ("merge", "Merge the work of a phase's worktree into the branch of the session."),
     ],
     "Look": [
         ("log", "Show the commits of the session: who did what, when."),

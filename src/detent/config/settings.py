@@ -114,6 +114,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     #: The test command of gates that name none.
     tests: str | None = None
     isolation: Literal["none", "session", "phase"] = "none"
+    #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
+    into: str | None = None
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
 
