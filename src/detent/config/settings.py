@@ -20,6 +20,13 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pass
 
 
+class InstructionsFile(_Table, frozen=True, kw_only=True):
+    """A file with instructions. A session keeps the text that it started with."""
+
+    #: Relative to the directory of detent.toml.
+    file: str
+
+
 class PhaseSettings(_Table, frozen=True, kw_only=True):
     """The settings of a phase; None is the default."""
 
@@ -33,6 +40,8 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
     discovery: bool | None = None
     #: Whether the phase may rewrite tests that stood when the session began. It may never lose any of them.
     rewrites_tests: bool | None = None
+    #: What the agents of the phase are told: a text, or a file.
+    instructions: str | InstructionsFile | None = None
 
 
 class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):
