@@ -51,6 +51,30 @@ def test_in_json(root, detent):
     assert detent("merge", "b", "--json").ok().json()["commit"] is None
 
 
+def test_by_default_a_merge_goes_to_the_branch_of_the_session(tmp_path):
+    root = repository(tmp_path / "shop")
+    before = git(root, "rev-parse", "main")
+    with opened(root) as project:
+        session(project, into=None)
+        ensure(project, "WFS-trial", "b")
+    tool = Tool(root)
+    tool.environment |= ENVIRONMENT
+    write(tree(root, "b"), b__txt="b\n")
+
+    done = tool("merge", "b").ok()
+
+    assert done.out.startswith("merged detent/WFS-trial.b into detent/WFS-trial as ")
+    assert (git(root, "rev-parse", "main"), status(root)) == (before, "")
+    assert git(root, "show", "detent/WFS-trial:b.txt") == "b"
+
+    assert tool("merge", "--into", "main").ok().out.startswith("merged detent/WFS-trial into main as ")
+    assert (root / "b.txt").exists()
+
+
+def test_an_agent_does_not_choose_the_branch(detent):
+    assert "is a person's decision" in detent("merge", "b", "--into", "main", CLAUDECODE="1").error()[1]
+
+
 def test_nothing_to_merge_is_no_error(detent):
     assert detent("merge", "b").ok().out == "detent/WFS-trial.b has nothing to merge\n"
 

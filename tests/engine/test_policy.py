@@ -91,6 +91,7 @@ ASK_PROJECT = {
 #: the tests of a session (tests/engine/gates/test_baseline.py).
 ELSEWHERE = {
     *(Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET),
+    *(Decision.INTO, Decision.MEND),
     *(Decision.ACCEPT, Decision.COMMAND, Decision.BASELINE),
 }
 

@@ -23,6 +23,7 @@ agent = "worker"
 workflow = "w"
 parallel = 2
 isolation = "{mode}"
+{into}
 
 [workflows.w]
 phases = [
@@ -36,9 +37,10 @@ phases = [
 WORKER = """
 echo "$DETENT_PHASE" > "$DETENT_PHASE.txt"
 grep -q "^$DETENT_PHASE$" shared.txt || echo "$DETENT_PHASE" >> shared.txt
-if ! git merge-base --is-ancestor main HEAD; then
+target=$(git rev-parse --verify --quiet detent/WFS-try-it || git rev-parse main)
+if ! git merge-base --is-ancestor $target HEAD; then
     git add --all && git commit --quiet -m "$DETENT_PHASE"
-    git merge --quiet main || { sed -i '/^[<=>]/d' shared.txt; git add --all; git commit --quiet --no-edit; }
+    git merge --quiet $target || { sed -i '/^[<=>]/d' shared.txt; git add --all; git commit --quiet --no-edit; }
 fi
 echo "did $DETENT_PHASE"
 """
@@ -46,8 +48,8 @@ echo "did $DETENT_PHASE"
 
 @pytest.fixture
 def place(tmp_path):
-    def made(mode: str, worker: str = WORKER):
-        root = repository(tmp_path / "shop", SETTINGS.format(mode=mode))
+    def made(mode: str, worker: str = WORKER, into: str = 'into = "HEAD"'):
+        root = repository(tmp_path / "shop", SETTINGS.format(mode=mode, into=into))
         (root / "worker.sh").write_text(worker)
         (root / "shared.txt").write_text("begin\n")
         commit(root)
@@ -86,6 +88,38 @@ def test_a_run_ends_with_everything_merged_and_nothing_left(place, mode):
     check_done(root)
     merges = git(root, "log", "--first-parent", "--merges", "--format=%s").splitlines()
     assert len(merges) == (4 if mode == "phase" else 1)
+
+
+@pytest.mark.parametrize("mode", ["phase", "session"])
+def test_by_default_the_work_is_on_a_branch_of_the_session_and_main_is_as_it_was(place, mode):
+    root = place(mode, into="")
+    before = git(root, "rev-parse", "main")
+
+    assert run(root).wait(60) == 0
+
+    assert (git(root, "rev-parse", "main"), status(root)) == (before, "")
+    assert git(root, "branch", "--list", "detent/*", "--format=%(refname:short)") == "detent/WFS-try-it"
+    assert sorted(git(root, "show", "detent/WFS-try-it:shared.txt").split()) == ["a", "b", "begin", "c", "d"]
+    assert git(root, "worktree", "list").count("\n") == 0
+    git(root, "merge", "--quiet", "detent/WFS-try-it")
+    assert {path.name for path in root.glob("?.txt")} == {"a.txt", "b.txt", "c.txt", "d.txt"}
+
+
+@pytest.mark.parametrize("mode", ["phase", "session"])
+def test_a_branch_that_a_person_chose_gets_the_work_and_is_kept(place, mode):
+    root = place(mode, into="")
+    git(root, "branch", "release")
+    before = git(root, "rev-parse", "main")
+    worker = (root / "worker.sh").read_text().replace("detent/WFS-try-it", "release")
+    (root / "worker.sh").write_text(worker)
+    commit(root)
+    git(root, "branch", "--force", "release")
+
+    assert run(root, "--into", "release").wait(60) == 0
+
+    assert git(root, "rev-parse", "main^") == before
+    assert sorted(git(root, "show", "release:shared.txt").split()) == ["a", "b", "begin", "c", "d"]
+    assert git(root, "branch", "--list", "detent/*") == ""
 
 
 @pytest.mark.parametrize("blocked", ["pre-merge-commit", "agent"])

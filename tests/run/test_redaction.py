@@ -101,7 +101,8 @@ HARMLESS = {
         Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
         Skip.size Start.size Started.conversation Started.model StepRan.step TaskEnded.status TurnStarted.role
-        PhasesImported.phases RunChoices.agents RunChoices.isolation TailSetAside.kept TailSetAside.reason
+        PhasesImported.phases RunChoices.agents RunChoices.isolation RunChoices.into
+        TailSetAside.kept TailSetAside.reason
     """,
     "digests and commits": """
         Complete.merged_commit Finish.merged_commit KnownTests.names Program.digest ProtectedRun.names Receipt.inputs

@@ -5,6 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from detent.core.run.choices import RunChoices
 from detent.core.run.isolation import Mode, isolated
 from detent.core.workflow.graph import Workflow
 from detent.engine.project import Project, open_project
@@ -58,8 +59,12 @@ def fork() -> Workflow:
     return workflow({"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")})
 
 
-def session(project: Project, mode: Mode = "phase", graph: Workflow | None = None) -> str:
-    return project.start(isolated(graph or fork(), mode), "try it", name="trial").id
+def session(project: Project, mode: Mode = "phase", graph: Workflow | None = None, *, into: str | None = "HEAD") -> str:
+    """A session whose work is merged into what the project has checked out, or into another branch."""
+    handle = project.start(isolated(graph or fork(), mode), "try it", name="trial")
+    if into is not None:
+        handle.set_run_options(RunChoices(into=into))
+    return handle.id
 
 
 def opened(directory: Path) -> Project:

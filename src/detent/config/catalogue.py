@@ -1,5 +1,6 @@
 """The workflows that a project can start: those shipped with Detent, and its own."""
 
+import os
 from collections.abc import Iterable
 from functools import cache
 from typing import TypeVar
@@ -7,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from detent.config.settings import (
+    InstructionsFile,
     PhaseEntry,
     PhaseSettings,
     Settings,
@@ -21,12 +23,15 @@ from detent.core.workflow.roles import PHASE_AGENTS
 from detent.errors import Invalid, NotFound
 
 T = TypeVar("T")
+MAX_INSTRUCTIONS = 16_384
 
 
 class Catalogue:
     """Workflows and their variants by name. Legacy phase keys in the settings are replaced by their present names."""
 
-    def __init__(self, own: Settings) -> None:
+    def __init__(self, own: Settings, root: str = ".") -> None:
+        """`root`: the directory of `detent.toml`."""
+        self._root = root
         shipped = shipped_settings()
         self._own_phases = dict(zip(_present(own.phases), own.phases.values(), strict=True))
         self._shipped_phases = shipped.phases
@@ -97,6 +102,7 @@ class Catalogue:
         gates = _first(layer.gates for layer in layers) or ()
         if _first(layer.changes for layer in layers) == "required":
             gates = with_changes(gates)
+        chosen = next((layer.instructions for layer in layers if layer.instructions is not None), None)
         return Phase(
             key=key,
             title=_first(layer.title for layer in layers) or key,
@@ -108,7 +114,22 @@ class Catalogue:
             tasks=bool(_first(layer.tasks for layer in layers)),
             discovery=bool(_first(layer.discovery for layer in layers)),
             rewrites_tests=bool(_first(layer.rewrites_tests for layer in layers)),
+            instructions=self._instructions(key, chosen),
         )
+
+    def _instructions(self, phase: str, chosen: str | InstructionsFile | None) -> str:
+        """The text of the instructions of a phase."""
+        way_out = f"correct instructions under [phases.{phase}] in detent.toml"
+        text = chosen if isinstance(chosen, str) else ""
+        if isinstance(chosen, InstructionsFile):
+            try:
+                with open(os.path.join(self._root, chosen.file), encoding="utf-8") as file:
+                    text = file.read(MAX_INSTRUCTIONS + 1)
+            except (OSError, UnicodeDecodeError) as error:
+                raise Invalid(f"the instructions of {phase} cannot be read: {error}", way_out=way_out) from error
+        if len(text) > MAX_INSTRUCTIONS:
+            raise Invalid(f"the instructions of {phase} have more than {MAX_INSTRUCTIONS} characters", way_out=way_out)
+        return text.strip()
 
 
 @cache

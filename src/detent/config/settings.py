@@ -20,6 +20,13 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pass
 
 
+class InstructionsFile(_Table, frozen=True, kw_only=True):
+    """A file with instructions. A session keeps the text that it started with."""
+
+    #: Relative to the directory of detent.toml.
+    file: str
+
+
 class PhaseSettings(_Table, frozen=True, kw_only=True):
     """The settings of a phase; None is the default."""
 
@@ -35,6 +42,8 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
     rewrites_tests: bool | None = None
     #: Whether the phase must change files of the project: it then has a `changes` gate.
     changes: Literal["required", "any"] | None = None
+    #: What the agents of the phase are told: a text, or a file.
+    instructions: str | InstructionsFile | None = None
 
 
 class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):
@@ -116,6 +125,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     #: The test command of gates that name none.
     tests: str | None = None
     isolation: Literal["none", "session", "phase"] = "none"
+    #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
+    into: str | None = None
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
 

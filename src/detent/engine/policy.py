@@ -83,6 +83,8 @@ class Decision(StrEnum):
     COLLECT = "checkpoint gc --yes"
     MEND = "doctor --restore"
     FORGET = "forget"
+    # Nor choose where its work goes.
+    INTO = "merge --into"
 
 
 class Rule(NamedTuple):
@@ -121,6 +123,7 @@ RULES = (
     Rule(Decision.COLLECT),
     Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
     Rule(Decision.FORGET),
+    Rule(Decision.INTO),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}

@@ -164,7 +164,7 @@ class Project:
     def catalogue(self) -> "Catalogue":
         from detent.config.catalogue import Catalogue  # noqa: PLC0415
 
-        return Catalogue(self.settings)
+        return Catalogue(self.settings, self.place.root)
 
     @property
     def notices(self) -> list[str]:

@@ -81,9 +81,9 @@ class Git:
         ran = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return os.fsdecode(ran.output).strip() if ran.exit_code == 0 else None
 
-    def contains(self, commit: str) -> bool:
-        """Whether `commit` is an ancestor of HEAD."""
-        return self.holds("merge-base", "--is-ancestor", commit, "HEAD")
+    def contains(self, commit: str, branch: str = "HEAD") -> bool:
+        """Whether `commit` is an ancestor of the branch."""
+        return self.holds("merge-base", "--is-ancestor", commit, branch)
 
     def own_directory(self) -> str:
         """The git directory of this checkout, which holds files such as `MERGE_HEAD`."""

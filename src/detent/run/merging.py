@@ -1,4 +1,7 @@
-"""Merges the work of a worktree: commits it there, then merges it into the branch that the project has checked out.
+"""Merges the work of a worktree: commits it there, then merges it into the branch of the session.
+
+That branch is `detent/SESSION` unless a person chose another one. It has a worktree of its own, in which it is merged.
+The project's own files change only if a person chose the branch that the project has checked out.
 
 A merge happens as a whole or not at all. A merge that fails is aborted at once. Before git starts, a note records what
 is merged into what. If the note is still there the next time, either git still runs and is waited for, or it was
@@ -39,21 +42,67 @@ class Merged(NamedTuple):
     commit: str | None
 
 
-def merge(project: Project, session: str, phase: str | None = None) -> Merged:
-    """Merge the worktree of the session, or of one of its phases. Raises `GateClosed` with the reason if it cannot."""
-    tree = Worktree(session=session, phase=phase, project=project.place.project)
+class Destination(NamedTuple):
+    """Where the work of a session is merged."""
+
+    #: The checkout in which it is merged.
+    directory: str
+    #: Its worktree; None if that is the project itself.
+    tree: Worktree | None
+
+    @property
+    def branch(self) -> str:
+        return self.tree.branch if self.tree is not None else "HEAD"
+
+
+def destination_of(project: Project, session: str, into: str | None = None) -> Destination:
+    """The branch that a person chose, by the option or in the settings; else one of the session's own."""
     root = project.place.root
+    chosen = into or project.session(session).state.options.run.into or project.settings.run.into
+    if chosen == "HEAD" or (chosen is not None and chosen == _checked_out(Git(root))):
+        return Destination(root, None)
+    tree = Worktree(session=session, project=project.place.project, target=chosen or "")
+    return Destination(tree.path(root), tree)
+
+
+def merge(project: Project, session: str, phase: str | None = None, *, into: str | None = None) -> Merged:
+    """Merge the worktree of the session, or of one of its phases. Raises `GateClosed` with the reason if it cannot."""
+    root, own = project.place.root, destination_of(project, session)
+    tree = Worktree(session=session, phase=phase, project=project.place.project)
+    if phase is None and own.tree is not None:
+        tree = own.tree
     title = _title(tree, project.session(session).state.task)
+    target = destination_of(project, session, into) if into is not None else own
     with one_at_a_time(root):
-        top = Git(root)
-        recover(top, root)
+        recover(root)
+        if target.tree is not None and phase is None and into is None:
+            return _kept(target, title, root)
+        if target.tree is not None:
+            from detent.run.worktree import make  # noqa: PLC0415 - it imports this module
+
+            make(project, target.tree)
+        top = Git(target.directory)
         tip = _committed(Git(tree.path(root)), title, root) if is_complete(tree, root) else _branch(top, tree, root)
         if top.contains(tip):
             return Merged(f"{tree.branch} has nothing to merge", None)
         under_way = top.unfinished()
         if under_way is not None:
-            raise GateClosed(f"{root} is in the middle of a {under_way}", way_out=f"finish it in {root}, then retry")
+            here = target.directory
+            raise GateClosed(f"{here} is in the middle of a {under_way}", way_out=f"finish it in {here}, then retry")
         return _merged(top, tree, tip, title, root)
+
+
+def _kept(target: Destination, title: str, root: str) -> Merged:
+    """Commit the work of a session that was done on its branch itself."""
+    assert target.tree is not None
+    if not is_complete(target.tree, root):
+        return Merged(f"{target.branch} has nothing to merge", None)
+    here = Git(target.directory)
+    before = here.ask("rev-parse", "HEAD")
+    commit = _committed(here, title, root)
+    if commit == before:
+        return Merged(f"{target.branch} has nothing to commit", None)
+    return Merged(f"committed on {target.branch} as {commit[:12]}", commit)
 
 
 def current(root: str, directory: str) -> Worktree | None:
@@ -106,7 +155,7 @@ def _committed(here: Git, title: str, root: str) -> str:
 
 
 def _merged(top: Git, tree: Worktree, tip: str, title: str, root: str) -> Merged:
-    merging = Merging(head=top.ask("rev-parse", "HEAD"), tip=tip)
+    merging = Merging(directory=top.directory, head=top.ask("rev-parse", "HEAD"), tip=tip)
     _write_note(root, merging)
     arguments = (*top.identity(), *_MERGE, "-m", f"Merge {title}", tip)
     ran = top.run(*arguments, started=lambda leader: _write_note(root, merging.by(leader)))
@@ -133,8 +182,9 @@ def _refusal(top: Git, tree: Worktree, ran: Captured, root: str) -> DetentError:
     in_the_way = [line.strip() for line in errors.split("\n") if line.startswith("\t")]
     if in_the_way and "would be overwritten by merge" in errors:
         return GateClosed(
-            f"{_listed(in_the_way)} in {root} has changes that are not committed, and {tree.branch} changes it too",
-            way_out=f"a person should commit or stash them in {root}, then retry",
+            f"{_listed(in_the_way)} in {top.directory} has changes that are not committed, "
+            f"and {tree.branch} changes it too",
+            way_out=f"a person should commit or stash them in {top.directory}, then retry",
         )
     return GateClosed(f"git could not merge {tree.branch} into {target}; nothing was changed:\n{last_lines(ran)}")
 
@@ -156,6 +206,7 @@ def _listed(paths: list[str]) -> str:
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
     """The note about a merge."""
 
+    directory: str
     head: str
     tip: str
     #: The process of git, and its start time, which tells it from a later process with the same id.
@@ -177,7 +228,7 @@ def _remove_note(root: str) -> None:
         os.unlink(_path(root))
 
 
-def recover(top: Git, root: str) -> None:
+def recover(root: str) -> None:
     """Wait for or undo an interrupted merge. The caller holds the lock of the worktrees."""
     try:
         with open(_path(root), "rb") as file:
@@ -186,6 +237,11 @@ def recover(top: Git, root: str) -> None:
     except (FileNotFoundError, msgspec.DecodeError):
         return
     _wait_for(merging)
+    if not os.path.isdir(merging.directory):
+        # The checkout is gone, and the half of the merge with it.
+        _remove_note(root)
+        return
+    top = Git(merging.directory)
     if not top.contains(merging.tip) and top.ask("rev-parse", "HEAD") == merging.head:
         # One second earlier: file systems store times in steps.
         top.drop_stale_lock(since=noted_at - 1)

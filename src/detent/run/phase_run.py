@@ -19,10 +19,10 @@ from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.engine.agents import environment as variables
 from detent.errors import GateClosed, Refused
-from detent.render.prompt.prompt import phase_prompt
 from detent.run.context import RUN_LIMIT
 from detent.run.job import Job, JobClaim, JobOutcome, JobResult
 from detent.run.policy import Next, after_gates, closed_gates, is_only_stale, task_phase
+from detent.run.prompt import prompt_of
 from detent.run.turn import Delegated, delegate, is_turn
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class PhaseRun:
             agent_id = self._context.next_agent_id(self._name)
             self._handle.record_agent_started(self._phase, self._role or self._name, agent_id)
         session = self._handle.state
-        number = self._turn_count(session)
+        number = turn_count(session, self._phase)
         self._tell_turn(session, number)
         delegated = delegate(
             self._handle,
@@ -162,8 +162,7 @@ class PhaseRun:
         return min(own, self._minutes or own)
 
     def _prompt(self, session: Session, number: int, failed: str) -> str:
-        handover, judged = self._handle.handover(self._phase), self._judge()
-        return phase_prompt(session, handover, judged, turn=number, failed=failed)
+        return prompt_of(self._handle, session, self._phase, turn=number, failed=failed)
 
     def _tell_turn(self, session: Session, number: int) -> None:
         attempt = session.phases[self._phase].attempt
@@ -171,10 +170,6 @@ class PhaseRun:
         if self._context.agents.settings_of(self._name).adapter == "manual":
             way_out = f"detent finish {self._phase} -m SUMMARY"
             self._job.tell(PersonNeeded, need=Need.WORK, text=f"{self._title} is done by hand", way_out=way_out)
-
-    def _turn_count(self, session: Session) -> int:
-        """Number of turns in this attempt, in all runs."""
-        return sum(is_turn(delegation.agent_id) for delegation in session.phases[self._phase].delegations)
 
     # Gates
 
@@ -206,7 +201,7 @@ class PhaseRun:
             return JobResult(JobOutcome.ESCALATED)
         closed = closed_gates(judged)
         self._repeats, self._closed = (self._repeats + 1 if closed == self._closed else 1), closed
-        left = self._context.options.turns - self._turn_count(session)
+        left = self._context.options.turns - turn_count(session, self._phase)
         step = after_gates(
             self._gates, judged, turns_left=left, repeats=self._repeats, sees_tests=self._context.sees_tests
         )
@@ -364,6 +359,11 @@ class PhaseRun:
 
     def _is_live(self) -> bool:
         return self._job.claim is not None and self._job.claim.is_live(self._handle.state)
+
+
+def turn_count(session: Session, phase: str) -> int:
+    """Number of turns in the attempt of the phase, in all runs."""
+    return sum(is_turn(delegation.agent_id) for delegation in session.phases[phase].delegations)
 
 
 def what_failed(state: PhaseState) -> str:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from detent.clients.installing.texts import role_text
 from detent.core.flow.progress import StepRun, StepState
 from detent.core.flow.step import Step
 from detent.core.run.agent_event import Failed, Failure
@@ -87,16 +88,22 @@ class TaskRun:
         self._handle.record_agent_started(phase, role or name, agent_id)
         session = self._handle.state
         self._tell_turn(session, task, name, role)
-        minutes = self._context.agents.settings_of(name).timeout_minutes
+        minutes, declared = self._context.agents.settings_of(name).timeout_minutes, session.workflow.by_key[phase]
         delegated = delegate(
             self._handle,
             self._job,
             name=name,
             agent=agent,
             agent_id=agent_id,
-            prompt=task_prompt(session, context, failed=self._context.failures.get(task, "")),
+            prompt=task_prompt(
+                session,
+                context,
+                failed=self._context.failures.get(task, ""),
+                role=role_text(role or declared.agent),
+                instructions=declared.instructions,
+            ),
             cwd=self._project.place.base,
-            minutes=min(minutes, session.workflow.by_key[phase].timeout_minutes or minutes),
+            minutes=min(minutes, declared.timeout_minutes or minutes),
         )
         self._handle.record_agent_ended(
             agent_id, succeeded=not isinstance(delegated.end, Failed), report=delegated.report, phase=phase

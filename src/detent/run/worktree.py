@@ -15,7 +15,7 @@ from detent.core.session.session import Session, SessionStatus
 from detent.engine.project import Project
 from detent.errors import DetentError, Refused
 from detent.run.git import Git, last_lines
-from detent.run.merging import merge
+from detent.run.merging import destination_of, merge
 from detent.run.worktree_record import (
     BRANCHES,
     GENERATED,
@@ -35,28 +35,43 @@ _NO_ISOLATION = 'set isolation = "none" below [run] in detent.toml'
 def ensure(project: Project, session: str, phase: str | None = None) -> tuple[str, list[str]]:
     """Create the worktree if needed. Returns its path, and notices for a person."""
     root = project.place.root
-    tree = Worktree(session=session, phase=phase, project=project.place.project)
+    target = destination_of(project, session)
+    is_target = phase is None and target.tree is not None
+    tree = target.tree if is_target else Worktree(session=session, phase=phase, project=project.place.project)
+    assert tree is not None
     with one_at_a_time(root):
-        top = _repository(root, project)
-        if is_complete(tree, root) and _is_registered(top, tree.path(root)):
-            return tree.path(root), _updated(top, tree, root)
-        notices = _clear(top, tree, root)
-        return tree.path(root), notices + _create(top, tree, root)
+        base = None if is_target else Git(root).commit_of(target.branch)
+        return tree.path(root), make(project, tree, base)
+
+
+def make(project: Project, tree: Worktree, base: str | None = None) -> list[str]:
+    """Create the worktree if needed, from the commit `base` or from HEAD. The caller holds the lock."""
+    root = project.place.root
+    top = _repository(root, project)
+    base = base or top.ask("rev-parse", "HEAD")
+    if is_complete(tree, root) and _is_registered(top, tree.path(root)):
+        return _updated(top, tree, root, base)
+    notices = _clear(top, tree, root)
+    return notices + _create(top, tree, root, base)
 
 
 def remove(project: Project, session: str, phase: str | None = None) -> list[str]:
     """Remove the worktree and its branch if all of it is merged. Returns notices about what stays, and why."""
     root = project.place.root
+    target = destination_of(project, session)
+    if phase is None and target.tree is not None:
+        return _remove_target(target.tree, root)
     tree = Worktree(session=session, phase=phase, project=project.place.project)
     with one_at_a_time(root):
         top, path = Git(root), tree.path(root)
+        merged = target.branch if top.commit_of(target.branch) is not None else "HEAD"
         if not is_complete(tree, root):
             notices = _clear(top, tree, root)
         else:
             notices = []
             here = Git(path)
             left = here.changes(*left_out(root))
-            if left or not top.contains(here.ask("rev-parse", "HEAD")):
+            if left or not top.contains(here.ask("rev-parse", "HEAD"), merged):
                 what = (
                     f"{len(left)} uncommitted {'file' if len(left) == 1 else 'files'}" if left else "unmerged commits"
                 )
@@ -67,9 +82,35 @@ def remove(project: Project, session: str, phase: str | None = None) -> list[str
             forget(tree, root)
             top.ask("worktree", "remove", path)
         tip = top.commit_of(f"refs/heads/{tree.branch}")
-        if tip is not None and not (top.contains(tip) and top.holds("branch", "--delete", "--force", tree.branch)):
+        if tip is not None and not (
+            top.contains(tip, merged) and top.holds("branch", "--delete", "--force", tree.branch)
+        ):
             notices.append(f"branch {tree.branch} was not removed, because it has unmerged commits")
         return notices
+
+
+def _remove_target(tree: Worktree, root: str) -> list[str]:
+    """Remove the worktree of the session's branch; the branch stays for the person, if it has work."""
+    with one_at_a_time(root):
+        top, path = Git(root), tree.path(root)
+        if is_complete(tree, root):
+            here = Git(path)
+            left = here.changes(*left_out(root))
+            if left:
+                what = f"{len(left)} uncommitted {'file' if len(left) == 1 else 'files'}"
+                return [f"{path} was not removed, because it has {what}; detent merge --session {tree.session}"]
+            for name in _untracked_own(here, root):
+                os.unlink(name)
+            forget(tree, root)
+            top.ask("worktree", "remove", path)
+        tip = top.commit_of(f"refs/heads/{tree.branch}")
+        if tip is None:
+            return []
+        if not top.contains(tip):
+            return [f"the work is on branch {tree.branch}; take it over with: git merge {tree.branch}"]
+        if not tree.target:
+            top.holds("branch", "--delete", "--force", tree.branch)
+        return []
 
 
 class Worktrees:
@@ -96,8 +137,9 @@ class Worktrees:
             self._end(phase)
 
     def close(self) -> None:
-        """Remove the worktree of a session that has ended."""
-        if self._mode == "session" and self._state.status is not SessionStatus.ACTIVE:
+        """Remove the worktree of a session that has ended; its branch stays."""
+        has_one = self._mode == "session" or destination_of(self._project, self._session).tree is not None
+        if has_one and self._state.status is not SessionStatus.ACTIVE:
             self._end(None)
 
     def _end(self, key: str | None) -> None:
@@ -160,18 +202,19 @@ def _clear(top: Git, tree: Worktree, root: str) -> list[str]:
     return notices
 
 
-def _create(top: Git, tree: Worktree, root: str) -> list[str]:
+def _create(top: Git, tree: Worktree, root: str, base: str) -> list[str]:
     path, branch = tree.path(root), tree.branch
-    head, tip = top.ask("rev-parse", "HEAD"), top.commit_of(f"refs/heads/{branch}")
-    is_new = tip is None or top.contains(tip)
-    made = top.run("worktree", "add", *(("-B", branch, path, head) if is_new else (path, branch)))
+    tip = top.commit_of(f"refs/heads/{branch}")
+    # The branch of a person is never moved.
+    is_new = tip is None or (not tree.target and top.contains(tip, base))
+    made = top.run("worktree", "add", *(("-B", branch, path, base) if is_new else (path, branch)))
     if made.exit_code != 0:
         raise Refused(
             f"git could not create the worktree {path} on branch {branch}: {last_lines(made)}",
             way_out=_way_out(top, branch),
         )
     save(tree, root)
-    notices = [] if is_new else [f"{path} continues branch {branch}, which has unmerged work"]
+    notices = [] if is_new or tree.target else [f"{path} continues branch {branch}, which has unmerged work"]
     return notices + _missing(top, path, root)
 
 
@@ -201,12 +244,12 @@ def _way_out(top: Git, branch: str) -> str | None:
     return None
 
 
-def _updated(top: Git, tree: Worktree, root: str) -> list[str]:
-    """Fast-forward an existing worktree without work of its own to the project's HEAD."""
-    here, head = Git(tree.path(root)), top.ask("rev-parse", "HEAD")
+def _updated(top: Git, tree: Worktree, root: str, base: str) -> list[str]:
+    """Fast-forward an existing worktree without work of its own to `base`."""
+    here = Git(tree.path(root))
     own, branch = here.ask("rev-parse", "HEAD"), here.ask("rev-parse", "--abbrev-ref", "HEAD")
-    if own != head and top.contains(own) and not here.changes(*left_out(root)):
-        here.ask("merge", "--ff-only", "--quiet", head)
+    if not tree.target and own != base and top.contains(own, base) and not here.changes(*left_out(root)):
+        here.ask("merge", "--ff-only", "--quiet", base)
     if branch != tree.branch:
         return [f"{here.directory} is on {branch}, not on {tree.branch}; Detent merges what is checked out there"]
     return []

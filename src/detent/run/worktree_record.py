@@ -30,6 +30,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str
     phase: str | None = None
     project: str | None = None
+    #: The branch that a person chose for the work of the session; empty for one of Detent.
+    target: str = ""
 
     @property
     def name(self) -> str:
@@ -37,7 +39,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def branch(self) -> str:
-        return BRANCHES + self.name
+        return self.target or BRANCHES + self.name
 
     def path(self, root: str) -> str:
         return os.path.join(places.worktrees(root), self.name)

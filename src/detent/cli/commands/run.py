@@ -45,6 +45,9 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
     "--isolation", type=click.Choice(["none", "session", "phase"]), help="Work in git worktrees, merged by a gate."
 )
 @click.option(
+    "--into", metavar="BRANCH", help="With --isolation: the branch to merge into, or HEAD; else detent/SESSION."
+)
+@click.option(
     "--max-hours", metavar="N", type=click.FloatRange(0, min_open=True), help="A person decides after N hours; 8."
 )
 @click.option("--max-turns", metavar="N", type=click.IntRange(1), help="A person decides after N turns of agents; 200.")
@@ -73,6 +76,7 @@ def run_verb(
     process runs it (a terminal shows that run instead), and 130 when the run was paused.
     """
     from detent.core.run.choices import RunChoices
+    from detent.engine.policy import Decision
 
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
@@ -81,6 +85,8 @@ def run_verb(
     asked = _RunRequest(**named, given=RunChoices(agents=_agent_choices(agents), **options))
     if check:
         return _check(request, asked)
+    if options["into"] is not None:
+        request.authorize(Decision.INTO)
     try:
         with request.changing() as project:
             planned = _planned(project, asked, _existing(project, asked))

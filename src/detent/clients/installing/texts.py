@@ -6,7 +6,7 @@ from importlib import resources
 from string import Template
 from typing import NamedTuple
 
-from detent.core.workflow.roles import PHASE_AGENTS
+from detent.core.workflow.roles import PHASE_AGENTS, normalize_agent_name
 
 
 class Command(NamedTuple):
@@ -26,9 +26,22 @@ def instructions() -> bytes:
 
 def agents() -> dict[str, str]:
     """The definition of each agent, in Markdown with front matter."""
-    fields, template = tomllib.loads(_read("agents.toml")), Template(_read("agent.md"))
+    fields, template = _roles(), Template(_read("agent.md"))
     names = dict.fromkeys(PHASE_AGENTS.values())
     return {name: template.substitute(fields[name], name=name) + "\n" for name in names}
+
+
+@cache
+def _roles() -> dict[str, dict[str, str]]:
+    return tomllib.loads(_read("agents.toml"))
+
+
+def role_text(agent: str) -> str:
+    """What an agent of this role does, produces and must not do; empty for a role that Detent does not know."""
+    role = _roles().get(normalize_agent_name(agent))
+    if role is None:
+        return ""
+    return f"{role['role']}\n\nYou produce {role['produces']}\n\nYou must not {role['never']}"
 
 
 def commands(arguments: str) -> dict[str, Command]:

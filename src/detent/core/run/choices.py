@@ -10,6 +10,8 @@ class RunChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agents: dict[str, str] = {}
     parallel: int | None = None
     isolation: str | None = None
+    #: The branch that the work of worktrees is merged into; HEAD is what the project has checked out.
+    into: str | None = None
     max_hours: float | None = None
     max_turns: int | None = None
     max_tasks: int | None = None

@@ -37,6 +37,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     discovery: bool = False
     #: The phase may rewrite tests that stood when the session began. It may not lose any of them.
     rewrites_tests: bool = False
+    #: What the agents of the phase are told, in the words of the project.
+    instructions: str = ""
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):

@@ -44,14 +44,17 @@ def phase_prompt(
     *,
     turn: int = 1,
     failed: str = "",
+    role: str = "",
 ) -> str:
-    """For one turn at a phase. `failed` is the error of the previous attempt."""
+    """For one turn at a phase. `failed` is the error of the previous attempt, `role` what an agent of the role does."""
     gates = gate_lines(session, handover.phase, judged)
     broken = _failed_text(session, handover.phase, judged if turn > 1 else (), failed)
     sections = [
         Section(body=_phase_head(session, handover, turn)),
+        Section(title="Your role", body=role),
         Section(title="What failed", body=broken, rank=4, least=16_384),
         Section(title="The whole task", body=session.task, rank=5, least=8_192),
+        Section(title="Instructions", body=session.workflow.by_key[handover.phase].instructions, rank=7, least=8_192),
         Section(title="Done when", body=_done_text(gates), rank=6, least=8_192),
         Section(title="Results of earlier phases", body=_passed_text(handover.passed), rank=2, least=4_096),
         Section(title="Warnings", body=_listed(handover.warnings), rank=3, least=1_024),
@@ -62,7 +65,9 @@ def phase_prompt(
     return bounded_text(sections, MAX_BYTES).replace("\0", "")
 
 
-def task_prompt(session: Session, context: Mapping[str, Any], *, failed: str = "") -> str:
+def task_prompt(
+    session: Session, context: Mapping[str, Any], *, failed: str = "", role: str = "", instructions: str = ""
+) -> str:
     """For one task of a phase. `context` is the engine's context of the task, with the outputs of its steps."""
     task = context["task"]
     asked, flow = task.get("context") or {}, context.get("flow") or {}
@@ -71,7 +76,9 @@ def task_prompt(session: Session, context: Mapping[str, Any], *, failed: str = "
     paths = [*_texts(asked, "focus_paths"), *(flow.get("target_files") or _texts(declared, "target_files"))]
     sections = [
         Section(body=_task_head(task)),
+        Section(title="Your role", body=role),
         Section(title="What failed", body=_fenced_failure("The previous try ended with:", failed), rank=6, least=4_096),
+        Section(title="Instructions", body=instructions, rank=10, least=8_192),
         Section(title="Requirements", body=_listed(_texts(asked, "requirements")), rank=8, least=8_192),
         Section(title="Done when", body=_listed(_texts(asked, "acceptance")), rank=9, least=8_192),
         Section(title="Files", body=_listed(dict.fromkeys(paths)), rank=5, least=1_024),
