@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.person import agrees, check_can_be_asked
-from detent.cli.request import Request, canvas, is_active, local_now, session_of, write_text
+from detent.cli.request import Request, canvas, local_now, session_of, write_text
 from detent.cli.verb import checkpoint_argument, session_option, verb
 from detent.core.path_text import from_text, to_text
 from detent.engine.policy import Decision
@@ -15,6 +15,7 @@ from detent.errors import Invalid
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from detent.core.session.open_decision import View
     from detent.engine.checkpoints.rollback import RolledBackTo
     from detent.engine.checkpoints.rollback_plan import RollbackPlan
     from detent.engine.project import Project
@@ -101,12 +102,14 @@ def rollback_verb(
 
 
 def roll_back(request: Request, target: Target, session: str | None, *, dry_run: bool, yes: bool) -> int:
+    from detent.engine.decisions import view_now
+
     here = os.path.realpath(request.directory)
     if dry_run:
         with request.reading() as project:
             request.watch(project)
             plan, now = target.plan(project, session_of(project, session), here), local_now(project)
-        _answer(request, plan, None, now=now, active=True)
+        _answer(request, plan, None, now=now)
         return 0
     request.authorize(Decision.ROLLBACK)
     if not yes:
@@ -122,8 +125,8 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
             write_text("nothing was changed")
             return _REFUSED
         done = target.restore(handle, plan)
-        active = is_active(project, handle)
-    _answer(request, plan if yes else None, done, now=now, active=active)
+        view = view_now(project, done.session)
+    _answer(request, plan if yes else None, done, now=now, view=view)
     return 0
 
 
@@ -141,7 +144,12 @@ def _agreed(request: Request, plan: "RollbackPlan", now: "datetime") -> bool:
 
 
 def _answer(
-    request: Request, plan: "RollbackPlan | None", done: "RolledBackTo | None", *, now: "datetime", active: bool
+    request: Request,
+    plan: "RollbackPlan | None",
+    done: "RolledBackTo | None",
+    *,
+    now: "datetime",
+    view: "View | None" = None,
 ) -> None:
     """Print the plan if it was not shown yet, and the result if the plan was carried out."""
     from detent.render.terminal.rollback import plan_text
@@ -149,7 +157,7 @@ def _answer(
     if not request.json:
         request.print_notices()
         texts = [plan_text(_planned(plan), now=now, canvas=canvas())] if plan else []
-        texts += [_done_text(done, active=active)] if done else []
+        texts += [_done_text(done, view)] if done and view else []
         write_text("\n\n".join(texts))
         return
     final = done.plan if done else plan
@@ -159,7 +167,7 @@ def _answer(
         {
             "dry_run": done is None,
             "plan": _plan_record(final),
-            "result": _result_record(done, active=active) if done else None,
+            "result": _result_record(done, view) if done and view else None,
         },
     )
 
@@ -191,12 +199,10 @@ def _changes(plan: "RollbackPlan") -> dict[str, tuple[str, ...]]:
     }
 
 
-def _done_text(done: "RolledBackTo", *, active: bool) -> str:
+def _done_text(done: "RolledBackTo", view: "View") -> str:
     from detent.render.terminal.rollback import RolledBack, rolled_back_text
 
-    shown = RolledBack(
-        planned=_planned(done.plan), session=done.session, safety=_safety(done)["name"], is_active=active
-    )
+    shown = RolledBack(planned=_planned(done.plan), session=done.session, safety=_safety(done)["name"], view=view)
     return rolled_back_text(shown, canvas=canvas())
 
 
@@ -218,7 +224,7 @@ def _plan_record(plan: "RollbackPlan") -> dict[str, Any]:
     }
 
 
-def _result_record(done: "RolledBackTo", *, active: bool) -> dict[str, Any]:
+def _result_record(done: "RolledBackTo", view: "View") -> dict[str, Any]:
     from detent.core.checkpoint.checkpoint import Taken
     from detent.core.session.events import CheckpointTaken, RolledBack
     from detent.render.json.record import session_record
@@ -230,7 +236,7 @@ def _result_record(done: "RolledBackTo", *, active: bool) -> dict[str, Any]:
         "safety": _safety(done),
         "checkpoint": {"id": taken[0].id, "name": taken[0].name} if taken else None,
         "files": rolled.files,
-        "session": session_record(done.session, active=active),
+        "session": session_record(done.session, view),
     }
 
 
