@@ -5,7 +5,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from detent.cli.person import WAITING, agrees
+from detent.cli.person import WAITING, agrees, ask_line
 from detent.cli.request import Request, Usage, canvas, local_now, print_error, session_of, write_text
 from detent.cli.verb import session_option, verb
 from detent.errors import DetentError, Refused
@@ -118,10 +118,10 @@ def _answer(request: Request, look: _Look, still: "list[OpenDecision]") -> None:
     from detent.render.next_commands import shown_commands
     from detent.render.size import counted
 
-    said = f"{counted(len(still), 'decision')} still open" if still else "nothing waits for you"
+    text = f"{counted(len(still), 'decision')} still open" if still else "nothing waits for you"
     commands = [f"detent decide{'' if look.active else f' --session {look.state.id}'}"] if still else look.commands
     request.answer(
-        lambda canvas: "\n".join([said, "", *shown_commands(commands, canvas)]),
+        lambda canvas: "\n".join([text, "", *shown_commands(commands, canvas)]),
         {"session": look.state.id, "needs": look.entries, "next": look.commands},
     )
 
@@ -212,7 +212,7 @@ def _ask(request: Request, look: _Look, entry: "OpenDecision") -> bool:
     """Ask until the person has decided or passes; False to end."""
     options = _options(entry)
     while True:
-        answer = _line(f"{'a number' if len(options) > 1 else '1'}, Enter or q > ")
+        answer = ask_line(f"{'a number' if len(options) > 1 else '1'}, Enter or q > ")
         if answer is None or answer.lower() in ("q", "quit"):
             return False
         if not answer:
@@ -235,7 +235,7 @@ def _take(request: Request, look: _Look, command: str) -> bool:
         if not word.startswith("\0"):
             words.append(word)
             continue
-        text = _line(f"{_QUESTIONS[word[1:]]} > ")
+        text = ask_line(f"{_QUESTIONS[word[1:]]} > ")
         if not text:
             return False
         words += shlex.split(text) if word[1:] == "YOUR TEST COMMAND" else [text]
@@ -249,13 +249,3 @@ def _take(request: Request, look: _Look, command: str) -> bool:
         print_error(error.message, error.way_out)
         return False
     return True
-
-
-def _line(prompt: str) -> str | None:
-    """One line of the person; None at the end of input."""
-    sys.stdout.write(prompt)
-    sys.stdout.flush()
-    data = sys.stdin.buffer.readline()
-    if not data.endswith(b"\n"):
-        sys.stdout.write("\n")
-    return data.decode("utf-8", "replace").strip() if data else None

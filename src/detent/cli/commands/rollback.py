@@ -1,16 +1,19 @@
 """`rollback`: restores files and phases from a checkpoint. `undo` shares its plan, its question and its answer."""
 
 import os
+import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.person import agrees, check_can_be_asked
+from detent.cli.person import agrees, ask_line, check_can_be_asked
 from detent.cli.request import Request, canvas, local_now, session_of, write_text
-from detent.cli.verb import checkpoint_argument, session_option, verb
+from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
 from detent.core.path_text import from_text, to_text
+from detent.core.session.decide_phase import known_phase
 from detent.engine.policy import Decision
-from detent.errors import Invalid
+from detent.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
     from detent.render.terminal.rollback import Planned
 
 _REFUSED = 1
+_COUNT = re.compile(r"-[1-9][0-9]{0,5}")
+_LIST = "detent checkpoint list"
+#: Checkpoints that are listed to choose from.
+_SHOWN = 20
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would do and change nothing.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
@@ -46,6 +53,8 @@ class Target:
         self._remove_unknown = remove_unknown
 
     def plan(self, project: "Project", handle: "SessionHandle", here: str) -> "RollbackPlan":
+        if self._to is not None:
+            self._to = _named(handle, self._to)
         paths = [_inside(project.place.base, here, path) for path in self._paths]
         return handle.checkpoints.plan_rollback(
             self._to, paths=paths, phase_only=self.phase_only, remove_unknown=self._remove_unknown
@@ -64,8 +73,17 @@ class Target:
         )
 
 
-@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run")
-@checkpoint_argument
+class _RollbackVerb(Verb):
+    """Takes -2 for an argument, which click would take for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        counts = [word for word in args if _COUNT.fullmatch(word)]
+        rest = [word for word in args if word not in counts]
+        return super().parse_args(ctx, [*rest, "--", *counts] if counts else rest)
+
+
+@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run", cls=_RollbackVerb)
+@checkpoint_or_none
 @dry_run_option
 @click.option("--phase-only", is_flag=True, help="Only the phases; no file is touched.")
 @click.option(
@@ -78,7 +96,7 @@ class Target:
 @session_option
 def rollback_verb(
     request: Request,
-    checkpoint: str,
+    checkpoint: str | None,
     *,
     dry_run: bool,
     phase_only: bool,
@@ -89,7 +107,9 @@ def rollback_verb(
 ) -> int:
     """Restore files and phases from a checkpoint.
 
-    CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id. Restores the
+    CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id; a phase, for the
+    files and phases before its last attempt; or -N for the last but N-1. Without one, the checkpoints are listed and
+    you are asked. Restores the
     files, the phase of the checkpoint and the phases it builds on; later phases become pending. Files in no checkpoint
     stay, and so do new files that no turn of detent run made and no phase declared; --remove-unknown removes those
     too. A checkpoint of the present is taken first, and detent undo restores it. Only a person may do this: refused in
@@ -97,8 +117,49 @@ def rollback_verb(
     """
     if phase_only and paths:
         raise click.UsageError("--phase-only touches no file and --paths touches only files; leave one of them out")
+    if checkpoint is None:
+        checkpoint = _chosen(request, session)
+        if checkpoint is None:
+            write_text("nothing was changed")
+            return _REFUSED
     target = Target(checkpoint, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown)
     return roll_back(request, target, session, dry_run=dry_run, yes=yes)
+
+
+def _named(handle: "SessionHandle", text: str) -> str:
+    """The checkpoint that `text` means: a phase stands for the one before its last attempt, -N for the last but N-1."""
+    if _COUNT.fullmatch(text):
+        positions, back = handle.checkpoints.all(), int(text[1:])
+        if not 1 <= back <= len(positions):
+            raise NotFound(f"{handle.id} has {len(positions)} checkpoints, so there is no {text}", way_out=_LIST)
+        return positions[-back].event.id
+    try:
+        phase = known_phase(handle.state, text)
+    except NotFound:
+        return text
+    attempt = handle.state.phases[phase].pre
+    if not attempt:
+        raise NotFound(f"no checkpoint was taken before {phase}", way_out=_LIST)
+    return f"PRE_{phase}_v{attempt}"
+
+
+def _chosen(request: Request, session: str | None) -> str | None:
+    """The checkpoint that the person chooses from the list; None for none."""
+    from detent.render.terminal.checkpoints import Taken, list_text
+
+    if request.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(f"name a checkpoint, a phase, or -N for the last but N-1; {_LIST} lists them")
+    request.authorize(Decision.ROLLBACK)
+    with request.reading() as project:
+        positions, now = session_of(project, session).checkpoints.all(), local_now(project)
+    if not positions:
+        raise NotFound("the session has no checkpoint", way_out="detent checkpoint create")
+    request.print_notices()
+    shown = positions[-_SHOWN:]
+    rows = [Taken(position.event, position.at, position.actor.name) for position in shown]
+    write_text(list_text(rows, left_out=len(positions) - len(shown), reached=None, now=now, canvas=canvas(), undo=""))
+    answer = ask_line("a name, a phase or -N; Enter for none > ")
+    return answer or None
 
 
 def roll_back(request: Request, target: Target, session: str | None, *, dry_run: bool, yes: bool) -> int:

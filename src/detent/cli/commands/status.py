@@ -24,9 +24,10 @@ def status(request: Request, session: str | None = None) -> None:
 
     with request.reading() as project:
         if session is None and project.binding is None and project.active() is None:
-            where = project.place.base
-            record = {"session": None, "active": False, "next": [START]}
-            request.answer(lambda canvas: idle_text(where, canvas=canvas), record)
+            where, paused = project.place.base, project.sessions.paused()
+            commands = [*([f"detent resume {paused}"] if paused else []), START]
+            record = {"session": None, "active": False, "needs": [], "next": commands}
+            request.answer(lambda canvas: idle_text(where, paused=paused, canvas=canvas), record)
             return
         name = project.session_id(session)
         state, active, now = project.journal(name).session(), project.active() == name, local_now(project)

@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
-from detent.cli.request import Request, local_now, session_of
+from detent.cli.request import Request, last_session, local_now
 from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def watch(request: Request, session: str | None) -> None:
     from detent.engine.run_lease import live_lease
 
     with request.reading() as project:
-        handle = session_of(project, session)
+        handle = last_session(project, session)
         lease = live_lease(project.store, handle.id, now=project.clock())
         if lease is None:
             _answer_idle(request, project, handle)

@@ -42,9 +42,14 @@ def entry_lines(entry: OpenDecision, *, now: datetime, canvas: Canvas) -> Iterat
 
 def headline(entry: OpenDecision, now: datetime) -> str:
     """What it is about, and since when."""
-    subject = f"{entry.phase}: " if entry.phase and entry.phase not in entry.what else ""
     since = f" (since {moment(entry.since, now)}, {elapsed(entry.since, now)})" if entry.since else ""
-    return f"{subject}{entry.what}{since}"
+    return f"{about(entry.phase, entry.what)}{since}"
+
+
+def about(phase: str | None, text: str) -> str:
+    """The text with its phase before it, unless it names the phase itself."""
+    is_named = phase is None or text.startswith(f"{phase} ") or f" of {phase} " in text
+    return text if is_named else f"{phase}: {text}"
 
 
 def _other_lines(command: str, canvas: Canvas) -> list[str]:

@@ -71,15 +71,18 @@ def started_text(
     return "\n".join([*_header_lines(session, now, canvas), "", begun])
 
 
-def idle_text(where: str, *, canvas: Canvas) -> str:
-    """The status of a project without an active session."""
+def idle_text(where: str, *, paused: str | None = None, canvas: Canvas) -> str:
+    """The status of a project without an active session; `paused` was paused last."""
+    going_on = canvas.command(f"detent resume {paused}", " " * _LABEL) if paused else []
     return "\n".join(
         [
             *canvas.wrap(f"No session is active in {where}"),
             "",
+            *(line.replace(" " * _LABEL, canvas.paint(f"{'go on':<{_LABEL}}", "cyan"), 1) for line in going_on[:1]),
+            *going_on[1:],
             canvas.labelled("start one", START, _LABEL, colour="cyan"),
             canvas.labelled("choose", "detent workflows", _LABEL, colour="cyan"),
-            canvas.labelled("look back", "detent history", _LABEL, colour="cyan"),
+            canvas.labelled("look back", "detent report, detent history", _LABEL, colour="cyan"),
         ]
     )
 

@@ -10,6 +10,7 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.render.next_commands import command_lines
 from detent.render.terminal.canvas import Canvas
+from detent.render.terminal.decisions import about
 
 
 def why_text(
@@ -28,8 +29,7 @@ def why_text(
     lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
     for obstacle in obstacles:
         mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
-        subject = f"{obstacle.phase}: " if obstacle.phase and obstacle.phase not in obstacle.message else ""
-        first, *rest = canvas.wrap(subject + obstacle.message, "  ")
+        first, *rest = canvas.wrap(about(obstacle.phase, obstacle.message), "  ")
         lines += [mark + first[2:], *rest]
         lines += canvas.command(canvas.clean(canvas.draw(obstacle.way_out)), "    ")
     return "\n".join([*lines, *_decided_lines(decided, canvas)])
