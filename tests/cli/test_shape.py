@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from detent.cli.shape import HistoryEntry, SessionDocument, StateDocument
 from detent.core.gate.registry import KINDS
-from detent.core.session.events import Options
+from detent.core.session.events import Budget, Options
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.phases import Phases
 from detent.core.session.session import Escalation, Note, Session, SessionStatus
@@ -42,7 +42,7 @@ def full_session(status: SessionStatus) -> Session:
         branch="main",
         ended_at=MOMENT,
         cancel_reason="enough",
-        options=Options(gates=True),
+        options=Options(gates=True, budget=filled(Budget)),
         phases=Phases({"a": full, "b": ONE}),
         escalations=(filled(Escalation),),
         notes=(filled(Note),),

@@ -72,7 +72,7 @@ def test_a_prompt_file_that_cannot_be_written_is_a_failure(tmp_path):
 
     last = failure(work(command("true", prompt="file"), turn(tmp_path, scratch=str(tmp_path / "file/below"))))
 
-    assert last == Failed(failure=Failure.ERROR, reason=f"could not write {tmp_path}/file/below: Not a directory")
+    assert last == Failed(failure=Failure.ERROR, reason=f"could not write {tmp_path}/file: File exists")
 
 
 def test_the_turn_has_the_last_word_about_the_environment(tmp_path, monkeypatch):

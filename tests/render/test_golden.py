@@ -6,6 +6,7 @@ import pytest
 
 from detent.core.session.handover import handover
 from detent.core.session.obstacle import obstacles
+from detent.core.session.open_decision import View, open_decisions
 from detent.core.session.status import Status
 from detent.documents.state import history_entry
 from detent.render.terminal.canvas import Canvas
@@ -25,7 +26,9 @@ ASCII = Canvas(width=80, encoding="ascii")
 
 
 def status(told: story.Story, canvas: Canvas = PAPER, *, active: bool = True) -> str:
-    return status_text(told.session, now=story.NOW, canvas=canvas, active=active)
+    view = View(active=active)
+    decisions = open_decisions(told.session, view=view)
+    return status_text(told.session, now=story.NOW, canvas=canvas, view=view, decisions=decisions)
 
 
 def begun(told: story.Story, canvas: Canvas = PAPER) -> str:

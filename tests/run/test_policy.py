@@ -5,6 +5,7 @@ from itertools import chain, combinations, product
 import msgspec
 import pytest
 
+from detent.core.gate.closed import is_personal, is_rejected
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
@@ -16,6 +17,7 @@ from detent.core.gate.kinds.elicitation import ElicitationGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.run.agent_event import Failure
 from detent.core.session.events import Options, Supervised
+from detent.core.session.open_decision import task_phase
 from detent.core.session.session import Escalation, SessionStatus
 from detent.core.session.status import Status
 from detent.core.task.plan import Plan
@@ -27,12 +29,9 @@ from detent.run.policy import (
     Runnable,
     after_gates,
     is_only_stale,
-    is_personal,
-    is_rejected,
     may_try_again,
     pause_before,
     runnable,
-    task_phase,
 )
 from tests.support.values import NOON, diamond, row, session_at
 

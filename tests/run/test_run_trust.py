@@ -102,13 +102,13 @@ def test_a_decision_settles_what_was_asked_and_nothing_else(scene):
     here.handle.escalate("stuck", "a", "a is stuck")
     here.handle.escalate("stuck", "b", "b is stuck")
 
-    asked, other = needs(here.handle, here.session, ())
+    asked, other = needs(here.project, here.session, ())
     apply_answer(here.handle, asked, "skip not needed")
 
     assert (asked.phase, other.phase) == ("a", "b")
     assert here.statuses == {"a": "skipped", "b": "in_progress", "c": "pending"}
     assert here.escalations == [("stuck", "b")]
-    assert [need.key for need in needs(here.handle, here.session, ())] == [other.key]
+    assert [need.key for need in needs(here.project, here.session, ())] == [other.key]
 
 
 # At the terminal

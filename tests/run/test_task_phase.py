@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
+from detent.core.session.open_decision import task_phase
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.project import open_project
-from detent.run.policy import task_phase
 from tests.support.project import build_project
 from tests.support.values import opened
 

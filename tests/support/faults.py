@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-WATCHED = ("write", "fdatasync", "fsync", "rename", "replace", "open", "unlink", "ftruncate", "mkdir", "rmdir")
+WATCHED = ("write", "fdatasync", "fsync", "rename", "replace", "open", "unlink", "ftruncate", "mkdir", "rmdir", "chmod")
 CACHES = ("objects.idx", ".stat-cache", "/project-id")
 #: Exit status of a child that got through undisturbed, and of one whose chosen call was no write.
 DONE, NO_WRITE = 0, 77

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from detent.cli.request import Request, is_active
+from detent.cli.request import Request
 
 if TYPE_CHECKING:
+    from detent.core.session.open_decision import View
     from detent.core.session.session import Session
     from detent.core.session.status import Status
     from detent.engine.project import Project
@@ -50,11 +51,11 @@ def end_attempt(request: Request, session: str | None, end: "Action") -> None:
     from detent.render.json.record import session_record
     from detent.render.terminal.outcome import ended_text
 
-    outcome, active = _changed(request, session, end)
+    outcome, view = _changed(request, session, end)
     phase = next(event.phase for event in outcome.events if isinstance(event, PhaseFinished | PhaseFailed))
     request.answer(
-        lambda canvas: ended_text(outcome.session, phase, canvas=canvas, active=active, warnings=outcome.warnings),
-        {"phase": phase, "warnings": outcome.warnings, "session": session_record(outcome.session, active=active)},
+        lambda canvas: ended_text(outcome.session, phase, canvas=canvas, view=view, warnings=outcome.warnings),
+        {"phase": phase, "warnings": outcome.warnings, "session": session_record(outcome.session, view)},
     )
 
 
@@ -63,26 +64,30 @@ def change_session(request: Request, session: str | None, change: "Action") -> N
     from detent.render.json.record import session_record
     from detent.render.terminal.outcome import moved_text
 
-    outcome, active = _changed(request, session, change)
+    outcome, view = _changed(request, session, change)
     done = _done(outcome)
     request.answer(
-        lambda canvas: moved_text(outcome.session, done, canvas=canvas, active=active, warnings=outcome.warnings),
-        {"warnings": outcome.warnings, "session": session_record(outcome.session, active=active)},
+        lambda canvas: moved_text(outcome.session, done, canvas=canvas, view=view, warnings=outcome.warnings),
+        {"warnings": outcome.warnings, "session": session_record(outcome.session, view)},
     )
 
 
 def decide(request: Request, session: str | None, decision: "Action") -> None:
     """Record the decision of a person, and answer with its events."""
     from detent.core.session.describe import describe
-    from detent.render.next_commands import next_commands
+    from detent.engine.decisions import verdicts_now, view_now
+    from detent.render.next_commands import next_commands, shown_commands
 
     with request.changing() as project:
         outcome = decision(project.session(session))
+        state = outcome.session
+        commands = next_commands(state, view_now(project, state), judged=verdicts_now(project, state))
     done = [describe(event) for event in outcome.events]
-    state = outcome.session
     request.answer(
-        lambda canvas: "\n".join([*map(canvas.clean, done), "", *(f"  {command}" for command in next_commands(state))]),
-        {"done": done, "version": state.version, "warnings": outcome.warnings},
+        lambda canvas: "\n".join(
+            [*(line for text in done for line in canvas.wrap(text)), "", *shown_commands(commands, canvas)]
+        ),
+        {"done": done, "version": state.version, "warnings": outcome.warnings, "next": commands},
     )
 
 
@@ -106,14 +111,15 @@ def activate(request: Request, choose: "Callable[[Project], SessionHandle]", cha
     )
 
 
-def _changed(request: Request, session: str | None, change: "Action") -> "tuple[Outcome, bool]":
-    """The outcome, and whether the session was the active one before the change."""
+def _changed(request: Request, session: str | None, change: "Action") -> "tuple[Outcome, View]":
+    """The outcome, and how the caller sees the session."""
+    from detent.engine.decisions import view_now
+
     with request.changing() as project:
-        handle = project.session(session)
-        active = is_active(project, handle)
-        outcome = change(handle)
+        outcome = change(project.session(session))
+        view = view_now(project, outcome.session)
     note_dropped(request, outcome)
-    return outcome, active
+    return outcome, view
 
 
 def _done(outcome: "Outcome") -> "list[tuple[Status, str]]":

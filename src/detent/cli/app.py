@@ -16,6 +16,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("start", "Start a session: choose a workflow and describe the task."),
         ("run", "Run the session with agents until it ends or needs a person."),
         ("status", "Show where the session stands and the next command."),
+        ("decide", "Decide what waits for a person, one decision at a time."),
         ("why", "Explain what blocks the session, or one phase."),
         ("prompt", "Show the prompt that a run would give to the agent of a phase now."),
         ("approve", "Vote at a gate, or open one by hand."),
@@ -29,6 +30,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("merge", "Merge the work of a phase's worktree into the branch of the session."),
     ],
     "Look": [
+        ("next", "Show what waits for you, and the next commands."),
         ("log", "Show the commits of the session: who did what, when."),
         ("history", "List the sessions that have ended."),
         ("graph", "Draw the phase graph of the session or of a workflow."),
@@ -82,6 +84,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("adopt", "Adopt edits made by hand, now."),
         ("hook", "Answer a hook event of an agent, or explain the answer."),
         ("schema", "Print the JSON Schema of a document."),
+        ("help", "Show the help of a verb, or the list of verbs."),
         ("completion", "Print the completion script of a shell."),
     ],
 }

@@ -34,6 +34,16 @@ def agrees(question: str) -> bool:
     return answer.strip().lower() in _YES
 
 
+def ask_line(prompt: str) -> str | None:
+    """One line of the person at the terminal; None at the end of input."""
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
+    data = sys.stdin.buffer.readline()
+    if not data.endswith(b"\n"):
+        sys.stdout.write("\n")
+    return data.decode("utf-8", "replace").strip() if data else None
+
+
 def chosen(answer: str, choices: Sequence[str]) -> str:
     """The answer, or the choice of that number if no choice is itself a number."""
     if any(choice.isdecimal() for choice in choices):

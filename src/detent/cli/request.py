@@ -118,6 +118,13 @@ def session_of(project: "Project", name: str | None) -> "SessionHandle":
     return project.session(name)
 
 
+def last_session(project: "Project", name: str | None) -> "SessionHandle":
+    """The named session, or the active one; if none is active, the one in which something happened last."""
+    if name is None and project.binding is None and project.active() is None:
+        name = project.sessions.last()
+    return session_of(project, name)
+
+
 def is_active(project: "Project", handle: "SessionHandle") -> bool:
     return project.active() == handle.id
 

@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from detent.cli.answers import note_dropped
-from detent.cli.request import Request, is_active
+from detent.cli.request import Request
 from detent.errors import DetentError, Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ def _parts_of(plan: "Plan", main: str) -> str:
 def answer_moved(
     request: Request,
     project: "Project",
-    handle: "SessionHandle",
     outcome: "Outcome",
     *,
     notes: Sequence[str] = (),
@@ -98,17 +97,18 @@ def answer_moved(
     """Answer with the changed tasks and the next commands; `wrote` is the word for a written document."""
     from detent.core.session.describe import describe
     from detent.core.session.events import CheckpointTaken, TaskMoved, TaskRemoved, TaskWritten
+    from detent.engine.decisions import view_now
     from detent.render.terminal.task import moved_text
     from detent.render.terminal.tasks import tally, task_commands, task_record
 
-    active = is_active(project, handle)
+    view = view_now(project, outcome.session)
     session, all_warnings = outcome.session, (*outcome.warnings, *warnings)
     touched = [event.task for event in outcome.events if isinstance(event, TaskMoved | TaskWritten | TaskRemoved)]
     rows = [row for id_ in dict.fromkeys(touched) if (row := session.tasks.get(id_)) is not None]
     note_dropped(request, outcome)
     request.answer(
         lambda canvas: moved_text(
-            session, outcome.events, canvas=canvas, active=active, warnings=all_warnings, notes=notes, wrote=wrote
+            session, outcome.events, canvas=canvas, view=view, warnings=all_warnings, notes=notes, wrote=wrote
         ),
         {
             "session": session.id,
@@ -117,7 +117,7 @@ def answer_moved(
             "tasks": [task_record(session, row) for row in rows],
             "counts": tally(session.tasks),
             "warnings": all_warnings,
-            "next": task_commands(session, active=active),
+            "next": task_commands(session, view),
             **record,
         },
     )
@@ -142,4 +142,4 @@ def move_task(
                 error.message += f"; the summary is kept in {handle.tasks.keep_summary(task, summary)}"
             raise
         outcome = move(handle.tasks, own)
-        answer_moved(request, project, handle, outcome, notes=notes(outcome.session, own) if notes else ())
+        answer_moved(request, project, outcome, notes=notes(outcome.session, own) if notes else ())

@@ -26,9 +26,9 @@ class Verb(click.Command):
         super().__init__(name, params=[*(params or []), *common_options()], **settings)
 
 
-def verb(name: str, *, example: str) -> Callable[[Callable[..., Any]], Verb]:
+def verb(name: str, *, example: str, cls: type[Verb] = Verb) -> Callable[[Callable[..., Any]], Verb]:
     """A verb, or a subcommand of one; the function gets the request first."""
-    return lambda function: click.command(name, cls=Verb, epilog=_epilog(example))(click.pass_obj(function))
+    return lambda function: click.command(name, cls=cls, epilog=_epilog(example))(click.pass_obj(function))
 
 
 def plain_verb(module: ModuleType, name: str) -> Verb:
@@ -175,6 +175,9 @@ session_option = _declared(SESSION)
 phase_argument = _declared(PHASE)
 phases_argument = click.argument("phases", nargs=-1, metavar="[PHASE]...", shell_complete=_COMPLETIONS["phases"])
 checkpoint_argument = click.argument("checkpoint", shell_complete=completing(_checkpoints))
+checkpoint_or_none = click.argument(
+    "checkpoint", required=False, metavar="[CHECKPOINT]", shell_complete=completing(_checkpoints)
+)
 count_option = click.option(
     "-n", "count", metavar="N", type=click.IntRange(min=0), default=20, help="The last N; 0 is all."
 )

@@ -24,7 +24,7 @@ from detent.core.run.choices import RunChoices
 from detent.core.session.events import Commit, Discovery, Event, Options
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session, SessionStatus
-from detent.core.session.slug import check_session_id, slugify
+from detent.core.session.slug import matching_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
@@ -203,13 +203,11 @@ class Project:
         return SessionHandle(self, self.session_id(name), actor)
 
     def session_id(self, name: str | None = None) -> str:
-        """The id of the session that `session` returns."""
+        """The id of the session that `session` returns. A part of the name is enough if no other session has it."""
         own = self.binding.session if self.binding is not None else None
-        wanted = check_session_id(name) if name is not None else own or self.active()
+        wanted = matching_id(name, self.store.sessions()) if name is not None else own or self.active()
         if wanted is None:
             raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
-        if name is not None and wanted not in self.store.sessions():
-            raise NotFound(f"there is no session {wanted}", way_out="detent history lists those that ended")
         return wanted
 
     def start(

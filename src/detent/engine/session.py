@@ -64,6 +64,7 @@ from detent.core.task.lifecycle import Action
 from detent.engine.actor import account
 from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
+from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
 from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
@@ -203,7 +204,8 @@ class SessionHandle:
 
     def why(self) -> tuple[Obstacle, ...]:
         """The obstacles between this session and its next step."""
-        return obstacles(self.state, self.gates.judgements(), now=self._now())
+        view = view_now(self._project, self.state)
+        return obstacles(self.state, self.gates.judgements(), now=self._now(), view=view)
 
     def handover(self, phase: str) -> Handover:
         """The handover of a phase."""

@@ -8,12 +8,12 @@ from detent.core.session.commands import Archive, Pause, Reopen, Resume
 from detent.core.session.decide import decide
 from detent.core.session.listed import Listed
 from detent.core.session.session import Session, SessionStatus
-from detent.core.session.slug import check_session_id
+from detent.core.session.slug import matching_id
 from detent.documents.state.writing import current_phase
 from detent.engine.policy import Decision, authorize
 from detent.engine.projections.projector import LEAVING, MARKER
 from detent.engine.session import SessionHandle
-from detent.errors import Corrupt, DetentError, Invalid, NotFound, Refused
+from detent.errors import Corrupt, DetentError, NotFound, Refused
 from detent.store.port import PROJECT
 
 if TYPE_CHECKING:
@@ -42,18 +42,15 @@ class Sessions:
         listed = self.sessions(archived=True)
         ids = [entry.id for entry in listed]
         wanted = text.strip()
-        for exact in (wanted, f"WFS-{wanted}"):
-            if exact in ids:
-                return exact
-        if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(ids):
+        is_id = wanted in ids or f"WFS-{wanted}" in ids
+        if not is_id and wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(ids):
             return ids[int(wanted) - 1]
-        close = [name for name in ids if wanted and wanted.lower() in name.lower()]
-        if len(close) == 1:
-            return close[0]
-        if close:
-            raise Invalid(f"{wanted!r} may be any of {', '.join(close)}", way_out="detent sessions numbers them")
-        check_session_id(wanted)
-        raise NotFound(f"there is no session {wanted}", way_out="detent sessions")
+        return matching_id(wanted, ids)
+
+    def last(self) -> str | None:
+        """The session in which something happened last, whether or not it has ended; None if there is none."""
+        known = [entry for entry in self.sessions(archived=True) if not entry.problem]
+        return max(known, key=lambda entry: _seconds(entry.last_activity)).id if known else None
 
     def switch(self, text: str) -> SessionHandle:
         """Make a session the active one; the one before it is paused."""
@@ -107,10 +104,17 @@ class Sessions:
             return self.switch(text)
         if self._project.active() is not None:
             return SessionHandle(self._project, str(self._project.active()))
+        paused = self.paused()
+        if paused is None:
+            raise NotFound("no session is paused", way_out='detent start WORKFLOW "TASK"')
+        return self.switch(paused)
+
+    def paused(self) -> str | None:
+        """The session that was paused last."""
         paused = [entry for entry in self.sessions() if entry.status == "paused"]
         if not paused:
-            raise NotFound("no session is paused", way_out='detent start WORKFLOW "TASK"')
-        return self.switch(max(paused, key=lambda entry: (_seconds(entry.paused_at), _seconds(entry.last_activity))).id)
+            return None
+        return max(paused, key=lambda entry: (_seconds(entry.paused_at), _seconds(entry.last_activity))).id
 
     def reopen(self, text: str, reason: str = "") -> SessionHandle:
         """Reopen an ended session at its last phase, and make it the active one."""

@@ -1,5 +1,20 @@
 """The next commands of a session, ready to be typed."""
 
+from collections.abc import Iterator, Sequence
+
+from detent.core.gate import Opener, gate_name
+from detent.core.gate.closed import closed_gates
+from detent.core.gate.evidence import GateState, Judgement, Verdict
+from detent.core.session.open_decision import (
+    ANYONE,
+    Judged,
+    OpenDecision,
+    View,
+    is_run,
+    open_decisions,
+    recorded_verdicts,
+    run_command,
+)
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.render.terminal.canvas import Canvas
@@ -9,29 +24,72 @@ MOST_SHOWN = 6
 START = 'detent start WORKFLOW "TASK"'
 
 
-def next_commands(session: Session, *, active: bool = True) -> list[str]:
-    """The commands that continue the session, the most likely first; an inactive session is named in them."""
+def next_commands(
+    session: Session,
+    view: View = ANYONE,
+    *,
+    judged: Judged | None = None,
+    decisions: Sequence[OpenDecision] | None = None,
+) -> list[str]:
+    """The commands that continue the session, the most likely first; an inactive session is named in them.
+
+    Open decisions of the one who looks come first. None of the commands is refused as things are.
+    """
     if session.status is not SessionStatus.ACTIVE:
         return [START]
-    named = "" if active else f" --session {session.id}"
+    judged = recorded_verdicts(session) if judged is None else judged
+    decisions = open_decisions(session, judged, view) if decisions is None else decisions
+    named = "" if view.active else f" --session {session.id}"
+    own = [entry.command for entry in decisions if entry.is_yours and view.identity is not None]
+    if view.running:
+        return own or [f"detent watch{named}"]
+    # No phase begins while a person has to decide about another one.
+    ready = () if session.escalations or session.awaiting_review else session.ready
+    waits = bool(session.escalations or session.awaiting_review or session.questions)
     commands = [
-        *(["detent run"] if _is_run(session) else []),
-        *(f"detent redo {key}" for key in session.with_status(Status.FAILED)),
-        *(f'detent finish {key} -m "SUMMARY"' for key in session.with_status(Status.IN_PROGRESS)),
-        *(f"detent begin {key}" for key in session.ready),
+        *(["detent run"] if is_run(session) and not waits and view.active else []),
+        *(command for key in session.with_status(Status.IN_PROGRESS) for command in _work(session, key, judged)),
+        *(f"detent begin {key}" for key in ready),
     ]
-    return [command + named for command in commands or ["detent complete"]]
+    if not commands and not own:
+        done = not session.unfinished and (not len(session.tasks) or session.tasks.is_completed)
+        commands = ["detent complete" if done else "detent why"]
+    return list(dict.fromkeys([*own, *(_named(command, named) for command in commands)]))
 
 
-def _is_run(session: Session) -> bool:
-    """Whether a run works on the phases in progress."""
-    live = (session.phases[key] for key in session.with_status(Status.IN_PROGRESS, Status.FAILED))
-    return any(delegation.agent_id.startswith("run-") for state in live for delegation in state.delegations)
+def _named(command: str, session: str) -> str:
+    verb, dashes, rest = command.partition(" -- ")
+    return f"{verb}{session}{dashes}{rest}"
 
 
-def command_lines(session: Session, canvas: Canvas, indent: str = "  ", *, active: bool = True) -> list[str]:
+def _work(session: Session, phase: str, judged: Judged) -> Iterator[str]:
+    """The commands for a phase in progress: its checks that nothing has run yet, and its end."""
+    closed = closed_gates(judged.get(phase, ()))
+    if all(_runs_at_finish(session, phase, judgement) for judgement in closed):
+        yield f'detent finish {phase} -m "SUMMARY"'
+        return
+    is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+    for judgement in closed:
+        gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
+        if gate.opened_by is Opener.RUN and judgement.verdict is Verdict.PENDING and not gate.is_reported:
+            yield f"detent {run_command(gate, None if is_alone else phase)}"
+
+
+def _runs_at_finish(session: Session, phase: str, judgement: Judgement) -> bool:
+    """Whether `finish` runs the check of the closed gate itself: it has not run on the present files."""
+    gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
+    if gate.opened_by is not Opener.RUN or gate.runnable() is None:
+        return False
+    state = session.phases[phase].gates.get(judgement.gate, GateState())
+    return judgement.verdict is Verdict.STALE or (judgement.verdict is Verdict.PENDING and state.receipt is None)
+
+
+def command_lines(session: Session, canvas: Canvas, indent: str = "  ", *, view: View = ANYONE) -> list[str]:
     """The first next commands, as lines."""
-    commands = next_commands(session, active=active)
+    return shown_commands(next_commands(session, view), canvas, indent)
+
+
+def shown_commands(commands: Sequence[str], canvas: Canvas, indent: str = "  ") -> list[str]:
     lines = [line for command in commands[:MOST_SHOWN] for line in canvas.command(command, indent)]
     left_out = len(commands) - MOST_SHOWN
     return [*lines, f"{indent}and {left_out} more; detent status --json lists all"] if left_out > 0 else lines

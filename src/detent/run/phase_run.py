@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent.core.gate import Gate, gate_name
+from detent.core.gate.closed import closed_gates
 from detent.core.gate.evidence import Judgement, RanBy, Result, Verdict
 from detent.core.gate.kind import required_paths
 from detent.core.limits import MAX_ERROR, cut
@@ -14,6 +15,7 @@ from detent.core.run.agent_event import Failed, Failure
 from detent.core.run.run_event import GateJudged, GateStarted, Need, PersonNeeded, PhaseEnded, TurnStarted
 from detent.core.session.commands import Fail, Finish
 from detent.core.session.events import PhaseRedone
+from detent.core.session.open_decision import task_phase
 from detent.core.session.phase_state import PhaseState, Report
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -21,7 +23,7 @@ from detent.engine.agents import environment as variables
 from detent.errors import GateClosed, Refused
 from detent.run.context import RUN_LIMIT
 from detent.run.job import Job, JobClaim, JobOutcome, JobResult
-from detent.run.policy import Next, after_gates, closed_gates, is_only_stale, task_phase
+from detent.run.policy import Next, after_gates, is_only_stale
 from detent.run.prompt import prompt_of
 from detent.run.turn import Delegated, delegate, is_turn
 

@@ -19,10 +19,11 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from detent.core.gate import Gate, gate_name
+from detent.core.gate import Gate
+from detent.core.gate.closed import closed_gates, is_personal, is_rejected
 from detent.core.gate.evidence import Judgement, Verdict
-from detent.core.gate.registry import KINDS
 from detent.core.run.agent_event import Failure
+from detent.core.session.open_decision import task_phase
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 
@@ -53,28 +54,10 @@ def after_gates(
     return Next.GIVE_UP if is_stuck or turns_left <= 0 else Next.TURN
 
 
-def is_rejected(judged: Sequence[Judgement]) -> bool:
-    """Whether an approver rejected the phase, so that waiting for the others is useless."""
-    return any(judgement.verdict is Verdict.FAIL and KINDS[judgement.kind].opened_by.is_person for judgement in judged)
-
-
-def is_personal(gates: Sequence[Gate], judged: Judgement, *, sees_tests: bool = True) -> bool:
-    """Whether only a person can open the gate: by a vote, by an answer, or because no command can judge it.
-
-    `sees_tests`: a gate that asks for tests and names no command can be opened without a person.
-    """
-    gate = next(gate for gate in gates if gate_name(gate) == judged.gate)
-    return gate.needs_person(judged.verdict, sees_tests=sees_tests)
-
-
 def is_only_stale(judged: Sequence[Judgement]) -> bool:
     """Whether no gate failed and some are stale: passed gates must run again."""
     verdicts = {judgement.verdict for judgement in closed_gates(judged)}
     return Verdict.STALE in verdicts and verdicts <= {Verdict.STALE, Verdict.PENDING}
-
-
-def closed_gates(judged: Sequence[Judgement]) -> tuple[Judgement, ...]:
-    return tuple(judgement for judgement in judged if judgement.verdict is not Verdict.PASS)
 
 
 def may_try_again(failure: Failure, *, tries: int, attempts: int) -> bool:
@@ -113,15 +96,3 @@ def _runnable(session: Session, phase: str, busy: int) -> Runnable:
     if phase != task_phase(session) or session.tasks.is_completed:
         return Runnable(phase, 0 if busy else 1)
     return Runnable(phase, session.tasks.ready_count, has_tasks=True)
-
-
-#: Phases that do the tasks if the workflow declares none; the first that it has.
-_TASK_PHASES = ("IMPLEMENT", "06-implementation", "development")
-
-
-def task_phase(session: Session) -> str | None:
-    """The phase that does the session's tasks; None without tasks."""
-    if not len(session.tasks):
-        return None
-    declared = (phase.key for phase in session.workflow.phases if phase.tasks)
-    return next((key for key in (*declared, *_TASK_PHASES) if key in session.phases), None)

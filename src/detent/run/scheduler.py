@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from detent.core.actor import as_runner
+from detent.core.gate.closed import is_held
 from detent.core.run.agent_event import Failure
 from detent.core.run.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
 from detent.core.session.budget import budget_escalation
@@ -23,7 +24,7 @@ from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_
 from detent.run.feed import redact_event
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.lease import Lease
-from detent.run.people import Person, apply_answer, is_held, needs
+from detent.run.people import Person, apply_answer, needs
 from detent.run.phase_run import PhaseRun
 from detent.run.policy import may_try_again, runnable
 from detent.run.recovery import recover
@@ -213,7 +214,7 @@ class Runner:
         if session.phases[phase].status is not Status.IN_PROGRESS:
             return True
         judged = self._handle.gates.judgements(phase)[phase]
-        return not is_held(session, phase, judged, sees_tests=self._context.sees_tests)
+        return not is_held(session.workflow.by_key[phase].gates, judged, sees_tests=self._context.sees_tests)
 
     def _start_job(self, job: Job, *, has_tasks: bool) -> None:
         self._jobs.append(job)
@@ -355,7 +356,7 @@ class Runner:
     def _tell_needs(self, session: Session) -> bool:
         """Announce each request to a person once. Returns whether any is open."""
         with self._handle.reading():
-            requests = needs(self._handle, session, self._held)
+            requests = needs(self._project, session, self._held, sees_tests=self._context.sees_tests)
         for request in requests:
             if (key := (*request.key, request.text)) not in self._announced:
                 self._announced.add(key)

@@ -198,13 +198,15 @@ def import_checkpoints(request: Request, file: str) -> None:
     restores the files of a checkpoint.
     """
     from detent.engine.checkpoints.bundle import import_session
+    from detent.engine.decisions import view_now
     from detent.render.json.record import session_record
     from detent.render.size import counted
 
     with request.changing() as project:
         progress = request.progress("importing bytes")
         handle = import_session(project, os.path.join(request.directory, file), progress=progress)
-        state, count, active = handle.state, len(handle.checkpoints.all()), is_active(project, handle)
+        state, count = handle.state, len(handle.checkpoints.all())
+        view = view_now(project, state)
     request.answer(
         lambda canvas: "\n".join(
             [
@@ -214,7 +216,7 @@ def import_checkpoints(request: Request, file: str) -> None:
                 *canvas.command(f"detent checkpoint list --session {state.id}"),
             ]
         ),
-        {"session": session_record(state, active=active), "checkpoints": count},
+        {"session": session_record(state, view), "checkpoints": count},
     )
 
 

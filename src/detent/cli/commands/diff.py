@@ -38,7 +38,7 @@ def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_
         request.watch(project)
         comparison = session_of(project, session).checkpoints.compare(a, b)
         diff = comparison.diff
-        files, left_out = _file_diffs(comparison, 0 if stat else limit, request.progress("comparing files"))
+        files, left_out = file_diffs(comparison, 0 if stat else limit, request.progress("comparing files"))
     record: dict[str, Any] = diff.as_record()
     if stat:
         record["stat"] = {to_text(file.path): _counts(file) for file in files}
@@ -50,7 +50,7 @@ def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_
     return int(exit_code and not diff.is_empty)
 
 
-def _file_diffs(comparison: "Comparison", limit: int, progress: "Progress | None") -> "tuple[list[FileDiff], int]":
+def file_diffs(comparison: "Comparison", limit: int, progress: "Progress | None") -> "tuple[list[FileDiff], int]":
     """The files up to `limit` lines in all, 0 being no limit; and how many files are not included in full."""
     from detent.render.terminal.diff import FileDiff
 

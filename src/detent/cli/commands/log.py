@@ -1,6 +1,6 @@
 """`log`: shows the commits of the session."""
 
-from detent.cli.request import Request, last, local_now
+from detent.cli.request import Request, last, last_session, local_now
 from detent.cli.verb import count_option, session_option, verb
 
 
@@ -8,11 +8,14 @@ from detent.cli.verb import count_option, session_option, verb
 @count_option
 @session_option
 def log_verb(request: Request, count: int, session: str | None) -> None:
-    """Show the commits of the session: who did what, when."""
+    """Show the commits of the session: who did what, when.
+
+    If none is active, of the session in which something happened last.
+    """
     from detent.render.terminal.log import commit_record, log_text
 
     with request.reading() as project:
-        commits, left_out = last(project.session(session).log(), count)
+        commits, left_out = last(last_session(project, session).log(), count)
         now = local_now(project)
     request.answer(
         lambda canvas: log_text(commits, left_out=left_out, now=now, canvas=canvas),

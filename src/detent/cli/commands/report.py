@@ -2,7 +2,7 @@
 
 import click
 
-from detent.cli.request import Request, session_of, write_bytes, write_file
+from detent.cli.request import Request, last_session, write_bytes, write_file
 from detent.cli.verb import session_option, verb
 
 
@@ -17,7 +17,7 @@ def report_verb(request: Request, session: str | None, out: str | None) -> None:
     from detent.render.markdown.report import report_text
 
     with request.reading() as project:
-        handle = session_of(project, session)
+        handle = last_session(project, session)
         state, text = handle.state, report_text(handle.state, handle.log())
     if out in (None, "-"):
         if request.json:

@@ -1,20 +1,24 @@
 """`rollback`: restores files and phases from a checkpoint. `undo` shares its plan, its question and its answer."""
 
 import os
+import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.person import agrees, check_can_be_asked
-from detent.cli.request import Request, canvas, is_active, local_now, session_of, write_text
-from detent.cli.verb import checkpoint_argument, session_option, verb
+from detent.cli.person import agrees, ask_line, check_can_be_asked
+from detent.cli.request import Request, canvas, local_now, session_of, write_text
+from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
 from detent.core.path_text import from_text, to_text
+from detent.core.session.decide_phase import known_phase
 from detent.engine.policy import Decision
-from detent.errors import Invalid
+from detent.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from detent.core.session.open_decision import View
     from detent.engine.checkpoints.rollback import RolledBackTo
     from detent.engine.checkpoints.rollback_plan import RollbackPlan
     from detent.engine.project import Project
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
     from detent.render.terminal.rollback import Planned
 
 _REFUSED = 1
+_COUNT = re.compile(r"-[1-9][0-9]{0,5}")
+_LIST = "detent checkpoint list"
+#: Checkpoints that are listed to choose from.
+_SHOWN = 20
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would do and change nothing.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
@@ -45,6 +53,8 @@ class Target:
         self._remove_unknown = remove_unknown
 
     def plan(self, project: "Project", handle: "SessionHandle", here: str) -> "RollbackPlan":
+        if self._to is not None:
+            self._to = _named(handle, self._to)
         paths = [_inside(project.place.base, here, path) for path in self._paths]
         return handle.checkpoints.plan_rollback(
             self._to, paths=paths, phase_only=self.phase_only, remove_unknown=self._remove_unknown
@@ -63,8 +73,17 @@ class Target:
         )
 
 
-@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run")
-@checkpoint_argument
+class _RollbackVerb(Verb):
+    """Takes -2 for an argument, which click would take for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        counts = [word for word in args if _COUNT.fullmatch(word)]
+        rest = [word for word in args if word not in counts]
+        return super().parse_args(ctx, [*rest, "--", *counts] if counts else rest)
+
+
+@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run", cls=_RollbackVerb)
+@checkpoint_or_none
 @dry_run_option
 @click.option("--phase-only", is_flag=True, help="Only the phases; no file is touched.")
 @click.option(
@@ -77,7 +96,7 @@ class Target:
 @session_option
 def rollback_verb(
     request: Request,
-    checkpoint: str,
+    checkpoint: str | None,
     *,
     dry_run: bool,
     phase_only: bool,
@@ -88,7 +107,9 @@ def rollback_verb(
 ) -> int:
     """Restore files and phases from a checkpoint.
 
-    CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id. Restores the
+    CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id; a phase, for the
+    files and phases before its last attempt; or -N for the last but N-1. Without one, the checkpoints are listed and
+    you are asked. Restores the
     files, the phase of the checkpoint and the phases it builds on; later phases become pending. Files in no checkpoint
     stay, and so do new files that no turn of detent run and no write tool of a client made, and no phase declared;
     --remove-unknown removes those too. A checkpoint of the present is taken first, and detent undo restores it. Only a
@@ -96,17 +117,60 @@ def rollback_verb(
     """
     if phase_only and paths:
         raise click.UsageError("--phase-only touches no file and --paths touches only files; leave one of them out")
+    if checkpoint is None:
+        checkpoint = _chosen(request, session)
+        if checkpoint is None:
+            write_text("nothing was changed")
+            return _REFUSED
     target = Target(checkpoint, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown)
     return roll_back(request, target, session, dry_run=dry_run, yes=yes)
 
 
+def _named(handle: "SessionHandle", text: str) -> str:
+    """The checkpoint that `text` means: a phase stands for the one before its last attempt, -N for the last but N-1."""
+    if _COUNT.fullmatch(text):
+        positions, back = handle.checkpoints.all(), int(text[1:])
+        if not 1 <= back <= len(positions):
+            raise NotFound(f"{handle.id} has {len(positions)} checkpoints, so there is no {text}", way_out=_LIST)
+        return positions[-back].event.id
+    try:
+        phase = known_phase(handle.state, text)
+    except NotFound:
+        return text
+    attempt = handle.state.phases[phase].pre
+    if not attempt:
+        raise NotFound(f"no checkpoint was taken before {phase}", way_out=_LIST)
+    return f"PRE_{phase}_v{attempt}"
+
+
+def _chosen(request: Request, session: str | None) -> str | None:
+    """The checkpoint that the person chooses from the list; None for none."""
+    from detent.render.terminal.checkpoints import Taken, list_text
+
+    if request.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(f"name a checkpoint, a phase, or -N for the last but N-1; {_LIST} lists them")
+    request.authorize(Decision.ROLLBACK)
+    with request.reading() as project:
+        positions, now = session_of(project, session).checkpoints.all(), local_now(project)
+    if not positions:
+        raise NotFound("the session has no checkpoint", way_out="detent checkpoint create")
+    request.print_notices()
+    shown = positions[-_SHOWN:]
+    rows = [Taken(position.event, position.at, position.actor.name) for position in shown]
+    write_text(list_text(rows, left_out=len(positions) - len(shown), reached=None, now=now, canvas=canvas(), undo=""))
+    answer = ask_line("a name, a phase or -N; Enter for none > ")
+    return answer or None
+
+
 def roll_back(request: Request, target: Target, session: str | None, *, dry_run: bool, yes: bool) -> int:
+    from detent.engine.decisions import view_now
+
     here = os.path.realpath(request.directory)
     if dry_run:
         with request.reading() as project:
             request.watch(project)
             plan, now = target.plan(project, session_of(project, session), here), local_now(project)
-        _answer(request, plan, None, now=now, active=True)
+        _answer(request, plan, None, now=now)
         return 0
     request.authorize(Decision.ROLLBACK)
     if not yes:
@@ -122,8 +186,8 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
             write_text("nothing was changed")
             return _REFUSED
         done = target.restore(handle, plan)
-        active = is_active(project, handle)
-    _answer(request, plan if yes else None, done, now=now, active=active)
+        view = view_now(project, done.session)
+    _answer(request, plan if yes else None, done, now=now, view=view)
     return 0
 
 
@@ -141,7 +205,12 @@ def _agreed(request: Request, plan: "RollbackPlan", now: "datetime") -> bool:
 
 
 def _answer(
-    request: Request, plan: "RollbackPlan | None", done: "RolledBackTo | None", *, now: "datetime", active: bool
+    request: Request,
+    plan: "RollbackPlan | None",
+    done: "RolledBackTo | None",
+    *,
+    now: "datetime",
+    view: "View | None" = None,
 ) -> None:
     """Print the plan if it was not shown yet, and the result if the plan was carried out."""
     from detent.render.terminal.rollback import plan_text
@@ -149,7 +218,7 @@ def _answer(
     if not request.json:
         request.print_notices()
         texts = [plan_text(_planned(plan), now=now, canvas=canvas())] if plan else []
-        texts += [_done_text(done, active=active)] if done else []
+        texts += [_done_text(done, view)] if done and view else []
         write_text("\n\n".join(texts))
         return
     final = done.plan if done else plan
@@ -159,7 +228,7 @@ def _answer(
         {
             "dry_run": done is None,
             "plan": _plan_record(final),
-            "result": _result_record(done, active=active) if done else None,
+            "result": _result_record(done, view) if done and view else None,
         },
     )
 
@@ -191,12 +260,10 @@ def _changes(plan: "RollbackPlan") -> dict[str, tuple[str, ...]]:
     }
 
 
-def _done_text(done: "RolledBackTo", *, active: bool) -> str:
+def _done_text(done: "RolledBackTo", view: "View") -> str:
     from detent.render.terminal.rollback import RolledBack, rolled_back_text
 
-    shown = RolledBack(
-        planned=_planned(done.plan), session=done.session, safety=_safety(done)["name"], is_active=active
-    )
+    shown = RolledBack(planned=_planned(done.plan), session=done.session, safety=_safety(done)["name"], view=view)
     return rolled_back_text(shown, canvas=canvas())
 
 
@@ -218,7 +285,7 @@ def _plan_record(plan: "RollbackPlan") -> dict[str, Any]:
     }
 
 
-def _result_record(done: "RolledBackTo", *, active: bool) -> dict[str, Any]:
+def _result_record(done: "RolledBackTo", view: "View") -> dict[str, Any]:
     from detent.core.checkpoint.checkpoint import Taken
     from detent.core.session.events import CheckpointTaken, RolledBack
     from detent.render.json.record import session_record
@@ -230,7 +297,7 @@ def _result_record(done: "RolledBackTo", *, active: bool) -> dict[str, Any]:
         "safety": _safety(done),
         "checkpoint": {"id": taken[0].id, "name": taken[0].name} if taken else None,
         "files": rolled.files,
-        "session": session_record(done.session, active=active),
+        "session": session_record(done.session, view),
     }
 
 

@@ -357,8 +357,9 @@ def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
     from detent.run.recovery import left_behind
 
     active = project.active()
-    if asked.session is not None and asked.session != active:
-        raise Refused(f"{asked.session} is not the active session", way_out=f"detent switch {asked.session}")
+    named = project.session_id(asked.session) if asked.session is not None else active
+    if named != active:
+        raise Refused(f"{named} is not the active session", way_out=f"detent switch {named}")
     handle = project.session() if active is not None else None
     if asked.task is None:
         if handle is None:

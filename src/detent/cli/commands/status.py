@@ -14,27 +14,41 @@ PARAMETERS = (SESSION,)
 
 def status(request: Request, session: str | None = None) -> None:
     """Show where the session stands and the next command."""
+    from detent.core.session.open_decision import open_decisions
     from detent.core.session.session import SessionStatus
+    from detent.engine.decisions import verdicts_now, view_now
     from detent.engine.run_lease import live_lease
     from detent.render.json.record import session_record
-    from detent.render.next_commands import START
+    from detent.render.next_commands import START, next_commands
     from detent.render.terminal.status import idle_text, status_text
 
     with request.reading() as project:
         if session is None and project.binding is None and project.active() is None:
-            where = project.place.base
-            record = {"session": None, "active": False, "next": [START]}
-            request.answer(lambda canvas: idle_text(where, canvas=canvas), record)
+            where, paused = project.place.base, project.sessions.paused()
+            commands = [*([f"detent resume {paused}"] if paused else []), START]
+            record = {"session": None, "active": False, "needs": [], "next": commands}
+            request.answer(lambda canvas: idle_text(where, paused=paused, canvas=canvas), record)
             return
         name = project.session_id(session)
         state, active, now = project.journal(name).session(), project.active() == name, local_now(project)
         lease = live_lease(project.store, name, now=project.clock())
+        view, judged = view_now(project, state, running=lease is not None), verdicts_now(project, state)
+    decisions = open_decisions(state, judged, view)
+    commands = next_commands(state, view, judged=judged, decisions=decisions)
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next command, or detent adopt, completes it")
     runner = {name: getattr(lease, name) for name in ("run", "owner", "host", "pid", "since")} if lease else None
     request.answer(
-        lambda canvas: status_text(state, now=now, canvas=canvas, active=active, runner=str(lease or "")),
-        {**session_record(state, active=active), "tasks": _task_counts(state), "runner": runner},
+        lambda canvas: status_text(
+            state, now=now, canvas=canvas, view=view, decisions=decisions, commands=commands, runner=str(lease or "")
+        ),
+        {
+            **session_record(state, view),
+            "needs": decisions,
+            "next": commands,
+            "tasks": _task_counts(state),
+            "runner": runner,
+        },
     )
 
 

@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
-from detent.cli.request import Request, is_active, local_now, session_of
+from detent.cli.request import Request, last_session, local_now
 from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def watch(request: Request, session: str | None) -> None:
     from detent.engine.run_lease import live_lease
 
     with request.reading() as project:
-        handle = session_of(project, session)
+        handle = last_session(project, session)
         lease = live_lease(project.store, handle.id, now=project.clock())
         if lease is None:
             _answer_idle(request, project, handle)
@@ -81,17 +81,21 @@ class _Liveness:
 
 
 def _answer_idle(request: Request, project: "Project", handle: "SessionHandle") -> None:
+    from detent.core.session.open_decision import open_decisions
+    from detent.engine.decisions import verdicts_now, view_now
     from detent.render.json.record import session_record
     from detent.render.terminal.status import status_text
 
-    state, active, now = handle.state, is_active(project, handle), local_now(project)
+    state, now = handle.state, local_now(project)
+    view, judged = view_now(project, state), verdicts_now(project, state)
+    decisions = open_decisions(state, judged, view)
     request.answer(
         lambda canvas: "\n".join(
             [
                 canvas.cut(f"no run of {state.id} is active; detent run starts one", canvas.width),
                 "",
-                status_text(state, now=now, canvas=canvas, active=active),
+                status_text(state, now=now, canvas=canvas, view=view, decisions=decisions),
             ]
         ),
-        {"running": False, **session_record(state, active=active)},
+        {"running": False, **session_record(state, view), "needs": decisions},
     )

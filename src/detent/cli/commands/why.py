@@ -1,6 +1,6 @@
 """`why`: explains what blocks the session."""
 
-from detent.cli.request import Request, is_active
+from detent.cli.request import Request
 from detent.cli.verb import phase_argument, session_option, verb
 
 #: How many of the last decisions are shown.
@@ -16,17 +16,19 @@ def why_verb(request: Request, phase: str | None, session: str | None) -> None:
     It also shows the last decisions of people: who, and at which terminal.
     """
     from detent.core.session.decide_phase import known_phase
+    from detent.engine.decisions import view_now
     from detent.render.terminal.log import commit_record
     from detent.render.terminal.why import why_text
 
     with request.reading() as project:
         handle = project.session(session)
-        state, active, everything = handle.state, is_active(project, handle), handle.why()
+        state, everything = handle.state, handle.why()
+        view = view_now(project, state)
         decided = [commit for commit in handle.log() if commit.actor.proof is not None][-_MOST_DECISIONS:]
     key = known_phase(state, phase) if phase else None
     obstacles = tuple(obstacle for obstacle in everything if key is None or obstacle.phase in (key, None))
     request.answer(
-        lambda canvas: why_text(state, obstacles, phase=key, canvas=canvas, active=active, decided=decided),
+        lambda canvas: why_text(state, obstacles, phase=key, canvas=canvas, view=view, decided=decided),
         {
             "session": state.id,
             "phase": key,

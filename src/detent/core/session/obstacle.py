@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 
 from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.session.open_decision import ANYONE, View, open_decisions
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 
@@ -25,22 +26,18 @@ class Overdue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def obstacles(
-    session: Session, judgements: Mapping[str, tuple[Judgement, ...]] = {}, *, now: datetime | None = None
+    session: Session,
+    judgements: Mapping[str, tuple[Judgement, ...]] = {},
+    *,
+    now: datetime | None = None,
+    view: View = ANYONE,
 ) -> tuple[Obstacle, ...]:
     """The obstacles of the session, most urgent first; empty if a phase can begin and none is in progress."""
     if session.status is not SessionStatus.ACTIVE:
         return (Obstacle(message=f"the session is {session.status}", way_out='detent start WORKFLOW "TASK"'),)
-    escalations = [
-        Obstacle(phase=entry.phase, message=entry.detail, way_out="detent resolve retry|skip|cancel")
-        for entry in session.escalations
-    ]
-    questions = [
-        Obstacle(phase=entry.phase, message=f"asks: {entry.text}", way_out=f"detent reply {entry.id} ANSWER")
-        for entry in session.questions
-    ]
-    reviews = [
-        Obstacle(phase=key, message="finished, and waits for a person's review", way_out="detent review continue")
-        for key in session.awaiting_review
+    decisions = [
+        Obstacle(phase=entry.phase, message=entry.what, way_out=entry.command)
+        for entry in open_decisions(session, {}, view)
     ]
     closed = [
         Obstacle(phase=key, message=f"gate {entry.gate} is {entry.verdict}: {entry.reason}", way_out=entry.way_out)
@@ -57,14 +54,6 @@ def obstacles(
         )
         for late in (overdue(session, now) if now is not None else ())
     ]
-    failed = [
-        Obstacle(
-            phase=key,
-            message=f"attempt {session.phases[key].attempt} failed: {_first_line(session.phases[key].error)}",
-            way_out=f"detent redo {key}, or detent skip {key} --reason …",
-        )
-        for key in session.with_status(Status.FAILED)
-    ]
     live = [
         Obstacle(
             phase=key,
@@ -80,11 +69,7 @@ def obstacles(
         for key in session.with_status(Status.PENDING)
         if (unsettled := session.open_needs(key))
     ]
-    return (*escalations, *questions, *reviews, *failed, *closed, *overdue_phases, *live, *waiting)
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "no reason was given").partition("\n")[0]
+    return (*decisions, *closed, *overdue_phases, *live, *waiting)
 
 
 def overdue(session: Session, now: datetime) -> tuple[Overdue, ...]:

@@ -4,7 +4,7 @@ import hashlib
 import unicodedata
 from collections.abc import Collection
 
-from detent.errors import Invalid
+from detent.errors import Invalid, NotFound
 
 PREFIX = "WFS-"
 MAX_ID = 50
@@ -39,6 +39,25 @@ def check_session_id(text: str) -> str:
             way_out=f"use {session_id(slug, ())}",
         )
     return PREFIX + slug
+
+
+def matching_id(text: str, known: Collection[str]) -> str:
+    """The known session that `text` names: its id, with or without the prefix, or a part that no other id has.
+
+    Raises `Invalid` if the part fits several, and `NotFound` if it fits none.
+    """
+    wanted = text.strip()
+    for exact in (wanted, PREFIX + wanted):
+        if exact in known:
+            return exact
+    close = [name for name in known if wanted and wanted.lower() in name.lower()]
+    if len(close) == 1:
+        return close[0]
+    if close:
+        raise Invalid(
+            f"{wanted!r} may be any of {', '.join(close)}", way_out="name more of it; detent sessions lists all"
+        )
+    raise NotFound(f"there is no session {check_session_id(wanted)}", way_out="detent sessions")
 
 
 def _fit(slug: str, length: int) -> str:

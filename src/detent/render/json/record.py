@@ -3,12 +3,13 @@
 from datetime import datetime
 from typing import Any
 
+from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.render.next_commands import next_commands, progress
 
 
-def session_record(session: Session, *, active: bool = True) -> dict[str, Any]:
+def session_record(session: Session, view: View = ANYONE) -> dict[str, Any]:
     done, total = progress(session)
     return {
         "session": session.id,
@@ -16,7 +17,7 @@ def session_record(session: Session, *, active: bool = True) -> dict[str, Any]:
         "workflow": session.workflow.name,
         "work_id": session.work_id,
         "status": session.status,
-        "active": active and session.status is SessionStatus.ACTIVE,
+        "active": view.active and session.status is SessionStatus.ACTIVE,
         "version": session.version,
         "branch": session.branch,
         "artifact_folder": session.folder,
@@ -30,7 +31,7 @@ def session_record(session: Session, *, active: bool = True) -> dict[str, Any]:
         "escalations": session.escalations,
         "questions": session.questions,
         "phases": [_phase(session, key) for key in session.workflow.order],
-        "next": next_commands(session, active=active),
+        "next": next_commands(session, view),
     }
 
 

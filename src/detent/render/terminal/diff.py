@@ -52,6 +52,11 @@ def diff_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, left_out: int,
     return "\n".join(lines)
 
 
+def files_text(files: Sequence[FileDiff], canvas: Canvas) -> str:
+    """The files alone, each as a unified diff."""
+    return "\n".join(line for file in files for line in _file_lines(file, canvas))
+
+
 def stat_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, canvas: Canvas) -> str:
     """The number of lines added and removed, file by file."""
     counts = [(to_text(file.path), file.change, _counts(file)) for file in files]

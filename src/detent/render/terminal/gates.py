@@ -6,16 +6,28 @@ from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.session import Session
 from detent.render.terminal.canvas import Canvas
 
+_COLOURS = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "red",
+    Verdict.ERROR: "red",
+    Verdict.STALE: "yellow",
+    Verdict.PENDING: "yellow",
+}
 
-def gates_text(session: Session, judged: Mapping[str, Sequence[Judgement]], canvas: Canvas) -> str:
+
+def gates_text(
+    session: Session, judged: Mapping[str, Sequence[Judgement]], canvas: Canvas, *, ways_out: bool = True
+) -> str:
     if not session.gates_apply:
         return "gates are off in this session; every phase can be finished without evidence"
     lines: list[str] = []
     for phase, judgements in judged.items():
         lines += [*([""] if lines else []), f"{phase}: {_headline(judgements)}"]
         for judgement in judgements:
-            lines += canvas.hanging(f"{judgement.verdict:<7} {judgement.gate}: {judgement.reason}", " " * 10, "  ")
-            if judgement.way_out:
+            verdict = judgement.verdict
+            first, *rest = canvas.hanging(f"{verdict:<7} {judgement.gate}: {judgement.reason}", " " * 10, "  ")
+            lines += [first.replace(verdict, canvas.paint(verdict, _COLOURS[verdict]), 1), *rest]
+            if judgement.way_out and ways_out:
                 lines += canvas.command(canvas.clean(judgement.way_out), "          ")
     return "\n".join(lines) or "no phase is in progress"
 

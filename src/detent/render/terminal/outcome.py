@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from detent.core.session.handover import Handover, Passed
+from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
@@ -42,7 +43,7 @@ def _handover_lines(handover: Handover, canvas: Canvas) -> Iterator[str]:
 
 
 def ended_text(
-    session: Session, phase: str, *, canvas: Canvas, active: bool = True, warnings: Iterable[str] = ()
+    session: Session, phase: str, *, canvas: Canvas, view: View = ANYONE, warnings: Iterable[str] = ()
 ) -> str:
     """An attempt that was finished or failed."""
     state = session.phases[phase]
@@ -58,7 +59,7 @@ def ended_text(
             *_more(len(state.artifacts)),
             *_warnings(warnings, canvas),
             "",
-            *moved_lines(session, canvas=canvas, active=active),
+            *moved_lines(session, canvas=canvas, view=view),
         ]
     )
 
@@ -68,21 +69,21 @@ def moved_text(
     done: Iterable[tuple[Status, str]],
     *,
     canvas: Canvas,
-    active: bool = True,
+    view: View = ANYONE,
     warnings: Iterable[str] = (),
 ) -> str:
     """Other changes of a session, each with the glyph of the new status."""
     heads = [f"{canvas.glyph(status)} {canvas.cut(text, canvas.width - 2)}" for status, text in done]
-    return "\n".join([*heads, *_warnings(warnings, canvas), "", *moved_lines(session, canvas=canvas, active=active)])
+    return "\n".join([*heads, *_warnings(warnings, canvas), "", *moved_lines(session, canvas=canvas, view=view)])
 
 
-def moved_lines(session: Session, *, canvas: Canvas, active: bool = True) -> Iterator[str]:
+def moved_lines(session: Session, *, canvas: Canvas, view: View = ANYONE) -> Iterator[str]:
     """The progress of the session, and the commands to type next."""
     if session.status is not SessionStatus.ACTIVE:
         yield canvas.cut(f"session {session.id} is {session_state(session)}", canvas.width)
     yield bar_line(session, canvas)
     yield ""
-    yield from command_lines(session, canvas, active=active)
+    yield from command_lines(session, canvas, view=view)
 
 
 def _passed_lines(passed: Passed, canvas: Canvas) -> Iterator[str]:

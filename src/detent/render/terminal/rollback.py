@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 
 from detent.core.path_text import to_text
+from detent.core.session.open_decision import View
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import moment
@@ -41,7 +42,7 @@ class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     session: Session
     #: The checkpoint that was taken before the rollback.
     safety: str
-    is_active: bool
+    view: View
 
 
 def plan_text(planned: Planned, *, now: datetime, canvas: Canvas) -> str:
@@ -66,7 +67,7 @@ def plan_text(planned: Planned, *, now: datetime, canvas: Canvas) -> str:
 def rolled_back_text(done: RolledBack, *, canvas: Canvas) -> str:
     planned = done.planned
     done_word = "undid the rollback, back" if planned.is_undo else "rolled back"
-    named = "" if done.is_active else f" --session {done.session.id}"
+    named = "" if done.view.active else f" --session {done.session.id}"
     head = f"{done_word} to {planned.name}; files: {_counts(planned)}"
     return "\n".join(
         [
@@ -75,7 +76,7 @@ def rolled_back_text(done: RolledBack, *, canvas: Canvas) -> str:
             "  to undo this:",
             *canvas.command(f"detent undo{named}", "    "),
             "",
-            *moved_lines(done.session, canvas=canvas, active=done.is_active),
+            *moved_lines(done.session, canvas=canvas, view=done.view),
         ]
     )
 

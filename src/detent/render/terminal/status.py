@@ -6,35 +6,59 @@ from datetime import datetime
 import msgspec
 
 from detent.core.session.handover import Handover
+from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Question, Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.core.workflow.graph import Phase
 from detent.render.elapsed import elapsed, moment
-from detent.render.next_commands import MOST_SHOWN, START, command_lines, upcoming
+from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
 from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.decisions import decision_lines
 from detent.render.terminal.graph_lanes import Lanes, lanes_of
 from detent.render.terminal.outcome import bar_line, begun_text, session_state
 
 _TIME, _STATUS, _LABEL = 7, 11, 13
 #: With this many columns left, the summary of a phase is on its line, otherwise below it.
 _ROOM_BESIDE = 40
+#: The most lines of a task or a reason.
+_MOST_LINES = 3
 
 
-def status_text(session: Session, *, now: datetime, canvas: Canvas, active: bool = True, runner: str = "") -> str:
-    """`active` tells whether this is the project's active session; `runner` names the process that runs it."""
+def status_text(
+    session: Session,
+    *,
+    now: datetime,
+    canvas: Canvas,
+    view: View = ANYONE,
+    decisions: Sequence[OpenDecision] = (),
+    commands: Sequence[str] | None = None,
+    runner: str = "",
+) -> str:
+    """`decisions` wait for a person, `commands` continue the session, `runner` names the process that runs it."""
+    if commands is None:
+        commands = next_commands(session, view, decisions=decisions)
     return "\n".join(
         [
-            *_header_lines(session, now, canvas, active=active),
+            *decision_lines(decisions, view, now=now, canvas=canvas),
+            *_header_lines(session, now, canvas, active=view.active),
             "",
             *_phase_lines(session, now, canvas),
-            *_task_lines(session, now, canvas, active=active),
-            *_open_question_lines(session, canvas),
+            *_task_lines(session, now, canvas, view=view),
             "",
-            *_footer_lines(session, now, canvas, active=active, runner=runner),
+            *_footer_lines(session, now, canvas, _typed(session.id, decisions, view, commands), runner=runner),
         ]
     )
+
+
+def _typed(session: str, decisions: Sequence[OpenDecision], view: View, commands: Sequence[str]) -> list[str]:
+    """The commands of the last lines. Those of decisions are at the top, and one verb goes through them."""
+    if not any(entry.is_yours for entry in decisions) or view.identity is None:
+        return list(commands)
+    own = {entry.command for entry in decisions}
+    named = "" if view.active else f" --session {session}"
+    return [f"detent decide{named}", *(command for command in commands if command not in own)]
 
 
 def started_text(
@@ -47,15 +71,18 @@ def started_text(
     return "\n".join([*_header_lines(session, now, canvas), "", begun])
 
 
-def idle_text(where: str, *, canvas: Canvas) -> str:
-    """The status of a project without an active session."""
+def idle_text(where: str, *, paused: str | None = None, canvas: Canvas) -> str:
+    """The status of a project without an active session; `paused` was paused last."""
+    going_on = canvas.command(f"detent resume {paused}", " " * _LABEL) if paused else []
     return "\n".join(
         [
             *canvas.wrap(f"No session is active in {where}"),
             "",
+            *(line.replace(" " * _LABEL, canvas.paint(f"{'go on':<{_LABEL}}", "cyan"), 1) for line in going_on[:1]),
+            *going_on[1:],
             canvas.labelled("start one", START, _LABEL, colour="cyan"),
             canvas.labelled("choose", "detent workflows", _LABEL, colour="cyan"),
-            canvas.labelled("look back", "detent history", _LABEL, colour="cyan"),
+            canvas.labelled("look back", "detent report, detent history", _LABEL, colour="cyan"),
         ]
     )
 
@@ -66,7 +93,7 @@ def question_lines(questions: Sequence[Question], canvas: Canvas) -> Iterator[st
         yield from canvas.wrap(f"{question.id} of {question.phase} asks: {question.text}", "  ")
         for number, choice in enumerate(question.choices, 1):
             yield from canvas.wrap(f"{number}. {choice}", "      ")
-        yield from canvas.command(f"detent reply {question.id} {'NUMBER' if question.choices else 'ANSWER'}", "    ")
+        yield from canvas.command(f"detent reply {question.id} {answer_word(question.choices)}", "    ")
 
 
 def own_title(phase: Phase) -> str:
@@ -77,33 +104,37 @@ def own_title(phase: Phase) -> str:
 
 def _header_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool = True) -> Iterator[str]:
     about = [session.workflow.name, session.work_id or "", session_state(session, now, active=active)]
-    rest = "".join(canvas.draw(" · ") + part for part in about if part)
-    name = canvas.cut(session.id, canvas.width)
-    yield canvas.paint(name, "bold") + canvas.cut(rest, canvas.width - len(name))
-    yield canvas.cut(session.task, canvas.width)
+    first, *rest = canvas.wrap("".join([session.id, *(canvas.draw(" · ") + part for part in about if part)]))
+    yield first.replace(session.id, canvas.paint(session.id, "bold"), 1)
+    yield from rest
+    yield from _some_lines(session.task, canvas)
     if session.branch:
-        yield canvas.cut(f"on branch {session.branch}", canvas.width)
+        yield from canvas.wrap(f"on branch {session.branch}")
     if session.cancel_reason:
-        yield canvas.cut(f"because {session.cancel_reason}", canvas.width)
+        yield from _some_lines(f"because {session.cancel_reason}", canvas)
     yield ""
     yield bar_line(session, canvas)
 
 
-def _task_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool) -> list[str]:
+def _some_lines(text: str, canvas: Canvas) -> list[str]:
+    """The first lines of a text."""
+    lines = canvas.wrap(text)
+    if len(lines) <= _MOST_LINES:
+        return lines
+    return [*lines[: _MOST_LINES - 1], canvas.cut(f"{lines[_MOST_LINES - 1]} {lines[_MOST_LINES]}", canvas.width)]
+
+
+def _task_lines(session: Session, now: datetime, canvas: Canvas, *, view: View) -> list[str]:
     if not len(session.tasks):
         return []
     from detent.render.terminal.tasks import status_lines  # noqa: PLC0415 - many sessions have no tasks
 
-    return ["", *status_lines(session, now, canvas, is_active=active)]
+    return ["", *status_lines(session, now, canvas, view=view)]
 
 
-def _open_question_lines(session: Session, canvas: Canvas) -> list[str]:
-    if not session.questions or session.status is not SessionStatus.ACTIVE:
-        return []
-    return ["", *question_lines(session.questions, canvas)]
-
-
-def _footer_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool, runner: str) -> Iterator[str]:
+def _footer_lines(
+    session: Session, now: datetime, canvas: Canvas, commands: Sequence[str], *, runner: str
+) -> Iterator[str]:
     """Phases in progress, failed and next, the runner if there is one, and the commands to type."""
     for key in session.with_status(Status.IN_PROGRESS)[:MOST_SHOWN]:
         state = session.phases[key]
@@ -120,9 +151,7 @@ def _footer_lines(session: Session, now: datetime, canvas: Canvas, *, active: bo
         yield canvas.labelled("next", ", ".join(following), _LABEL, colour="cyan")
     if runner:
         yield canvas.labelled("run by", runner, _LABEL, colour="cyan")
-        yield canvas.labelled("type", "detent watch", _LABEL, colour="cyan")
-        return
-    first, *rest = command_lines(session, canvas, " " * _LABEL, active=active)
+    first, *rest = shown_commands(commands, canvas, " " * _LABEL)
     yield canvas.paint(f"{'type':<{_LABEL}}", "cyan") + first.replace(" " * _LABEL, "", 1)
     yield from rest
 

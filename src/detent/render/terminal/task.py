@@ -15,6 +15,7 @@ from detent.core.session.events import (
     TaskRemoved,
     TaskWritten,
 )
+from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.session import Session, SessionStatus
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed, moment
@@ -46,18 +47,18 @@ def task_text(
     summaries: Mapping[str, str],
     now: datetime,
     canvas: Canvas,
-    active: bool = True,
+    view: View = ANYONE,
 ) -> str:
     """The whole task; `summaries` has its own and those of its dependencies."""
     id_ = document["id"]
     row, state = session.tasks[id_], session.tasks.derived_state(id_)
     about = [state.value, row.type, row.agent, *([f"version {row.version}"] if row.version > 1 else [])]
     head = f"{id_}" + "".join(canvas.draw(" · ") + word for word in about)
-    commands = [command for command in task_commands(session, active=active) if f" {id_} " in f"{command} "]
+    commands = [command for command in task_commands(session, view) if f" {id_} " in f"{command} "]
     if session.status is not SessionStatus.ACTIVE:
         commands = []
     elif not commands and session.tasks.is_ready(id_):
-        commands = [f"detent task start {id_}" + ("" if active else f" --session {session.id}")]
+        commands = [f"detent task start {id_}" + ("" if view.active else f" --session {session.id}")]
     return "\n".join(
         [
             f"{glyph(state, canvas)} {canvas.cut(head, canvas.width - 2)}",
@@ -77,7 +78,7 @@ def moved_text(
     events: Iterable[Event],
     *,
     canvas: Canvas,
-    active: bool = True,
+    view: View = ANYONE,
     warnings: Iterable[str] = (),
     notes: Sequence[str] = (),
     wrote: str = "added",
@@ -85,9 +86,9 @@ def moved_text(
     """The changes, the counts of tasks, and the commands to type next."""
     changes = list(_changes(session, events, canvas, wrote=wrote))
     more = [f"and {len(changes) - _MOST_EVENTS} more"] if len(changes) > _MOST_EVENTS else []
-    commands = task_commands(session, active=active)
+    commands = task_commands(session, view)
     if session.status is not SessionStatus.ACTIVE or not commands:
-        following = command_lines(session, canvas, active=active)
+        following = command_lines(session, canvas, view=view)
     else:
         following = canvas.commands(commands[:3])
     return "\n".join(
@@ -111,11 +112,11 @@ def claimed_text(
     context: Mapping[str, Any],
     *,
     canvas: Canvas,
-    active: bool = True,
+    view: View = ANYONE,
 ) -> str:
     """A started task: its claim, its context, and the commands that end it."""
     claim = session.claims[task]
-    named_session = "" if active else f" --session {session.id}"
+    named_session = "" if view.active else f" --session {session.id}"
     rest = f"{task} --claim {claim.fence}{named_session}"
     lease = f"{claim.fence}, held by {claim.owner}; lease {duration(claim.lease_s)}"
     return "\n".join(

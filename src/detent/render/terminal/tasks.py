@@ -9,6 +9,7 @@ from typing import Any
 
 from detent.core.problem import Problem
 from detent.core.session.events import Claim
+from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.session import Session, SessionStatus
 from detent.core.task.id import read_id, sort_key
 from detent.core.task.plan import Plan
@@ -87,7 +88,7 @@ def list_lines(
         yield front + _titled(row.title, _detail(plan, claims, row, now), room, title_column, canvas)
 
 
-def status_lines(session: Session, now: datetime, canvas: Canvas, *, is_active: bool) -> Iterator[str]:
+def status_lines(session: Session, now: datetime, canvas: Canvas, *, view: View) -> Iterator[str]:
     """Counts, tasks in progress, failed and blocked tasks, and the next ones; at most about 15 lines."""
     plan = session.tasks
     yield counts_line(plan, canvas)
@@ -101,24 +102,28 @@ def status_lines(session: Session, now: datetime, canvas: Canvas, *, is_active: 
     if left_out:
         yield f"  and {left_out} more; detent task list shows all"
     if session.status is SessionStatus.ACTIVE:
-        for at, command in enumerate(task_commands(session, active=is_active)[:2]):
+        for at, command in enumerate(task_commands(session, view)[:2]):
             first, *rest = canvas.command(command, " " * _LABEL)
             label = canvas.paint(f"{'' if at else 'task':<{_LABEL}}", "cyan")
             yield label + first.replace(" " * _LABEL, "", 1)
             yield from rest
 
 
-def task_commands(session: Session, *, active: bool = True) -> list[str]:
+def task_commands(session: Session, view: View = ANYONE) -> list[str]:
     """The next commands about tasks, the most likely first."""
-    named = "" if active else f" --session {session.id}"
+    named = "" if view.active else f" --session {session.id}"
     plan = session.tasks
     commands = [
         *(f'detent task done {id_}{_claim(session, id_)} -m "SUMMARY"' for id_ in _first(plan, TaskStatus.ACTIVE)),
         *(f"detent task start {id_}" for id_ in [plan.next_ready()] if id_ is not None),
         *(f"detent task retry {id_}" for id_ in _first(plan, TaskStatus.FAILED)),
-        *(f"detent task unblock {id_}" for id_ in _first(plan, TaskStatus.BLOCKED)),
+        *(_unblocking(id_, view) for id_ in _first(plan, TaskStatus.BLOCKED)),
     ]
     return [command + named for command in commands]
+
+
+def _unblocking(task: str, view: View) -> str:
+    return f"detent flow resume {task} --retry" if task in view.steps else f"detent task unblock {task}"
 
 
 def task_record(session: Session, row: Row) -> dict[str, Any]:

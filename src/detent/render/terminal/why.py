@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from detent.core.session.describe import event_lines
 from detent.core.session.events import Commit
 from detent.core.session.obstacle import Obstacle
+from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.render.next_commands import command_lines
 from detent.render.terminal.canvas import Canvas
+from detent.render.terminal.decisions import about
 
 
 def why_text(
@@ -17,18 +19,17 @@ def why_text(
     *,
     phase: str | None,
     canvas: Canvas,
-    active: bool = True,
+    view: View = ANYONE,
     decided: Sequence[Commit] = (),
 ) -> str:
     """`obstacles` are all of them, or those of `phase`; `decided` are the last decisions of people."""
     if not obstacles:
-        return "\n".join([*_free_lines(session, phase, canvas, active=active), *_decided_lines(decided, canvas)])
+        return "\n".join([*_free_lines(session, phase, canvas, view=view), *_decided_lines(decided, canvas)])
     held = f"phase {phase}" if phase else f"session {session.id}"
     lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
     for obstacle in obstacles:
         mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
-        subject = f"{obstacle.phase}: " if obstacle.phase else ""
-        first, *rest = canvas.wrap(subject + obstacle.message, "  ")
+        first, *rest = canvas.wrap(about(obstacle.phase, obstacle.message), "  ")
         lines += [mark + first[2:], *rest]
         lines += canvas.command(canvas.clean(canvas.draw(obstacle.way_out)), "    ")
     return "\n".join([*lines, *_decided_lines(decided, canvas)])
@@ -43,9 +44,9 @@ def _decided_lines(decided: Sequence[Commit], canvas: Canvas) -> list[str]:
     return lines
 
 
-def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, active: bool) -> list[str]:
+def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, view: View) -> list[str]:
     if phase is None:
-        return [f"nothing holds session {session.id}", "", *command_lines(session, canvas, active=active)]
+        return [f"nothing holds session {session.id}", "", *command_lines(session, canvas, view=view)]
     status = session.phases[phase].status
     lines = [canvas.cut(f"phase {phase} is {str(status).replace('_', ' ')}; nothing holds it", canvas.width)]
     if status is Status.PENDING and session.status is SessionStatus.ACTIVE:

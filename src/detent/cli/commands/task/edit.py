@@ -45,7 +45,7 @@ def edit_task(request: Request, task: str, *, settings: tuple[str, ...], session
             for setting in settings:
                 change_key(document, setting)
             outcome = handle.tasks.write([document], new=False, reason="edited")
-            answer_moved(request, project, handle, outcome, wrote="changed")
+            answer_moved(request, project, outcome, wrote="changed")
             return 0
         adoption = _edited(project, handle, own)
     text = adoption.describe() if adoption else f"{own} was not changed"

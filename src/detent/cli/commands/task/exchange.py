@@ -59,7 +59,7 @@ def import_tasks(
         new = to_documents(drafts, (*state.tasks.ids[-1:], *state.retired), drop_unknown=drop_unknown)
         if not dry_run:
             outcome = handle.tasks.write(new.documents, new=True, reason=f"imported from {os.path.basename(path)}")
-            answer_moved(request, project, handle, outcome, warnings=new.warnings, ids=new.ids)
+            answer_moved(request, project, outcome, warnings=new.warnings, ids=new.ids)
             return
     rows = [row_of(document) for document in new.documents]
     request.answer(

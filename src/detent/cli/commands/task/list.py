@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import click
 
-from detent.cli.request import Request, canvas, is_active, local_now, session_of, write_json
+from detent.cli.request import Request, canvas, local_now, session_of, write_json
 from detent.cli.task import known_task, task_argument
 from detent.cli.verb import session_option, verb
 
@@ -69,6 +69,7 @@ def list_tasks(request: Request, **options: Unpack[ListOptions]) -> None:
 @session_option
 def show_task(request: Request, task: str, *, context: bool, session: str | None) -> None:
     """Show a task: its document, state, dependencies and summaries."""
+    from detent.engine.decisions import view_now
     from detent.render.terminal.task import task_text
     from detent.render.terminal.tasks import task_record
 
@@ -76,7 +77,7 @@ def show_task(request: Request, task: str, *, context: bool, session: str | None
         handle = session_of(project, session)
         own = known_task(handle, task)
         own_context, state, summary = handle.tasks.context(own), handle.state, handle.tasks.summary(own)
-        now, active = local_now(project), is_active(project, handle)
+        now, view = local_now(project), view_now(project, handle.state)
     if context:
         if not request.json:
             request.print_notices()
@@ -84,9 +85,7 @@ def show_task(request: Request, task: str, *, context: bool, session: str | None
         return
     summaries = {**own_context["dependency_summaries"], **({own: summary} if summary is not None else {})}
     request.answer(
-        lambda canvas: task_text(
-            state, own_context["task"], summaries=summaries, now=now, canvas=canvas, active=active
-        ),
+        lambda canvas: task_text(state, own_context["task"], summaries=summaries, now=now, canvas=canvas, view=view),
         {
             "session": state.id,
             **task_record(state, state.tasks[own]),
@@ -101,9 +100,11 @@ def show_task(request: Request, task: str, *, context: bool, session: str | None
 
 def show_list(request: Request, project: "Project", handle: "SessionHandle", options: ListOptions) -> None:
     """Write the list in chunks, so that the first of 100,000 tasks appear at once."""
+    from detent.engine.decisions import view_now
     from detent.render.terminal.tasks import counts_line, list_lines, tally, task_commands, task_record
 
-    state, active = handle.state, is_active(project, handle)
+    state = handle.state
+    view = view_now(project, state)
     rows, left_out = rows_for(state, options)
     if request.json:
         record = {"session": state.id, "phase": _phase(state), "complexity": state.complexity}
@@ -116,7 +117,7 @@ def show_list(request: Request, project: "Project", handle: "SessionHandle", opt
     lines = list_lines(state, rows, now=local_now(project), canvas=sheet, tree=options["tree"] and not options["ready"])
     write_lines(lines)
     write_lines(_below(state, rows, left_out))
-    commands = [line for command in task_commands(state, active=active)[:2] for line in sheet.command(command)]
+    commands = [line for command in task_commands(state, view)[:2] for line in sheet.command(command)]
     write_lines(
         ["", counts_line(state.tasks, sheet), *(["", *commands] if commands else [])] if len(state.tasks) else []
     )

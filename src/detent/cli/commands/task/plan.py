@@ -73,7 +73,7 @@ def add_task(
                 kind=options["kind"],
                 agent=options["agent"],
             )
-        answer_moved(request, project, handle, outcome)
+        answer_moved(request, project, outcome)
 
 
 @verb("split", example='detent task split IMPL-2 "Write the form" "Check it on the server"')
@@ -119,7 +119,7 @@ def replan_task(
             present = handle.tasks.document(own)["context"].get("requirements") or []
             changes = {"context": {"requirements": [*present, *(changes or added)]}}
         outcome = handle.tasks.replan(own, changes, reason=reason)
-        answer_moved(request, project, handle, outcome, wrote="changed")
+        answer_moved(request, project, outcome, wrote="changed")
 
 
 @verb("remove", example="detent task remove IMPL-3")

@@ -214,15 +214,14 @@ def beat_task(request: Request, task: str, *, claim: int | None, session: str | 
 
 
 def _answer_claimed(request: Request, project: "Project", handle: "SessionHandle", claimed: "Claimed") -> None:
+    from detent.engine.decisions import view_now
     from detent.render.terminal.task import claimed_text
 
-    active = is_active(project, handle)
+    view = view_now(project, claimed.session)
     context = handle.tasks.context(claimed.task)
     note_dropped(request, claimed)
     request.answer(
-        lambda canvas: claimed_text(
-            claimed.session, claimed.events, claimed.task, context, canvas=canvas, active=active
-        ),
+        lambda canvas: claimed_text(claimed.session, claimed.events, claimed.task, context, canvas=canvas, view=view),
         {
             "session": claimed.session.id,
             "task": claimed.task,

@@ -1,0 +1,435 @@
+"""The open decisions of a session: everything that waits for a person, and the command for each.
+
+Every surface takes the list from `open_decisions`. A command of it is complete, and is not refused to the person whom
+it is for. A word in capitals stands for a text of that person.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from detent.core.gate import Gate, Opener, gate_name
+from detent.core.gate.closed import closed_gates, is_held, is_personal
+from detent.core.gate.evidence import GateState, Judgement, Result, Verdict
+from detent.core.gate.judge import judge_recorded
+from detent.core.gate.program import accepted_name, other_program
+from detent.core.gate.voted import Voted
+from detent.core.session.budget import BUDGET_EXCEEDED
+from detent.core.session.session import Escalation, Question, Session, SessionStatus
+from detent.core.session.status import Status
+from detent.core.task.row import TaskStatus
+
+#: The most tasks of one status that are listed.
+MAX_TASKS = 20
+#: The most tests that a command names.
+MAX_NAMED = 3
+
+Judged = Mapping[str, Sequence[Judgement]]
+
+
+class DecisionKind(StrEnum):
+    #: An agent asks.
+    QUESTION = "question"
+    ESCALATION = "escalation"
+    BUDGET = "budget"
+    #: A finished phase waits for a person to look at it.
+    REVIEW = "review"
+    #: A gate waits for votes, for an answer, or for the report of a reviewer.
+    VOTE = "vote"
+    ANSWER = "answer"
+    REPORT = "report"
+    #: Tests that stood at the start are gone, or a check used another program.
+    ACCEPT = "accept"
+    #: A check has to run again, or for the first time by a command that nobody has named.
+    STALE = "stale"
+    CLOSED = "closed"
+    COMMAND = "command"
+    #: An attempt failed.
+    FAILED = "failed"
+    #: A task is blocked or failed, or one of its steps waits.
+    TASK = "task"
+    STEP = "step"
+    #: All phases are done and tasks are left.
+    TASKS_LEFT = "tasks_left"
+
+
+class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    kind: DecisionKind
+    what: str
+    since: datetime | None = None
+    phase: str | None = None
+    task: str | None = None
+    gate: str | None = None
+    question: str | None = None
+    command: str
+    #: Further commands that decide it in another way.
+    others: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    #: The people for whom the command is, if it is not for the one who looks.
+    waits_for: tuple[str, ...] = ()
+
+    @property
+    def is_yours(self) -> bool:
+        return not self.waits_for
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """Who looks, and what the session itself does not tell."""
+
+    #: The account whose votes count; None for one who cannot decide, such as an agent.
+    identity: str | None = ""
+    #: Whether this is the active session; commands name any other.
+    active: bool = True
+    #: A run works on the session: it runs checks and begins attempts itself.
+    running: bool = False
+    #: Whether tests without a command can be run or seen without a person.
+    sees_tests: bool = True
+    #: Blocked task to the step of it that waits for a person, with the reason.
+    steps: Mapping[str, str] = {}
+    #: Phases in progress that are still worked on, so that their gates need nobody yet.
+    busy: frozenset[str] = frozenset()
+
+
+#: One of whom nothing is known.
+ANYONE = View()
+
+
+def open_decisions(session: Session, judged: Judged | None = None, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    """Everything that waits for a person, the most urgent first: agents that wait for an answer.
+
+    `judged` are the verdicts of the phases in progress; without them, the verdicts that the journal supports.
+    """
+    if session.status is not SessionStatus.ACTIVE:
+        return ()
+    verdicts = recorded_verdicts(session) if judged is None else judged
+    listed = _Listed(session, view)
+    return (
+        *map(listed.question, session.questions),
+        *listed.escalations(),
+        *listed.reviews(),
+        *(entry for key, entries in verdicts.items() if key not in view.busy for entry in listed.gates(key, entries)),
+        *listed.failed(),
+        *listed.tasks(),
+    )
+
+
+def recorded_verdicts(session: Session) -> dict[str, tuple[Judgement, ...]]:
+    """The verdicts of the phases in progress, as far as the journal tells."""
+    if not session.gates_apply:
+        return {}
+    return {
+        key: tuple(judge_recorded(session, key, gate, paths_exist=True) for gate in session.workflow.by_key[key].gates)
+        for key in session.with_status(Status.IN_PROGRESS)
+    }
+
+
+#: Phases that do the tasks if the workflow declares none; the first that it has.
+_TASK_PHASES = ("IMPLEMENT", "06-implementation", "development")
+
+
+def task_phase(session: Session) -> str | None:
+    """The phase that does the session's tasks; None without tasks."""
+    if not len(session.tasks):
+        return None
+    declared = (phase.key for phase in session.workflow.phases if phase.tasks)
+    return next((key for key in (*declared, *_TASK_PHASES) if key in session.phases), None)
+
+
+def is_run(session: Session) -> bool:
+    """Whether a run has begun the phases in progress: the next run goes on with them."""
+    live = (session.phases[key] for key in session.with_status(Status.IN_PROGRESS, Status.FAILED))
+    return any(delegation.agent_id.startswith("run-") for state in live for delegation in state.delegations)
+
+
+class _Listed:
+    """Makes the entries of one session."""
+
+    def __init__(self, session: Session, view: View) -> None:
+        self._session, self._view = session, view
+        self._named = "" if view.active else f" --session {session.id}"
+        #: A run repeats checks and attempts, now or when it goes on.
+        self._is_run = view.running or is_run(session)
+        self._is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+
+    def question(self, question: Question) -> OpenDecision:
+        return OpenDecision(
+            kind=DecisionKind.QUESTION,
+            what=f"{question.id} asks: {question.text}",
+            since=question.at,
+            phase=question.phase,
+            question=question.id,
+            command=self._typed(f"reply {question.id} {answer_word(question.choices)}"),
+            choices=question.choices,
+        )
+
+    def escalations(self) -> Iterator[OpenDecision]:
+        by_phase: dict[str, list[Escalation]] = {}
+        for escalation in self._session.escalations:
+            by_phase.setdefault(escalation.phase, []).append(escalation)
+        for phase, entries in by_phase.items():
+            is_budget = all(entry.kind == BUDGET_EXCEEDED for entry in entries)
+            yield OpenDecision(
+                kind=DecisionKind.BUDGET if is_budget else DecisionKind.ESCALATION,
+                what="; ".join(dict.fromkeys(entry.detail for entry in entries)),
+                since=min(entry.at for entry in entries),
+                phase=phase,
+                gate=next((entry.gate for entry in entries if entry.gate), None),
+                command=self._typed(f"resolve retry {phase}"),
+                others=tuple(self._typed(f"resolve {action} {phase}") for action in ("skip", "cancel")),
+                choices=("retry", "skip", "cancel"),
+            )
+
+    def reviews(self) -> Iterator[OpenDecision]:
+        supervised = self._session.options.supervised
+        for key in self._session.awaiting_review:
+            state = self._session.phases[key]
+            begun = self._session.workflow.descendants(key)
+            can_redo = (
+                supervised is not None
+                and state.review_redos < supervised.max_redos
+                and all(self._session.phases[after].status is Status.PENDING for after in begun)
+            )
+            choices = ("continue", *(["redo"] if can_redo else []), "review")
+            yield OpenDecision(
+                kind=DecisionKind.REVIEW,
+                what=f"{key} is finished, and waits for a person's review: {state.summary}",
+                since=state.completed,
+                phase=key,
+                command=self._typed(f"review continue {key}"),
+                others=tuple(self._typed(f"review {choice} {key}") for choice in choices[1:]),
+                choices=choices,
+            )
+
+    # Gates
+
+    def gates(self, phase: str, judged: Sequence[Judgement]) -> Iterator[OpenDecision]:
+        gates = self._session.workflow.by_key[phase].gates
+        held = is_held(gates, judged, sees_tests=self._view.sees_tests)
+        escalated = {entry.gate for entry in self._session.escalations if entry.phase == phase}
+        for judgement in closed_gates(judged):
+            if judgement.gate in escalated:
+                continue
+            gate = next(gate for gate in gates if gate_name(gate) == judgement.gate)
+            if is_personal(gates, judgement, sees_tests=self._view.sees_tests):
+                if held or judgement.verdict is Verdict.FAIL:
+                    yield from self._personal(phase, gate, judgement)
+            elif not self._is_run:
+                yield from self._closed(phase, gate, judgement)
+
+    def _personal(self, phase: str, gate: Gate, judgement: Judgement) -> Iterator[OpenDecision]:
+        name, chosen = shlex.quote(judgement.gate), self._in(phase)
+        what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        approve = f"approve {phase} --gate {name} -m WHY"
+        kind, command, waits_for = DecisionKind.VOTE, approve, self._voters_left(phase, gate)
+        others: tuple[str, ...] = (f"{approve} --reject",)
+        if judgement.verdict is Verdict.FAIL and gate.opened_by is Opener.VOTE:
+            if self._is_run:
+                # The run begins a new attempt with the reason.
+                return
+            kind, command = DecisionKind.CLOSED, f"redo {phase}"
+            others, waits_for = () if waits_for else (approve,), ()
+        elif gate.opened_by is Opener.ANSWER:
+            kind, others = DecisionKind.ANSWER, (approve,)
+            command = f"gate answer {name} --choice {shlex.quote(gate.choices[0])}{chosen}"
+        elif gate.is_reported:
+            kind = DecisionKind.REPORT
+            command = f"gate report {name} --compliant{chosen}"
+            others = (f"gate report {name} --not-compliant -m WHY{chosen}",)
+        elif gate.opened_by is Opener.RUN:
+            kind, others = DecisionKind.COMMAND, (approve,)
+            what = gate.person_task(phase) or what
+            command = f"gate set {name} --command COMMAND -m WHY{chosen}"
+        yield self._gate_entry(kind, phase, judgement, what, command, others, gate.choices, waits_for)
+
+    def _closed(self, phase: str, gate: Gate, judgement: Judgement) -> Iterator[OpenDecision]:
+        """A closed gate that no person has to open, where no run opens it either."""
+        name, chosen = shlex.quote(judgement.gate), self._in(phase)
+        what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        approve, run = f"approve {phase} --gate {name} -m WHY", run_command(gate, phase if chosen else None)
+        if gate.opened_by is Opener.DELEGATION and judgement.verdict is Verdict.FAIL:
+            yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, f"redo {phase}", (approve,))
+        if gate.opened_by is not Opener.RUN or judgement.verdict is Verdict.PENDING:
+            return
+        if judgement.verdict is Verdict.STALE:
+            yield self._gate_entry(DecisionKind.STALE, phase, judgement, what, run, ())
+        elif (accept := self._acceptance(phase, gate)) is not None:
+            yield self._gate_entry(DecisionKind.ACCEPT, phase, judgement, what, run, (f"{accept}{chosen}",))
+        else:
+            yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, run, (approve,))
+
+    def _acceptance(self, phase: str, gate: Gate) -> str | None:
+        """The command with which a person accepts lost tests or another program; None if there is nothing to accept."""
+        name, receipt = shlex.quote(gate_name(gate)), self._state(phase, gate_name(gate)).receipt
+        if receipt is None:
+            return None
+        failing = receipt.protected.failing if receipt.protected is not None else ()
+        if 0 < len(failing) <= MAX_NAMED:
+            return f"gate accept {name} {shlex.join(failing)} -m WHY"
+        if receipt.result is not Result.PASSED:
+            return None
+        if receipt.program is not None and other_program(self._session.programs, receipt.program) is not None:
+            return f"gate accept {name} {shlex.quote(accepted_name(receipt.program))} -m WHY"
+        if receipt.lost:
+            return f"gate accept {name} --all -m WHY"
+        return f"gate baseline {name} -m WHY" if receipt.lost_count else None
+
+    def _gate_entry(
+        self,
+        kind: DecisionKind,
+        phase: str,
+        judgement: Judgement,
+        what: str,
+        command: str,
+        others: Sequence[str],
+        choices: tuple[str, ...] = (),
+        waits_for: tuple[str, ...] = (),
+    ) -> OpenDecision:
+        return OpenDecision(
+            kind=kind,
+            what=what,
+            since=self._since(phase),
+            phase=phase,
+            gate=judgement.gate,
+            command=self._typed(command),
+            others=tuple(map(self._typed, others)),
+            choices=choices,
+            waits_for=waits_for,
+        )
+
+    def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
+        """The people who can still vote, if the one who looks cannot; empty if that one can."""
+        identity = self._view.identity
+        if not isinstance(gate, Voted) or not identity:
+            return ()
+        votes, voters = self._state(phase, gate_name(gate)).votes, gate.voters
+        if identity not in votes and (voters is None or identity in voters):
+            return ()
+        left = (voters or frozenset()) - votes.keys()
+        return tuple(sorted(left)) or ("another person",)
+
+    def _state(self, phase: str, gate: str) -> GateState:
+        return self._session.phases[phase].gates.get(gate, GateState())
+
+    def _since(self, phase: str) -> datetime | None:
+        """The last time that something happened at a gate of the phase, or an agent of it ended."""
+        state = self._session.phases[phase]
+        times = [state.begun, *(entry.ended_at for entry in state.delegations)]
+        for gate in state.gates.values():
+            times += [gate.checked_at, *(vote.at for vote in gate.votes.values())]
+        return max((at for at in times if at is not None), default=None)
+
+    # Attempts and tasks
+
+    def failed(self) -> Iterator[OpenDecision]:
+        if self._is_run:
+            return
+        asked = {entry.phase for entry in self._session.escalations}
+        for key in self._session.with_status(Status.FAILED):
+            if key in asked or self._session.open_needs(key):
+                continue
+            state = self._session.phases[key]
+            error = (state.error or "no reason was given").partition("\n")[0]
+            yield OpenDecision(
+                kind=DecisionKind.FAILED,
+                what=f"attempt {state.attempt} failed: {error}",
+                since=state.completed,
+                phase=key,
+                command=self._typed(redo_command(self._session, key)),
+                others=(self._typed(f"skip {key} --reason WHY"),),
+            )
+
+    def tasks(self) -> Iterator[OpenDecision]:
+        session = self._session
+        if not len(session.tasks):
+            return
+        if not session.tasks.is_completed and not session.unfinished:
+            yield self._left_over()
+            return
+        for status, action in ((TaskStatus.BLOCKED, "unblock"), (TaskStatus.FAILED, "retry")):
+            for task in session.tasks.with_status(status)[:MAX_TASKS]:
+                yield self._task(task, action)
+
+    def _task(self, task: str, action: str) -> OpenDecision:
+        row = self._session.tasks[task]
+        what = f"{task} is {row.status}: {row.reason or 'no reason was given'}"
+        show = self._typed(f"task show {task}")
+        if row.status is TaskStatus.BLOCKED and task in self._view.steps:
+            return self._step(task)
+        return self._task_entry(DecisionKind.TASK, task, what, self._typed(f"task {action} {task}"), (show,))
+
+    def _step(self, task: str) -> OpenDecision:
+        reason = self._session.tasks[task].reason or "no reason was given"
+        what = f"step {self._view.steps[task]} of {task} waits: {reason}"
+        if not self._view.active:
+            # Steps only run in the active session.
+            return self._task_entry(DecisionKind.STEP, task, what, f"detent resume {self._session.id}")
+        ways = ("--retry", "--skip", "--set VALUE", "--abort")
+        command, *others = (self._typed(f"flow resume {task} {way}") for way in ways)
+        return self._task_entry(DecisionKind.STEP, task, what, command, tuple(others))
+
+    def _task_entry(
+        self, kind: DecisionKind, task: str, what: str, command: str, others: tuple[str, ...] = ()
+    ) -> OpenDecision:
+        return OpenDecision(
+            kind=kind,
+            what=what,
+            since=self._at(self._session.tasks[task].changed),
+            phase=task_phase(self._session),
+            task=task,
+            command=command,
+            others=others,
+        )
+
+    def _left_over(self) -> OpenDecision:
+        phase = task_phase(self._session)
+        force = self._typed("complete --force")
+        if phase is None:
+            name = self._session.workflow.name
+            what = f"tasks are left, and no phase of {name} does tasks: set tasks = true for one in detent.toml"
+            return OpenDecision(kind=DecisionKind.TASKS_LEFT, what=what, command=force)
+        return OpenDecision(
+            kind=DecisionKind.TASKS_LEFT,
+            what=f"tasks are left, and {phase} is {self._session.phases[phase].status}",
+            phase=phase,
+            command=self._typed(redo_command(self._session, phase)),
+            others=(force,),
+        )
+
+    def _at(self, version: int) -> datetime | None:
+        """The time of a commit, if the session has a note of it: it has one for each of its last commits."""
+        before = self._session.version - version
+        notes = self._session.notes
+        return notes[-1 - before].timestamp if 0 <= before < len(notes) else None
+
+    # Commands
+
+    def _typed(self, command: str) -> str:
+        verb, dashes, rest = command.partition(" -- ")
+        return f"detent {verb}{self._named}{dashes}{rest}"
+
+    def _in(self, phase: str) -> str:
+        """The option that names the phase, where several are in progress."""
+        return "" if self._is_alone else f" --phase {phase}"
+
+
+def redo_command(session: Session, phase: str) -> str:
+    """`redo` of the phase, with the option that it needs if other phases built on it."""
+    begun = (session.phases[key].status for key in session.workflow.descendants(phase))
+    built = any(status in (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED) for status in begun)
+    return f"redo {phase}{' --cascade' if built else ''}"
+
+
+def run_command(gate: Gate, phase: str | None = None) -> str:
+    """`gate run` of a gate that a check decides; `phase` where several are in progress."""
+    command = f"gate run {shlex.quote(gate_name(gate))}" + (f" --phase {phase}" if phase else "")
+    return f"{command} -- YOUR TEST COMMAND" if gate.runnable() is None and gate.runs_tests else command
+
+
+def answer_word(choices: Sequence[str]) -> str:
+    """The last word of a reply: a number for choices, if none of them is a number itself."""
+    if not choices:
+        return "ANSWER"
+    return shlex.quote(choices[0]) if any(choice.isdecimal() for choice in choices) else "1"

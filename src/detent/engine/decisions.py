@@ -1,0 +1,89 @@
+"""The open decisions of a session at this moment: with the files, the steps of tasks, and the run that works on it."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from detent.core.actor import ActorKind
+from detent.core.gate.evidence import GateState, Result
+from detent.core.gate.kind import gate_name
+from detent.core.session.open_decision import (
+    MAX_TASKS,
+    Judged,
+    OpenDecision,
+    View,
+    open_decisions,
+    recorded_verdicts,
+)
+from detent.core.session.session import Session, SessionStatus
+from detent.core.session.status import Status
+from detent.core.task.row import TaskStatus
+from detent.engine.actor import account
+from detent.engine.run_lease import live_lease
+from detent.errors import Corrupt
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+
+
+def decisions_now(project: "Project", session: Session) -> tuple[OpenDecision, ...]:
+    """What waits for a person, as the caller sees it."""
+    return open_decisions(session, verdicts_now(project, session), view_now(project, session))
+
+
+def decisions_in_run(
+    project: "Project", session: Session, held: Iterable[str], *, sees_tests: bool
+) -> tuple[OpenDecision, ...]:
+    """What waits for a person in a run, which holds these phases."""
+    gates = project.session(session.id).gates
+    judged = {key: gates.judgements(key)[key] for key in held}
+    return open_decisions(session, judged, view_now(project, session, running=True, sees_tests=sees_tests))
+
+
+def view_now(project: "Project", session: Session, *, running: bool | None = None, sees_tests: bool = True) -> View:
+    decides = project.actor.kind is not ActorKind.AGENT
+    if running is None:
+        running = live_lease(project.store, session.id, now=project.clock()) is not None
+    return View(
+        identity=account() if decides else None,
+        active=project.active() == session.id,
+        running=running,
+        sees_tests=sees_tests,
+        steps=_waiting_steps(project, session),
+    )
+
+
+def verdicts_now(project: "Project", session: Session) -> Judged:
+    """The verdicts of the phases in progress. Files are only looked at if a verdict depends on them."""
+    if session.status is not SessionStatus.ACTIVE or not session.gates_apply:
+        return {}
+    if any(_depends_on_files(session, key) for key in session.with_status(Status.IN_PROGRESS)):
+        return project.session(session.id).gates.judgements()
+    return recorded_verdicts(session)
+
+
+def _depends_on_files(session: Session, phase: str) -> bool:
+    for gate in session.workflow.by_key[phase].gates:
+        receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
+        if gate.paths or (receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED):
+            return True
+    return False
+
+
+def _waiting_steps(project: "Project", session: Session) -> dict[str, str]:
+    """Blocked task to the step of it that waits for a person."""
+    blocked = session.tasks.with_status(TaskStatus.BLOCKED)[:MAX_TASKS] if len(session.tasks) else ()
+    if not blocked:
+        return {}
+    from detent.core.flow.progress import StepState  # noqa: PLC0415 - few sessions have steps that wait
+    from detent.engine.flow.record import FlowFiles, Mask  # noqa: PLC0415
+
+    steps = {}
+    for task in blocked:
+        try:
+            record = FlowFiles(project, session.id, task, Mask({})).load()
+        except Corrupt:
+            continue
+        for each in record.run.steps if record is not None else ():
+            if each.state is StepState.WAITING:
+                steps[task] = each.step
+    return steps

@@ -1,0 +1,57 @@
+"""What waits for a person: each decision with its reason, since when, and the commands that decide it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from detent.core.session.open_decision import OpenDecision, View
+from detent.render.elapsed import elapsed, moment
+from detent.render.next_commands import MOST_SHOWN
+from detent.render.terminal.canvas import Canvas
+
+
+def decision_lines(decisions: Sequence[OpenDecision], view: View, *, now: datetime, canvas: Canvas) -> Iterator[str]:
+    """The decisions of the one who looks, then those of others, under a heading each; nothing if none is open."""
+    own = [entry for entry in decisions if entry.is_yours and view.identity is not None]
+    others = [entry for entry in decisions if entry not in own]
+    for heading, entries in (("NEEDS YOU", own), (_heading(others, view), others)):
+        if not entries:
+            continue
+        yield canvas.paint(canvas.draw(heading), "yellow")
+        for entry in entries[:MOST_SHOWN]:
+            yield from entry_lines(entry, now=now, canvas=canvas)
+        if len(entries) > MOST_SHOWN:
+            yield f"  and {len(entries) - MOST_SHOWN} more; detent decide --json lists all"
+        yield ""
+
+
+def _heading(others: Sequence[OpenDecision], view: View) -> str:
+    if view.identity is None:
+        return "NEEDS A PERSON, who types this in a terminal of their own"
+    return f"WAITS FOR {' or '.join(dict.fromkeys(who for entry in others for who in entry.waits_for))}"
+
+
+def entry_lines(entry: OpenDecision, *, now: datetime, canvas: Canvas) -> Iterator[str]:
+    """One decision: what it is about, since when, its choices, and its commands."""
+    yield from canvas.wrap(headline(entry, now), "  ")
+    for number, choice in enumerate(entry.choices if entry.question else (), 1):
+        yield from canvas.hanging(choice, "       ", f"    {number}. ")
+    yield from canvas.command(entry.command, "    ")
+    for command in entry.others:
+        yield from _other_lines(command, canvas)
+
+
+def headline(entry: OpenDecision, now: datetime) -> str:
+    """What it is about, and since when."""
+    since = f" (since {moment(entry.since, now)}, {elapsed(entry.since, now)})" if entry.since else ""
+    return f"{about(entry.phase, entry.what)}{since}"
+
+
+def about(phase: str | None, text: str) -> str:
+    """The text with its phase before it, unless it names the phase itself."""
+    is_named = phase is None or text.startswith(f"{phase} ") or f" of {phase} " in text
+    return text if is_named else f"{phase}: {text}"
+
+
+def _other_lines(command: str, canvas: Canvas) -> list[str]:
+    first, *rest = canvas.command(command, "       ")
+    return [first.replace("       ", "    or ", 1), *rest]
