@@ -146,7 +146,7 @@ def test_what_its_agent_does_is_observed(place):
 def test_a_run_drives_it(place):
     told = place.detent("run", "Add search", "--workflow", "short", "--agent", "acme")
 
-    assert place.log.read_text().splitlines() == ["--work", "--work"]
+    assert place.log.read_text().splitlines() == ["--version", "--work", "--work"]
     assert "one                 working" in told
     assert "run completed" in told
 

@@ -116,7 +116,9 @@ HARMLESS = {
     "output that was redacted when it was read": """
         Receipt.error Receipt.signature Receipt.tail Receipt.violated ProtectedRun.error
     """,
-    "names of tests and variables": "AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out",
+    "names of tests and variables": """
+        AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out Receipt.named Receipt.shown
+    """,
     "instructions that agents have to follow": """
         ChildDraft.acceptance ChildDraft.depends_on ChildDraft.description ChildDraft.focus_paths
         ChildDraft.requirements ChildDraft.target_files ChildDraft.title ChildDraft.type RepairTask.document
