@@ -10,11 +10,13 @@ from detent.core.gate.evidence import Facts, GateState, Judgement, Receipt, Resu
 from detent.core.gate.judge import judgements
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.regression import RegressionGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS
 from detent.core.limits import MAX_TASK
@@ -169,6 +171,8 @@ EVERY_GATE = [
     (ElicitationGate(), ["answered one question"]),
     (ArtifactsGate(paths=("docs/{artifact_folder}/x.md", "y.md")), ["docs/try-it/x.md, y.md"]),
     (DelegationGate(), ["your own run opens it"]),
+    (ChangesGate(), ["files of the project must have changed"]),
+    (RegressionGate(command="make test"), ["write a test that shows the bug", "only a person can open the gate"]),
     (CommandGate(command="make lint", max_iterations=4), ["`make lint` must exit with 0", "4 times at most"]),
     (ConsensusGate(approvers=("ada", "bea"), quorum=2), ["2 of ada, bea must approve", "you are not"]),
     (ApprovalGate(), ["a person must approve"]),

@@ -24,6 +24,7 @@ from detent.engine.session import SessionHandle
 from detent.engine.workspace import Workspace
 from detent.errors import DetentError
 from detent.hooks import drift
+from detent.hooks.files import has_marker
 from detent.render.prompt.briefing import assignment, briefing, todos
 from detent.store.port import PROJECT
 
@@ -113,6 +114,8 @@ def judge_write(content: str, state: str) -> tuple[str | None, str]:
         with open(os.path.join(state, "state.json"), "rb") as file:
             disk = msgspec.json.decode(file.read(), type=dict[str, Any])
     except FileNotFoundError:
+        if has_marker(state):
+            return f"the state document of the active session is missing, so it is not written; {mend}", ""
         # There is nothing to fall behind. The next command adopts what is written, or sets it aside.
         disk = {}
     except OSError as error:
