@@ -10,11 +10,13 @@ from detent.core.gate.evidence import Facts, GateState, Judgement, Receipt, Resu
 from detent.core.gate.judge import judgements
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
+from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.regression import RegressionGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS
 from detent.core.limits import MAX_TASK
@@ -160,6 +162,12 @@ EVERY_GATE = [
     (TestsGate(), ["the tests must pass", "gate run tests --phase a"]),
     (TestsGate(coverage=80), ["with 80 % coverage or more"]),
     (TestsGate(protected=("tests/old",)), ["tests/old must be as they were when the session began"]),
+    (
+        RegressionGate(command="make test"),
+        ["write a test that shows the bug", "gate run regression --phase a -- ", "Detent runs it when your turn ends"],
+    ),
+    (RegressionGate(), ["Run `detent gate run regression`", "ask a person"]),
+    (ChangesGate(), ["files of the project must have changed"]),
     (
         ConstitutionGate(articles=("I", "II")),
         ["articles I, II of docs/constitution.md", "gate report constitution --phase a"],
