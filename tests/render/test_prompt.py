@@ -163,6 +163,12 @@ EVERY_GATE = [
     (TestsGate(coverage=80), ["with 80 % coverage or more"]),
     (TestsGate(protected=("tests/old",)), ["tests/old must be as they were when the session began"]),
     (
+        RegressionGate(command="make test"),
+        ["write a test that shows the bug", "gate run regression --phase a -- ", "Detent runs it when your turn ends"],
+    ),
+    (RegressionGate(), ["Run `detent gate run regression`", "ask a person"]),
+    (ChangesGate(), ["files of the project must have changed"]),
+    (
         ConstitutionGate(articles=("I", "II")),
         ["articles I, II of docs/constitution.md", "gate report constitution --phase a"],
     ),

@@ -201,6 +201,8 @@ def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
         "tests": msgspec.to_builtins(receipt.tests) if receipt and receipt.tests else None,
         "lost_tests": dict(receipt.lost) if receipt else {},
         "ran_by": str(receipt.by) if receipt else None,
+        "ran_as": (receipt.account or None) if receipt else None,
+        "ran_on": (receipt.host or None) if receipt else None,
         "approved_by": at_gate.approved_by,
         "approval_reason": at_gate.approval_reason or None,
         "votes": {

@@ -36,7 +36,7 @@ def judged(receipt, gate=PYTEST, baseline=NO_BASELINE, *, in_run=False, aside=No
 
 def test_a_pass_says_how_many_ran_and_how_many_there_were_at_the_start():
     receipt = PYTEST.run(Runner(ran("a", "b", skipped=["c"])), None)
-    known = Baseline(tests={"pytest -q": KnownTests(count=1)})
+    known = Baseline(tests={"pytest -q": KnownTests(count=1, names="d")})
 
     assert judged(receipt, baseline=known) == (Verdict.PASS, "passed: pytest -q: 2 tests (start: 1), 1 skipped")
 
@@ -244,7 +244,7 @@ def test_what_was_seen_opens_nothing_where_a_command_is_known():
     assert receipt.aside == "seen in the agent's shell; a run of `pytest -q` by Detent decides"
     assert judged(None, aside=receipt) == (
         Verdict.PENDING,
-        f"no run yet that counts; `pytest -q` passed: {receipt.aside}",
+        f"no run yet that counts; `pytest -q` passed: {receipt.aside}; baseline: files only",
     )
 
 

@@ -91,3 +91,29 @@ def test_a_test_that_fails_and_then_breaks_down_is_one_failure():
 def test_what_is_no_report_is_refused(data):
     with pytest.raises(Unreadable):
         read_junit(data)
+
+
+def test_reports_that_follow_one_another_are_one_suite():
+    head = b'<?xml version="1.0" encoding="utf-8"?>'
+    one, two = report(case("test_x")), report(case("test_x", FAIL), case("test_y"))
+
+    suite = read_junit(head + one + head + two)
+
+    assert suite.outcomes == {"tests/test_a.py::test_x": FAILED, "tests/test_a.py::test_y": PASSED}
+    assert suite.counts == Counts(passed=2, failed=1)
+    with pytest.raises(Unreadable):
+        read_junit(head + one + head)
+
+
+@pytest.mark.parametrize(
+    ("inner", "inside"),
+    [
+        (FAIL, True),
+        (ERROR, False),
+        (SKIP, False),
+        ("<failure message='ImportError: cannot import name x'/>", False),
+        ("<failure message='ModuleNotFoundError: No module named x'/>", False),
+    ],
+)
+def test_a_failure_in_the_test_itself_is_told_from_others(inner, inside):
+    assert bool(read_junit(report(case("test_x", inner))).failed_inside) is inside

@@ -95,7 +95,7 @@ def test_a_person_sets_the_command_and_the_record_shows_it(handle):
 
     handle.gates.set_command("tests", "make test", "it needs a build")
 
-    assert verdict(handle) == (Verdict.PENDING, "no run yet")
+    assert verdict(handle) == (Verdict.PENDING, "no run yet; baseline: files only")
     handle.gates.run("tests")
     assert verdict(handle)[1] == "passed: make test: 3 tests (start: 3)"
     text = report_text(handle.state, handle.log())

@@ -101,6 +101,9 @@ class Receipt(_Value, frozen=True, kw_only=True):
     #: The run on the protected files; None if no protected file had changed.
     protected: ProtectedRun | None = None
     by: RanBy = RanBy.DETENT
+    #: The account that ran it, and the machine; empty if a reviewer reported it.
+    account: str = ""
+    host: str = ""
     #: Why the run decides nothing: it was seen where a command is known, or it ran a part of the tests.
     aside: str | None = None
     #: Articles of a constitution that the work does not comply with.

@@ -10,6 +10,10 @@ from detent.core.testrun.suite import Outcome, Suite
 OTHERS = ("program:", "file:")
 
 
+#: What the baseline is while no run has named its tests.
+FILES_ONLY = "files only"
+
+
 class KnownTests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tests of the baseline for one command."""
 
@@ -26,6 +30,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tests: dict[str, KnownTests] = {}
     #: Names of lost tests that a person accepted.
     accepted: tuple[str, ...] = ()
+
+    def is_named(self, command: str | None) -> bool:
+        """Whether the tests of the command are known by name."""
+        known = self.tests.get(command or "")
+        return known is not None and known.names is not None
 
 
 def lost_tests(names: Collection[str], suite: Suite) -> dict[str, Outcome]:

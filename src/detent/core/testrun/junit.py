@@ -17,6 +17,7 @@ _OUTCOMES = {
 }
 #: How pytest marks a failure that the test expects.
 _EXPECTED = "pytest.xfail"
+_DOCUMENT = b"<?xml"
 _NOT_COLLECTED = "collection failure"
 _NOT_IMPORTED = ("ImportError", "ModuleNotFoundError")
 
@@ -26,17 +27,28 @@ class Unreadable(ValueError):
 
 
 def read_junit(data: bytes) -> Suite:
-    """The tests of a report. Raises `Unreadable`."""
+    """The tests of a report, or of several that follow one another. Raises `Unreadable`."""
     if len(data) > MAX_BYTES:
         raise Unreadable(f"the report has {len(data)} bytes; the limit is {MAX_BYTES}")
+    cases: list[TestCase] = []
+    # Inside of a document the mark is always escaped.
+    first, *others = data.split(_DOCUMENT)
+    for document in (*((first,) if first.strip() or not others else ()), *(_DOCUMENT + each for each in others)):
+        cases += _cases(document)
+        if len(cases) > MAX_CASES:
+            raise Unreadable(f"the reports have more than {MAX_CASES} tests")
+    return suite_of(cases)
+
+
+def _cases(document: bytes) -> list[TestCase]:
     reader = _Reader()
     try:
-        reader.parser.Parse(data, True)  # noqa: FBT003 - its signature
+        reader.parser.Parse(document, True)  # noqa: FBT003 - its signature
     except expat.ExpatError as error:
         raise Unreadable(f"the report is not valid XML: {error}") from error
     if not reader.is_report:
         raise Unreadable("the report has no test suite")
-    return suite_of(reader.cases)
+    return reader.cases
 
 
 class _Reader:

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -17,11 +16,12 @@ from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result
 from detent.core.gate.kind import KnownNames, required_paths
 from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
-from detent.core.testrun.junit import MAX_BYTES
 from detent.core.workflow.graph import Workflow
+from detent.engine.actor import account
 from detent.engine.gates.bytecode import fresh_bytecode
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
+from detent.engine.gates.reports import collected_reports
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
 from detent.errors import Corrupt, Refused
@@ -159,16 +159,15 @@ class GateChecks:
         further ones of pytest.
         """
         where = cwd or self._base
-        with tempfile.TemporaryDirectory(prefix="detent-report-") as directory, fresh_bytecode(where) as bytecode:
-            path = os.path.join(directory, "junit.xml")
-            report_to = f"-o junit_family=xunit1 --junitxml={path}"
+        with collected_reports() as reports, fresh_bytecode(where) as bytecode:
+            report_to = f"-o junit_family=xunit1 --junitxml={reports.path}"
             asked = {
                 **env,
                 **bytecode,
                 "PYTEST_ADDOPTS": f"{env.get('PYTEST_ADDOPTS', '')} {report_to} {options}".strip(),
             }
             ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked)
-            report = _report(path)
+            report = reports.read()
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
 
@@ -187,6 +186,7 @@ class GateChecks:
         env: Mapping[str, str],
         *,
         digest: str,
+        gate: str,
         accepted: Collection[str] = (),
         was_touched: bool = False,
     ) -> process.Ran | None:
@@ -205,7 +205,7 @@ class GateChecks:
                 names = " ".join(f"file:{path}" for path in changes.unclear)
                 raise Corrupt(
                     f"the test runner's part of {', '.join(changes.unclear)} cannot be told from the rest; "
-                    f"a person accepts it with detent gate accept GATE {names} -m WHY"
+                    f"a person accepts it with detent gate accept {gate} {names} -m WHY"
                 )
             copied = kept.copied(self._place, moment, changes)
         except Corrupt as damage:
@@ -333,9 +333,9 @@ class GateChecks:
         return kept, kept.changes(moment, protected_patterns(session.workflow), accepted=accepted), moment
 
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
-        """The receipt with the digest of the files that it rests on."""
+        """The receipt with the digest of the files that it rests on, and with the account and the host of the run."""
         inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before)
-        return msgspec.structs.replace(receipt, inputs=inputs)
+        return msgspec.structs.replace(receipt, inputs=inputs, account=account(), host=os.uname().nodename)
 
     def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None) -> str:
         """The digest of the input files; of one that changed during the run, as it was before."""
@@ -393,6 +393,7 @@ class _Runner(NamedTuple):
             command,
             self.environment.variables,
             digest=digest,
+            gate=gate_name(self.gate),
             accepted=self._accepted_files(),
             was_touched=any(started.touched for started in self.started),
         )
@@ -401,8 +402,14 @@ class _Runner(NamedTuple):
         digest = self.session.protected
         if digest is None or digest == self.session.now_protected:
             return None
-        variables, accepted = self.environment.variables, self._accepted_files()
-        return self.checks.run_protected(self.session, command, variables, digest=digest, accepted=accepted)
+        return self.checks.run_protected(
+            self.session,
+            command,
+            self.environment.variables,
+            digest=digest,
+            gate=gate_name(self.gate),
+            accepted=self._accepted_files(),
+        )
 
     def _accepted_files(self) -> frozenset[str]:
         """The files that a person accepted as they are."""
@@ -452,14 +459,6 @@ class _Runner(NamedTuple):
 
     def has_new_tests(self) -> bool:
         return self.checks.has_new_tests()
-
-
-def _report(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except OSError:
-        return None
 
 
 def protected_patterns(workflow: Workflow) -> tuple[str, ...]:

@@ -233,7 +233,9 @@ def _receipt_text(receipt: Receipt) -> str:
     covered = "" if receipt.coverage is None else f"coverage {receipt.coverage:g} %"
     counts = counts_text(receipt.tests, None).removeprefix(": ")
     shown = f"failed at the start and passes now: {' '.join(receipt.shown)}" if receipt.shown else ""
-    return ", ".join(part for part in (receipt.command or "reported", code, counts, covered, shown, seen) if part)
+    where = f"{receipt.account} on {receipt.host}" if receipt.host else ""
+    parts = (receipt.command or "reported", code, counts, covered, shown, seen, where)
+    return ", ".join(part for part in parts if part)
 
 
 def _failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:

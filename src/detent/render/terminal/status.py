@@ -5,12 +5,14 @@ from datetime import datetime
 
 import msgspec
 
+from detent.core.gate import gate_name
 from detent.core.session.handover import Handover
 from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Question, Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
+from detent.core.testrun.baseline import FILES_ONLY
 from detent.core.workflow.graph import Phase
 from detent.render.elapsed import elapsed, moment
 from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
@@ -142,6 +144,8 @@ def _footer_lines(
         attempt = f", attempt {state.attempt}," if state.attempt > 1 else ""
         agent = f" with {state.agent}" if state.agent else ""
         yield canvas.labelled("in progress", f"{key}{attempt}{since}{agent}", _LABEL, colour="cyan")
+    if (baseline := _baseline_text(session)) is not None:
+        yield canvas.labelled("baseline", baseline, _LABEL, colour="cyan")
     for key in session.with_status(Status.FAILED)[:MOST_SHOWN]:
         state = session.phases[key]
         text = f"{key}, attempt {state.attempt}: {state.error or 'no reason was given'}"
@@ -154,6 +158,19 @@ def _footer_lines(
     first, *rest = shown_commands(commands, canvas, " " * _LABEL)
     yield canvas.paint(f"{'type':<{_LABEL}}", "cyan") + first.replace(" " * _LABEL, "", 1)
     yield from rest
+
+
+def _baseline_text(session: Session) -> str | None:
+    """What is said if a phase in progress protects tests that no run has named."""
+    live = session.with_status(Status.IN_PROGRESS) if session.gates_apply else ()
+    gates = (gate for key in live for gate in session.workflow.by_key[key].gates if gate.protects)
+    gate = next((gate for gate in gates if not session.baseline.is_named(gate.runnable())), None)
+    if gate is None:
+        return None
+    if (gate.runnable() or "") in session.baseline.tests:
+        return f"{FILES_ONLY}; the test runner does not name its tests"
+    how = "the first whole run" if gate.runnable() is None else f"detent gate baseline {gate_name(gate)}"
+    return f"{FILES_ONLY}; {how} names the tests"
 
 
 def _phase_lines(session: Session, now: datetime, canvas: Canvas) -> Iterator[str]:

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
 from detent.core.gate.evidence import MAX_LOST, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
-from detent.core.gate.kind import CheckRunner, GateSettings, KnownNames, Ran, Surroundings, gate_name
-from detent.core.testrun.baseline import OTHERS, Baseline, KnownTests, lost_tests, unaccepted
+from detent.core.gate.kind import CheckRunner, Evidence, GateSettings, KnownNames, Ran, Surroundings, gate_name
+from detent.core.testrun.baseline import FILES_ONLY, OTHERS, Baseline, KnownTests, lost_tests, unaccepted
 from detent.core.testrun.suite import Counts, Outcome, Suite
 from detent.errors import Refused
 
@@ -47,6 +47,20 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         self.check_settings()
 
     # Judging
+
+    def judge(self, evidence: Evidence) -> tuple[Verdict, str]:
+        verdict, reason = super().judge(evidence)
+        is_told = self._tells_baseline(evidence, verdict) and not evidence.baseline.is_named(self.command)
+        return verdict, f"{reason}; baseline: {FILES_ONLY}" if is_told else reason
+
+    def _tells_baseline(self, evidence: Evidence, verdict: Verdict) -> bool:
+        """Whether the reason says that the tests are not known by name: if none ran, or the runner names none."""
+        receipt = evidence.gate.receipt
+        if verdict is Verdict.PASS:
+            return receipt is not None and (self.command or "") in evidence.baseline.tests
+        if evidence.gate.escalated is not None or (receipt is not None and receipt.result is Result.PASSED):
+            return False
+        return receipt is None or receipt.tests is None or not receipt.tests.passed
 
     def shortfall(self, receipt: Receipt, baseline: Baseline) -> str | None:
         if self._falls_short(receipt):
