@@ -99,7 +99,7 @@ def test_a_created_checkpoint_is_one_of_the_present(service, session, root, proj
     assert (made.id, made.phase, made.type, made.version) == (position.event.id, "a", PRE, 1)
     assert made.metadata["outcome"] == "note"
     assert made.orchestrator_state.run_id == session.id
-    assert made == asyncio.run(service.load(made.id))
+    assert msgspec.structs.replace(made, not_stored=()) == asyncio.run(service.load(made.id))
     assert "b.txt" in project.checkpoints.files(made.tree.manifest)
 
 
@@ -324,3 +324,49 @@ def test_of_phases_beside_each_other_any_may_be_meant(service, project):
     assert [one.phase for one in made] == ["b", "c"]
     with pytest.raises(Refused, match="the present belongs to b, not to a"):
         create(service, session, phase="a", state=state)
+
+
+def test_what_is_not_stored_is_told(service, session):
+    session.record_agent_started("a", "helper", "h1")
+    agents = {
+        "a-agent@a": AgentState(
+            status="running", token_usage=TokenUsage(input=5, output=2), summary="half way", tool_invocations=()
+        ),
+        "helper@a": AgentState(status="running", token_usage=TokenUsage(input=1, output=1)),
+    }
+
+    made = create(service, session, agents=agents, artifacts={"plan": info("a.txt", b"one\n")})
+
+    assert made.not_stored == (
+        "agent a-agent@a: its usage is in the note",
+        "agent a-agent@a: its summary, which is recorded when its phase ends",
+        "agent helper@a: it is kept as a delegation of its phase, without tokens, tools and summary",
+        "artifact plan: a.txt is among the files, but no phase declares it as an artifact",
+    )
+    assert "a-agent@a: 5 input and 2 output tokens" in made.metadata["note"]
+    [delegation] = made.agent_states["a-agent@a"].delegations
+    assert delegation["agent"] == "helper"
+    assert asyncio.run(service.load(made.id)).not_stored == ()
+
+
+def test_a_sub_agent_must_stand_as_the_caller_says(service, session):
+    session.record_agent_started("a", "helper", "h1")
+    session.record_agent_ended("h1", succeeded=False)
+
+    with pytest.raises(Refused, match="agent helper is failed, not complete"):
+        create(service, session, agents={"helper": AgentState(status="complete")})
+    with pytest.raises(Refused, match="no agent helper@b was started"):
+        create(service, session, agents={"helper@b": AgentState(status="failed")})
+
+
+def test_a_checkpoint_that_holds_everything_has_nothing_to_tell(service, session, root):
+    session.finish("done", artifacts=["a.txt"])
+    made = create(
+        service,
+        session,
+        kind=POST,
+        agents={"a-agent@a": AgentState(status="complete", summary="done")},
+        artifacts={"a.txt": info("a.txt", b"one\n")},
+    )
+
+    assert made.not_stored == ()

@@ -174,6 +174,10 @@ class Dialect:
             text=text,
         )
 
+    def agent_usage(self, payload: "Json", agent_id: str) -> "Any":  # noqa: ARG002 - not every client tells it
+        """The `Usage` of an agent that has ended; None if the client does not tell it."""
+        return None
+
     def shell_result(self, payload: "Json") -> "tuple[str, int | None]":
         """Output and exit code of a shell call; None if the client does not report the code."""
         response = payload.get("tool_response")

@@ -128,6 +128,8 @@ class Checkpoint(_Record, frozen=True, kw_only=True):
     parent_checkpoint_id: str | None
     metadata: dict[str, Any]
     tree: TreeInfo
+    #: What `create` was given and the checkpoint does not hold, a sentence each. Not part of the file.
+    not_stored: tuple[str, ...] = ()
 
 
 class CheckpointSummary(_Record, frozen=True, kw_only=True):
@@ -175,7 +177,8 @@ class CheckpointService:
         The values must match the computed ones: run, current and completed phases, status, tokens and tools of agents
         in the journal, verdicts of gates, and path, hash and size of artifacts, which must be among the captured files.
         Otherwise `Refused` lists every difference and no checkpoint is taken. The usage of an agent whose attempt has
-        not ended is not in the journal yet; it becomes the note of the checkpoint.
+        not ended is not in the journal yet; it becomes the note of the checkpoint. Sub-agents are known by the
+        delegations of their phase. What the checkpoint does not hold of the values is told in `not_stored`.
         """
         claim = _Claim(CheckpointType(type), state, agent_states, artifacts, governance)
         return await asyncio.to_thread(self._create, phase, claim)
@@ -215,14 +218,14 @@ class CheckpointService:
         if problems:
             raise Refused(f"{key} of {session.id} is not as the caller says: {'; '.join(problems)}")
         if post is not None:
-            return self._load(post.event.id)
+            return _with_rest(claim, self._load(post.event.id))
         taken = handle.checkpoints.take(_note(claim, session), phase=key)
         gone = list(_file_differences(claim, self._project.checkpoints.files(taken.tree.manifest)))
         if gone or taken.phase != key:
             raise Conflict(
                 f"{taken.name} was taken, but the project changed meanwhile: {'; '.join(gone) or taken.phase}"
             )
-        return self._load(taken.id)
+        return _with_rest(claim, self._load(taken.id))
 
     def _load(self, name: str) -> Checkpoint:
         session, position = self._find(name)
@@ -322,12 +325,49 @@ def _agent_differences(claim: _Claim, session: Session) -> Iterator[str]:
     known = agent_states(session)
     for agent, state in claim.agents.items():
         actual = known.get(agent)
-        if actual is None:
+        if actual is None and (status := _delegated(session, agent)) is not None:
+            if status != state.status:
+                yield f"agent {agent[:80]} is {status}, not {state.status}"
+        elif actual is None:
             yield f"no agent {agent[:80]} was started; there are {', '.join(known) or 'none'}"
         elif actual["status"] != state.status:
             yield f"agent {agent} is {actual['status']}, not {state.status}"
         elif actual["status"] != "running" and _claimed(state) != _recorded(actual):
             yield f"agent {agent} used {_words(*_recorded(actual))}, not {_words(*_claimed(state))}"
+
+
+def _delegated(session: Session, agent: str) -> str | None:
+    """The status of a sub-agent, by its name or `name@phase`; None if none was launched."""
+    name, _, phase = agent.partition("@")
+    keys = [phase] if phase in session.phases else [] if phase else list(session.phases)
+    launched = [entry for key in keys for entry in session.phases[key].delegations if entry.agent == name]
+    if not launched:
+        return None
+    last = max(launched, key=lambda entry: entry.launched_at)
+    return "running" if last.ended_at is None else "complete" if last.succeeded else "failed"
+
+
+def _with_rest(claim: _Claim, checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint, with what it does not hold of the caller's values."""
+    note = checkpoint.metadata.get("note", "")
+    rest = []
+    for agent, state in claim.agents.items():
+        held = checkpoint.agent_states.get(agent)
+        if held is None:
+            rest.append(f"agent {agent}: it is kept as a delegation of its phase, without tokens, tools and summary")
+            continue
+        if (held.token_usage, held.tool_invocations) != (state.token_usage, state.tool_invocations):
+            where = "its usage is in the note" if f"{agent}: " in note else "its usage is that of the journal"
+            rest.append(f"agent {agent}: {where}")
+        if state.summary and state.summary != held.summary:
+            rest.append(f"agent {agent}: its summary, which is recorded when its phase ends")
+    paths = {info.path for info in checkpoint.artifacts.values()}
+    for name, info in claim.artifacts.items():
+        if info.path not in paths:
+            rest.append(f"artifact {name}: {info.path} is among the files, but no phase declares it as an artifact")
+        elif name not in checkpoint.artifacts:
+            rest.append(f"artifact {name}: its name; it is listed as {info.path}")
+    return msgspec.structs.replace(checkpoint, not_stored=tuple(rest))
 
 
 def _claimed(state: AgentState) -> tuple[int, int, int]:
@@ -365,7 +405,7 @@ def _note(claim: _Claim, session: Session) -> str:
             else ""
         )
         for agent, state in claim.agents.items()
-        if _claimed(state) != _recorded(known[agent])
+        if agent in known and _claimed(state) != _recorded(known[agent])
     )
 
 

@@ -13,6 +13,7 @@ from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
 from detent.core.session.decide_gate import find_gate
+from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.testrun.detect import runner
@@ -282,7 +283,7 @@ def _agent_ended(event: Event, phase: str, agent_id: str, *, succeeded: bool, te
     handle = event.handle
     delegations = handle.state.phases[phase].delegations
     if any(delegation.agent_id == agent_id and delegation.ended_at is None for delegation in delegations):
-        handle.record_agent_ended(agent_id, succeeded=succeeded)
+        handle.record_agent_ended(agent_id, succeeded=succeeded, report=_usage(event, agent_id))
     state = handle.state
     by_delegation = state.workflow.activation == "delegation" and event.bound is None
     if not by_delegation or state.phases[phase].status is not Status.IN_PROGRESS:
@@ -305,6 +306,15 @@ def _agent_ended(event: Event, phase: str, agent_id: str, *, succeeded: bool, te
     except DetentError as error:
         return f"Detent holds {phase}: {error.message}. Try: {error.way_out or 'detent why'}"
     return _next_up(handle.state, phase)
+
+
+def _usage(event: Event, agent_id: str) -> Report | None:
+    """What the agent used, as its client tells it. A runner counts the usage of the agents that it started itself."""
+    usage = event.dialect.agent_usage(event.payload, agent_id) if event.bound is None else None
+    if usage is None:
+        return None
+    tools = tuple(ToolUse(tool=call.tool, input=call.input, succeeded=call.succeeded) for call in usage.calls)
+    return Report(tokens=Tokens(input=usage.input, output=usage.output), tools=tools)
 
 
 def _next_up(session: Session, phase: str) -> str:

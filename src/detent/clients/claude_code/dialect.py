@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from detent.clients.usage import Usage
+
     Json = dict[str, Any]
 
 
@@ -49,6 +51,11 @@ class ClaudeCodeDialect(Dialect):
         output, code = super().shell_result(payload)
         # A response object without a code belongs to a command that succeeded.
         return output, 0 if code is None and isinstance(payload.get("tool_response"), dict) else code
+
+    def agent_usage(self, payload: "Json", agent_id: str) -> "Usage | None":
+        from detent.clients.claude_code.transcript import agent_usage  # noqa: PLC0415 - needed when an agent has ended
+
+        return agent_usage(payload, agent_id)
 
     def todo_entries(self, payload: "Json") -> "list[tuple[str, str]]":
         """The entries of TodoWrite, or the one task that was created or updated."""

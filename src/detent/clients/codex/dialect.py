@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from detent.clients.dialect import Edit
+    from detent.clients.usage import Usage
 
     Json = dict[str, Any]
 
@@ -40,6 +41,11 @@ class CodexDialect(Dialect):
         report = super().agent_report(payload)
         agent_id = report.agent_id or first_text(json_fields(text_of(payload.get("tool_response"))), ("agent_id", "id"))
         return AgentReport(agent_id, is_running=True, succeeded=report.succeeded, text=report.text)
+
+    def agent_usage(self, payload: "Json", agent_id: str) -> "Usage | None":  # noqa: ARG002 - the event names the file
+        from detent.clients.codex.transcript import agent_usage  # noqa: PLC0415 - needed when an agent has ended
+
+        return agent_usage(payload)
 
 
 DIALECT = CodexDialect()
