@@ -92,6 +92,32 @@ def test_a_secret_is_redacted_before_its_text_is_cut(scene):
         assert not path.is_file() or SECRET[:9].encode() not in path.read_bytes(), path
 
 
+KEY = ("-----BEGIN RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", "MIIEpAIB" * 8, "AAKCAQEA" * 8, "c29tZQ==")
+END = "-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("lines", [(*KEY, END, "after"), (*KEY, f"{END} after"), (*KEY, "the key was cut off: after")])
+def test_a_private_key_that_comes_line_by_line_does_not_reach_the_feed(scene, lines):
+    here = scene('["a"]')
+
+    here.run(Cast(lambda turn, stopping: (*(Said(text=line) for line in ("before", *lines)), done("done"))))
+
+    shown = [event.did.text for event in here.heard(AgentDid) if isinstance(event.did, Said)]
+    assert shown[0] == "before"
+    assert shown[-1].endswith("after")
+    assert not any(part in text for text in shown for part in ("MIIE", "AAKC", "c29t"))
+    for path in here.root.rglob("*"):
+        assert not path.is_file() or b"MIIEpAIB" not in path.read_bytes(), path
+
+
+def test_base64_that_is_no_key_reaches_the_feed(scene):
+    here = scene('["a"]')
+
+    here.run(Cast(lambda turn, stopping: (Said(text="MIIEpAIB" * 8), done("done"))))
+
+    assert [event.did.text for event in here.heard(AgentDid) if isinstance(event.did, Said)] == ["MIIEpAIB" * 8]
+
+
 #: Fields that hold an id, a key or a name in every record.
 NAMES = {"agent", "agent_id", "gate", "id", "phase", "session", "task"}
 #: Other texts that are recorded as they come, by the reason for it.
@@ -106,6 +132,7 @@ HARMLESS = {
     "digests and commits": """
         Complete.merged_commit Finish.merged_commit KnownTests.names Program.digest ProtectedRun.names Receipt.inputs
         Receipt.names Rollback.archive Rollback.undoes Start.protected Tree.digest Tree.source
+        Options.settings RecordSettings.digest TailSetAside.digest
     """,
     "paths, hosts and branches": """
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
@@ -115,11 +142,9 @@ HARMLESS = {
         Receipt.error Receipt.signature Receipt.tail Receipt.violated ProtectedRun.error
     """,
     "names of tests and variables": "AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out",
-    "instructions that agents have to follow": """
-        ChildDraft.acceptance ChildDraft.depends_on ChildDraft.description ChildDraft.focus_paths
-        ChildDraft.requirements ChildDraft.target_files ChildDraft.title ChildDraft.type RepairTask.document
-        SplitTask.document WriteTasks.documents SetGateCommand.command RecordBaseline.command
-    """,
+    "ids of tasks": "ChildDraft.depends_on",
+    "sentences and names of Detent": "TailSetAside.kept TailSetAside.reason",
+    "commands that Detent runs": "SetGateCommand.command RecordBaseline.command",
 }
 #: Fields with values that the engine reads itself, from the journal, the settings and the project's files.
 READ_BY_THE_ENGINE: dict[str, object] = dict.fromkeys(("past", "to", "workflow", "tree", "before", "after"))
@@ -149,7 +174,7 @@ def test_every_text_of_an_event_is_one_of_a_command_or_declared_harmless():
     """`decide` makes events of commands. A text that no command has under this name needs a reason of its own."""
     recorded = {field.split(".")[1] for record in (*get_args(Command), Start, Import) for field in _fields(record)}
     harmless = """
-        CheckpointTaken.parent RolledBack.safety RolledBack.tasks VoteCast.approver
+        CheckpointTaken.parent RolledBack.safety RolledBack.tasks SettingsChanged.working VoteCast.approver
     """
 
     events = {field for event in get_args(Event) for field in _fields(event)}

@@ -226,13 +226,15 @@ class Project:
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
-        from detent.engine.redact_command import redact_start  # noqa: PLC0415
+        from detent.engine.redact_command import redact_start, redact_text  # noqa: PLC0415
         from detent.engine.session import SessionHandle  # noqa: PLC0415
         from detent.engine.session_ids import new_id, next_number, state_version  # noqa: PLC0415
 
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=delegates)
         check_task(task)
+        # Before names are made of it.
+        task = redact_text(task)
         author = self._starter(task, joins=joins)
         if quorum is not None:
             from detent.engine.gates.quorum import with_quorum  # noqa: PLC0415
