@@ -151,7 +151,9 @@ class Project:
     def checkpoints(self) -> "Checkpoints":
         from detent.engine.checkpoints.checkpoints import Checkpoints  # noqa: PLC0415 - reading needs none of it
 
-        return Checkpoints(self.store, self.place, self.settings.checkpoint)
+        checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
+        checkpoints.notices = self.notices
+        return checkpoints
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":

@@ -84,7 +84,8 @@ PIECES = {
 def work(text, monkeypatch):
     counted = []
     with monkeypatch.context() as patch:
-        forms = {form: form._replace(pattern=Counting(form.pattern, counted))  # type: ignore[arg-type] for form in FORMS}
+        counting = {form: Counting(form.pattern, counted) for form in FORMS}
+        forms = {form: form._replace(pattern=counting[form]) for form in FORMS}  # type: ignore[arg-type]
         patch.setattr(redaction, "_NEEDLES", tuple((needle, forms[form]) for needle, form in redaction._NEEDLES))
         for pattern in ("_PAIR", "_BARE_REST", "_ELEMENT", "_TO_BLANK", "_NOTHING", "_CODE", "_LETTERS", "_ATTRIBUTE"):
             patch.setattr(name, pattern, Counting(getattr(name, pattern), counted))
