@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from detent.core.session.events import Discovery
+from detent.core.task.split import ChildDraft
 from detent.core.workflow.graph import chain
 from detent.engine.project import init_project, open_project
 
@@ -58,6 +59,37 @@ def test_a_summary_of_a_task_has_none_either(tmp_path, session):
 
     assert said(tmp_path, session) == []
     assert "redacted" in session.tasks.summary("IMPL-1")
+
+
+def test_titles_and_documents_of_tasks_have_none(tmp_path, session):
+    session.tasks.add(f"Use {SECRET}", requirements=[f"log in with {SECRET}"])
+    session.tasks.replan("IMPL-1", {"context": {"acceptance": [f"{SECRET} works"]}}, reason=f"{SECRET} changed")
+    session.tasks.split("IMPL-1", [ChildDraft(title=f"try {SECRET}", requirements=(f"with {SECRET}",))])
+
+    assert said(tmp_path, session) == []
+    assert "[redacted:github-token]" in session.tasks.document("IMPL-1")["title"]
+
+
+def test_a_task_file_that_was_written_by_hand_has_none_after_it_was_adopted(tmp_path, session):
+    session.tasks.add("Something")
+    session._project.flush()
+    file = tmp_path / ".workflow" / session.id / ".task/IMPL-1.json"
+    file.write_text(file.read_text().replace("Something", f"Use {SECRET}"))
+
+    session._project.reconcile()
+
+    assert said(tmp_path, session) == []
+    assert "Use [redacted:github-token]" in file.read_text()
+
+
+def test_the_task_of_a_session_has_none_and_neither_has_its_name(tmp_path):
+    init_project(tmp_path)
+    with open_project(tmp_path, actor="ada") as project:
+        session = project.start(chain("c", [("One", "x")]), f"Use {SECRET} to log in")
+
+        assert said(tmp_path, session) == []
+        assert SECRET[4:12].lower() not in session.id
+        assert session.state.task == "Use [redacted:github-token] to log in"
 
 
 def test_discovery_notes_and_an_imported_document_are_redacted(tmp_path):

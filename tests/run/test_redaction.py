@@ -92,6 +92,32 @@ def test_a_secret_is_redacted_before_its_text_is_cut(scene):
         assert not path.is_file() or SECRET[:9].encode() not in path.read_bytes(), path
 
 
+KEY = ("-----BEGIN RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", "MIIEpAIB" * 8, "AAKCAQEA" * 8, "c29tZQ==")
+END = "-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("lines", [(*KEY, END, "after"), (*KEY, f"{END} after"), (*KEY, "the key was cut off: after")])
+def test_a_private_key_that_comes_line_by_line_does_not_reach_the_feed(scene, lines):
+    here = scene('["a"]')
+
+    here.run(Cast(lambda turn, stopping: (*(Said(text=line) for line in ("before", *lines)), done("done"))))
+
+    shown = [event.did.text for event in here.heard(AgentDid) if isinstance(event.did, Said)]
+    assert shown[0] == "before"
+    assert shown[-1].endswith("after")
+    assert not any(part in text for text in shown for part in ("MIIE", "AAKC", "c29t"))
+    for path in here.root.rglob("*"):
+        assert not path.is_file() or b"MIIEpAIB" not in path.read_bytes(), path
+
+
+def test_base64_that_is_no_key_reaches_the_feed(scene):
+    here = scene('["a"]')
+
+    here.run(Cast(lambda turn, stopping: (Said(text="MIIEpAIB" * 8), done("done"))))
+
+    assert [event.did.text for event in here.heard(AgentDid) if isinstance(event.did, Said)] == ["MIIEpAIB" * 8]
+
+
 #: Fields that hold an id, a key or a name in every record.
 NAMES = {"agent", "agent_id", "gate", "id", "phase", "session", "task"}
 #: Other texts that are recorded as they come, by the reason for it.
@@ -119,11 +145,8 @@ HARMLESS = {
     "names of tests and variables": """
         AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out Receipt.named Receipt.shown
     """,
-    "instructions that agents have to follow": """
-        ChildDraft.acceptance ChildDraft.depends_on ChildDraft.description ChildDraft.focus_paths
-        ChildDraft.requirements ChildDraft.target_files ChildDraft.title ChildDraft.type RepairTask.document
-        SplitTask.document WriteTasks.documents SetGateCommand.command RecordBaseline.command
-    """,
+    "ids of tasks": "ChildDraft.depends_on",
+    "commands that Detent runs": "SetGateCommand.command RecordBaseline.command",
 }
 #: Fields with values that the engine reads itself, from the journal, the settings and the project's files.
 READ_BY_THE_ENGINE: dict[str, object] = dict.fromkeys(("past", "to", "workflow", "tree", "before", "after"))

@@ -81,6 +81,8 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
     #: Patterns as in .gitignore, relative to the project: files that can be installed or built again.
     exclude: tuple[str, ...] = ("node_modules/", ".venv/", "__pycache__/")
     max_file_mb: Annotated[int, msgspec.Meta(ge=1)] = 100
+    #: Patterns as in .gitignore: files that may hold secrets, such as .env and keys, and are captured all the same.
+    secrets: tuple[str, ...] = ()
     compress: bool = False
 
 

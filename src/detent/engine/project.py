@@ -152,7 +152,9 @@ class Project:
     def checkpoints(self) -> "Checkpoints":
         from detent.engine.checkpoints.checkpoints import Checkpoints  # noqa: PLC0415 - reading needs none of it
 
-        return Checkpoints(self.store, self.place, self.settings.checkpoint)
+        checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
+        checkpoints.notices = self.notices
+        return checkpoints
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":
@@ -231,13 +233,15 @@ class Project:
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
         from detent.documents.workflow import seconds_until_free  # noqa: PLC0415
-        from detent.engine.redact_command import redact_start  # noqa: PLC0415
+        from detent.engine.redact_command import redact_start, redact_text  # noqa: PLC0415
         from detent.engine.session import SessionHandle  # noqa: PLC0415
         from detent.engine.session_ids import new_id, next_number, state_version  # noqa: PLC0415
 
         chosen = self.catalogue.workflow(workflow) if isinstance(workflow, str) else _checked(workflow)
         chosen = self._applicable(chosen, delegates=run is not None)
         check_task(task)
+        # Before names are made of it.
+        task = redact_text(task)
         author = self._starter(task, joins=run is not None)
         if quorum is not None:
             from detent.engine.gates.quorum import with_quorum  # noqa: PLC0415

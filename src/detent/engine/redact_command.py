@@ -2,7 +2,7 @@
 
 This is one of two boundaries where secrets are removed; the other is `run/feed.py`, for the events of a run. A text is
 redacted while it is whole: cutting it first could leave half a secret that no rule recognises.
-Instructions are kept as written: the task of a session and task documents, which agents have to follow.
+Instructions are redacted too: the task of a session, and the titles and documents of its tasks.
 
 A test fills every field of every command with a secret. A field that keeps it must be declared in that test.
 """
@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from detent.core.session.commands import CheckGate, Command, Import, Start
+from detent.core.session.commands import CheckGate, Command, Import, RepairTask, SplitTask, Start, WriteTasks
+from detent.core.task.split import ChildDraft
 
 #: Fields in which people and agents write in their own words, of every command and of the values in it.
 _PROSE = frozenset(
@@ -20,6 +21,8 @@ _PROSE = frozenset(
         *("note", "reason", "report", "summary", "text", "tool", "tools"),
     }
 )
+#: Fields of a part of a task that people and agents write in their own words.
+_DRAFTED = frozenset({"title", "requirements", "acceptance", "description", "target_files", "focus_paths", "type"})
 _C = TypeVar("_C", bound=Command)
 
 
@@ -29,6 +32,16 @@ def redact_command(command: _C) -> _C:
         # The rest of a receipt comes from output that is redacted already.
         ran, aside = redact_text(command.receipt.command), redact_text(command.receipt.aside or "") or None
         return replace(command, receipt=replace(command.receipt, command=ran, aside=aside))
+    if isinstance(command, WriteTasks):
+        return replace(
+            command, documents=tuple(map(redact_tree, command.documents)), reason=redact_text(command.reason)
+        )
+    if isinstance(command, SplitTask):
+        parts = tuple(map(_redact_draft, command.parts))
+        return replace(command, document=redact_tree(command.document), parts=parts)
+    if isinstance(command, RepairTask):
+        document = redact_tree(command.document) if command.document is not None else None
+        return replace(command, document=document, reason=redact_text(command.reason))
     if not any(name in _PROSE and getattr(command, name) for name in command.__struct_fields__):
         return command
     from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load, and many commands have no prose
@@ -39,9 +52,9 @@ def redact_command(command: _C) -> _C:
 def redact_start(command: Start) -> Start:
     """The command that opens a session, as it may be recorded."""
     notes = command.discovery
-    if notes is None:
-        return command
-    return replace(command, discovery=replace(notes, text=redact_text(notes.text)))
+    if notes is not None:
+        notes = replace(notes, text=redact_text(notes.text))
+    return replace(command, task=redact_text(command.task), discovery=notes)
 
 
 def redact_import(command: Import) -> Import:
@@ -52,6 +65,12 @@ def redact_import(command: Import) -> Import:
     }
     imported = replace(imported, phases=phases, carried=redact_tree(imported.carried))
     return replace(command, start=redact_start(command.start), imported=imported)
+
+
+def _redact_draft(draft: ChildDraft) -> ChildDraft:
+    from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load
+
+    return redact_fields(draft, _DRAFTED)
 
 
 def redact_text(text: str) -> str:

@@ -97,6 +97,10 @@ class Captures:
         )
         return Captured(tree, recorded.files, recorded.left_out, look.rows)
 
+    def recorded_left_out(self) -> Mapping[str, str]:
+        """What the last stored checkpoint left out, with the reasons."""
+        return self._universe.cache().recorded.left_out
+
     def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
         """Store a manifest of files whose contents are stored already, and a listing."""
         recorded = self._universe.cache().recorded

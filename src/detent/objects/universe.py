@@ -36,6 +36,8 @@ LARGE_BYTES = 1024 * 1024
 _WORTH_COMPARING = 16 * 1024
 #: Progress is reported after this many files.
 _PROGRESS_EVERY = 500
+#: The reason to leave out a file that may hold secrets.
+MAY_HOLD_SECRETS = "it may hold secrets"
 #: Counts the collections of garbage.
 EPOCH = ".epoch"
 
@@ -51,6 +53,8 @@ class Scope(NamedTuple):
     exclude: tuple[str, ...] = ()
     #: Files that Detent writes or is configured by, and that are no part of the work.
     own: frozenset[str] = frozenset()
+    #: Patterns of files that may hold secrets and are captured all the same.
+    secrets: tuple[str, ...] = ()
     #: A checkpoint takes only what is declared, instead of everything.
     declared_only: bool = False
     #: Larger files are not hashed: evidence compares their size and time, checkpoints leave them out.
@@ -113,14 +117,22 @@ class Universe:
     ) -> Look:
         """The present files; hashed contents go into the sink. `base` is a look that lacks at most the named files."""
         cache = self.cache()
-        walk = Walk(self.scope.base, cache.rows, exclude=self.scope.exclude, own=self.scope.own, rules=cache.rules)
+        walk = Walk(
+            self.scope.base,
+            cache.rows,
+            exclude=self.scope.exclude,
+            own=self.scope.own,
+            rules=cache.rules,
+            secrets=self.scope.secrets,
+            exempt=request.also,
+        )
         is_walked = request.whole and (base is None or not base.whole)
         if is_walked:
             self.walks += 1
             walk.everything()
         paths = request.paths
         if paths:
-            paths -= {*walk.met, *(seen.path for seen in walk.fresh)}
+            paths -= {*walk.met, *(seen.path for seen in (*walk.fresh, *walk.secret))}
             for path in sorted(paths):
                 if base is None or not base.has(path):
                     walk.inside(path)
@@ -194,6 +206,9 @@ class Universe:
     def _within_limit(self, walk: Walk, also: frozenset[str]) -> tuple[list[Seen], dict[str, str]]:
         limit = self.scope.max_bytes
         kept, large = [], {}
+        for seen in walk.secret:
+            walk.left_out[seen.path] = MAY_HOLD_SECRETS
+            large[seen.path] = f"size:{seen.status.st_size}:{seen.status.st_mtime_ns}"
         for seen in walk.fresh:
             if seen.status.st_size > limit and seen.path not in also:
                 walk.left_out[seen.path] = f"larger than {limit} bytes"

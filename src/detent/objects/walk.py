@@ -26,6 +26,26 @@ NEVER = frozenset({".git", ".workflow"})
 #: Prefix of files that a restore has not moved into place yet.
 UNFINISHED = ".detent-restore-"
 _IGNORE_FILE = ".gitignore"
+#: Files that hold secrets by their names. Examples of them hold none.
+_SECRET_FILES = (
+    *(
+        ".env",
+        ".env.*",
+        "*.env",
+        ".envrc",
+        "*.pem",
+        "*.key",
+        "*.ppk",
+        "*.p12",
+        "*.pfx",
+        "*.jks",
+        "*.keystore",
+        "*.kdbx",
+    ),
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", "_netrc", ".pgpass", ".pypirc", ".htpasswd", "*.tfvars"),
+    *(".aws/credentials", ".docker/config.json", "credentials.json", "service-account*.json", ".git-credentials"),
+    *("!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "!example.env", "!sample.env", "!*.pub.pem"),
+)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -58,18 +78,29 @@ class Walk:
         exclude: tuple[str, ...] = (),
         own: frozenset[str] = frozenset(),
         rules: str = "",
+        secrets: tuple[str, ...] = (),
+        exempt: frozenset[str] = frozenset(),
     ) -> None:
-        """`known` are the rows of an earlier walk, under the rules with the digest `rules`."""
+        """`known` are the rows of an earlier walk, under the rules with the digest `rules`.
+
+        `secrets` are patterns of files that may hold secrets and are taken all the same, and `exempt` such files.
+        """
         self._base = base
         self._known = known
         self._exclude = Ignored().with_rules(_patterns(exclude))
         self._own = own
         self._repository, self._above, self._ignored, texts = _rules_above(base)
         #: A digest of the rules from outside the tree.
-        self.rules = hashlib.sha256(b"\0".join((*texts, *map(os.fsencode, exclude)))).hexdigest()[:16]
+        self.rules = hashlib.sha256(
+            b"\0".join((*texts, *map(os.fsencode, exclude), b"secrets", *map(os.fsencode, secrets)))
+        ).hexdigest()[:16]
+        self._secret = Ignored().with_rules(_patterns((*_SECRET_FILES, *(f"!{pattern}" for pattern in secrets))))
+        self._exempt = exempt
         self._same_rules = self.rules == rules
         #: Files with an unchanged stat.
         self.met: list[str] = []
+        #: Files that may hold secrets; git neither ignores nor tracks them.
+        self.secret: list[Seen] = []
         #: Files and links that are new or have another stat.
         self.fresh: list[Seen] = []
         #: Those of both that the rules leave out: git tracks them, or the look names them.
@@ -178,7 +209,19 @@ class Walk:
         paths = self._index.directories if is_directory else self._index.files
         return bool(paths) and os.fsencode(self._above + path) in paths
 
+    def _may_hold_secrets(self, path: str, status: os.stat_result) -> bool:
+        """Whether the name says so. What git tracks is in the repository anyway."""
+        return (
+            self._secret.matches(path, is_directory=False)
+            and path not in self._exempt
+            and stat.S_ISREG(status.st_mode)
+            and not self._is_tracked(path, is_directory=False)
+        )
+
     def _meet(self, path: str, status: os.stat_result) -> None:
+        if self._may_hold_secrets(path, status):
+            self.secret.append(Seen(path, status))
+            return
         row = self._known.get(path)
         if row is not None and row.trusted and row.key == key_of(status):
             self.met.append(path)

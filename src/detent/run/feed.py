@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from detent.core.limits import MAX_SAID, MAX_TOOL_INPUT, cut
-from detent.core.redact import redact_fields
+from detent.core.redact import redact_fields, redact_part
 from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
@@ -215,6 +215,22 @@ class _Reader:
 def event_line(event: RunEvent) -> bytes:
     """The event as a line of JSON."""
     return _encode(event) + b"\n"
+
+
+class FeedRedaction:
+    """Redacts the events of a run one by one. What an agent says comes line by line, and so may a private key."""
+
+    def __init__(self) -> None:
+        #: The phases and tasks whose agent is in the middle of one.
+        self._inside: set[tuple[str, str | None]] = set()
+
+    def __call__(self, event: RunEvent) -> RunEvent:
+        if not isinstance(event, AgentDid) or not isinstance(event.did, Said):
+            return redact_event(event)
+        speaker = event.phase, event.task
+        text, is_inside = redact_part(event.did.text, inside_key=speaker in self._inside)
+        (self._inside.add if is_inside else self._inside.discard)(speaker)
+        return replace(event, did=_short(Said(text=text)))
 
 
 def redact_event(event: RunEvent) -> RunEvent:

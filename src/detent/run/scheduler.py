@@ -21,7 +21,7 @@ from detent.engine.agents import environment as variables
 from detent.errors import DetentError, Refused
 from detent.process.marked import end_marked, kill_marked
 from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
-from detent.run.feed import redact_event
+from detent.run.feed import FeedRedaction
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.lease import Lease
 from detent.run.people import Person, apply_answer, needs
@@ -59,6 +59,7 @@ class Runner:
         #: Answers of the person at the terminal are applied in that person's name.
         self._person_handle = project.session(session)
         self._agents, self._options, self._receiver, self._person = agents, options, tell, person
+        self._redacted = FeedRedaction()
         self._idle = idle
         self._inbox: queue.SimpleQueue[RunEvent | tuple[Job, Future[JobResult]]] = queue.SimpleQueue()
         self._jobs: list[Job] = []
@@ -392,4 +393,4 @@ class Runner:
         return f"{obstacles[0].phase or self._handle.id}: {obstacles[0].message}"
 
     def _tell(self, event: RunEvent) -> None:
-        self._receiver(redact_event(event))
+        self._receiver(self._redacted(event))

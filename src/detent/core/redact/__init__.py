@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from detent.core.redact.form import FORMS
+from detent.core.redact.form import FORMS, KEY_ENDS, headless_keys, is_key_body, is_key_open
 from detent.core.redact.name import Secret, element_secrets, is_count, is_nothing, name_kind, named_secrets
 
 #: Documents are flatter than this; a deeper value is replaced as a whole, so that nothing can hide there.
@@ -18,11 +18,12 @@ MAX_DEPTH = 100
 #: One pass is enough unless replacing a secret uncovers another, which the next pass finds.
 MAX_PASSES = 8
 _S = TypeVar("_S", bound=msgspec.Struct)
+_KEY = "[redacted:private-key]"
 _TOO_DEEP = "[redacted:depth]"
 #: Most texts contain none of them, so they are searched first, in the order of the forms.
 _NEEDLES = tuple((needle.lower(), form) for form in FORMS for needle in form.needles)
 
-_NAME_NEEDLES = ("pass", "secret", "token", "cred", "key")
+_NAME_NEEDLES = ("pass", "secret", "token", "cred", "key", "pw")
 
 
 def redact(text: str) -> str:
@@ -33,6 +34,20 @@ def redact(text: str) -> str:
             break
         text = redacted
     return text
+
+
+def redact_part(text: str, *, inside_key: bool) -> tuple[str, bool]:
+    """The same for a part of a longer text, such as a line.
+
+    `inside_key` says that a private key began in an earlier part. Returned is also whether the next part is inside one.
+    """
+    if inside_key:
+        end = KEY_ENDS.search(text)
+        if end is not None:
+            text = f"{_KEY}{text[end.end() :]}"
+        elif is_key_body(text):
+            return (_KEY if text.strip() else text), True
+    return redact(text), is_key_open(text)
 
 
 def redact_tree(value: Any) -> Any:
@@ -59,6 +74,7 @@ def _pass(text: str) -> str:
     lowered = text.lower()
     for form in dict.fromkeys([form for needle, form in _NEEDLES if needle in lowered]):
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
+    text = _replaced(text, map(Secret._make, headless_keys(text)))
     # A name holds one of these words. Letters beyond ASCII may match one of them too: then look closely.
     if text.isascii() and not any(word in lowered for word in _NAME_NEEDLES):
         return text

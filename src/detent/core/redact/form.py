@@ -5,6 +5,7 @@ data is none. What has no form of its own, such as a password, is known by the n
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -26,6 +27,9 @@ def _in(kind: str, *needles: str, pattern: str) -> Form:
     return Form(kind, needles, re.compile(pattern, re.IGNORECASE))
 
 
+#: A line of the body of a private key, or one of its headers; blank lines are in between.
+_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n]{0,200})?\s*")
+_KEY_BODY = re.compile(r"\s*[A-Za-z0-9+/=]{16,}\s*")
 _PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
@@ -65,6 +69,44 @@ FORMS: tuple[Form, ...] = (
         pattern=r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{24,}",
     ),
     _key("twilio-key", "SK", pattern=r"SK[0-9a-f]{32}"),
+    _key("docker-token", "dckr_", pattern=r"dckr_[po]at_[A-Za-z0-9_-]{20,}"),
+    _key("digitalocean-token", "_v1_", pattern=r"do[opr]_v1_[0-9a-f]{64}"),
+    _key("shopify-token", "shp", pattern=r"shp(?:at|ca|pa|ss|ua)_[0-9A-Fa-f]{32}"),
+    _key("linear-token", "lin_", pattern=r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    _key("notion-token", "ntn_", "secret_", pattern=r"ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}"),
+    _key("tailscale-key", "tskey-", pattern=r"tskey-[a-z]{2,12}-[A-Za-z0-9]{6,}(?:-[A-Za-z0-9]{10,})?"),
+    _key("vault-token", "hvs.", "hvb.", "hvr.", pattern=r"hv[sbr]\.[A-Za-z0-9_-]{20,}"),
+    Form(
+        "telegram-token",
+        (":AA",),
+        re.compile(r"(?<![A-Za-z0-9_-])(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
+    ),
+    # Its first part is a number in base64: it begins with one of these letters.
+    _key("discord-token", ".", pattern=r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
+    _in("discord-webhook", "api/webhooks", pattern=r"api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{40,})"),
+    _key("atlassian-token", "ATATT3", pattern=r"ATATT3[A-Za-z0-9_=-]{50,}"),
+    _key("grafana-token", "glsa_", "glc_", pattern=r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/=]{32,}"),
+    _key("databricks-token", "dapi", pattern=r"dapi[0-9a-f]{32}(?:-\d)?"),
+    _key("doppler-token", "dp.", pattern=r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
+    _key("postman-key", "PMAK-", pattern=r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    _key("newrelic-key", "NRAK-", pattern=r"NRAK-[A-Z0-9]{27}"),
+    _key("planetscale-key", "pscale_", pattern=r"pscale_(?:pw|tkn|oauth)_[A-Za-z0-9_.-]{32,}"),
+    _key("supabase-key", "sbp_", "sb_secret_", pattern=r"sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,}"),
+    _key("figma-token", "figd_", pattern=r"figd_[A-Za-z0-9_-]{40,}"),
+    _key("airtable-token", "pat", pattern=r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    _key("mailgun-key", "key-", pattern=r"key-[0-9a-f]{32}"),
+    _key("mailchimp-key", "-us", pattern=r"[0-9a-f]{32}-us\d{1,2}"),
+    _key("square-token", "sq0", pattern=r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,43}"),
+    _key("rubygems-key", "rubygems_", pattern=r"rubygems_[0-9a-f]{48}"),
+    _key("terraform-token", ".atlasv1.", pattern=r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,70}"),
+    _key("pulumi-token", "pul-", pattern=r"pul-[0-9a-f]{40}"),
+    _key("sentry-token", "sntrys_", "sntryu_", pattern=r"sntry[su]_[A-Za-z0-9_=+/-]{40,}"),
+    _key("groq-key", "gsk_", pattern=r"gsk_[A-Za-z0-9]{50,}"),
+    _key("replicate-token", "r8_", pattern=r"r8_[A-Za-z0-9]{37,40}"),
+    _key("perplexity-key", "pplx-", pattern=r"pplx-[A-Za-z0-9]{40,}"),
+    _key("xai-key", "xai-", pattern=r"xai-[A-Za-z0-9]{60,}"),
+    _key("age-key", "AGE-SECRET-KEY-", pattern=r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    _key("azure-secret", "8Q~", pattern=r"[A-Za-z0-9_.~-]{3}8Q~[A-Za-z0-9_.~-]{31,34}"),
     _in(
         "azure-key",
         "key=",
@@ -76,7 +118,9 @@ FORMS: tuple[Form, ...] = (
     _in(
         "password",
         "://",
-        pattern=r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/:@\"'<>\[]{0,100}:(?P<secret>[^\s/\"'<>]{1,300})@(?=[^\s@\"'])",
+        pattern=r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/:@\"'<>\[]{0,100}:"
+        # A password may hold a slash. A port before a path is none.
+        r"(?P<secret>[^\s/\"'<>]{1,300}|(?!\d{1,5}[/?#]|[${])[^\s@\"'<>]{1,300})@(?=[^\s@\"'])",
     ),
     _in(
         "authorization",
@@ -93,8 +137,84 @@ FORMS: tuple[Form, ...] = (
     _in(
         "password",
         "curl",
-        pattern=r"\bcurl\s[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<secret>[^\s\"']+)",
+        pattern=r"\bcurl(?=\s)[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<secret>[^\s\"']+)",
+    ),
+    _in(
+        "cookie",
+        "cookie",
+        pattern=r"\bset-cookie\\?[\"']?\s{0,4}:\s{0,4}\\?[\"']?[^\s=;,\"']{1,100}=(?P<secret>[^\s;\"'\\]+)",
+    ),
+    _in(
+        "cookie",
+        "cookie",
+        pattern=r"(?<!set-)\bcookie\\?[\"']?\s{0,4}:\s{0,4}\\?[\"']?(?P<secret>[^\s=;,\"']{1,100}=[^\n\"'\\]+)",
+    ),
+    _in(
+        "cookie",
+        "curl",
+        pattern=r"\bcurl(?=\s)[^\n]{0,200}?\s(?:-b|--cookie)[ =]?[\"']?(?P<secret>[^\s=;\"']{1,100}=[^\s\"']+)",
+    ),
+    # The value of a registry in the settings of Docker, and of npm: user and password in base64.
+    _in(
+        "authorization",
+        "auth",
+        pattern=r"[\"']auth\\?[\"']\s{0,4}:\s{0,4}\\?[\"'](?=[^\"'\\]{0,300}[\d=])(?P<secret>[A-Za-z0-9+/]{12,}={0,2})\\?[\"']",
+    ),
+    _in("authorization", "_auth", pattern=r"\b_auth\s{0,4}=\s{0,4}[\"']?(?P<secret>[A-Za-z0-9+/]{8,}={0,2})"),
+    # Programs that take a password as an option of one letter. `-P` is a port.
+    Form(
+        "password",
+        ("mysql", "mariadb"),
+        re.compile(
+            r"\b(?:mysql|mariadb)[a-z-]{0,12}\s(?:[^\n|;&]{0,200}?\s)?-p[\"']?(?P<secret>(?!assword\b|rotocol)[^\s\"'|;&-][^\s\"'|;&]*)"
+        ),
+    ),
+    Form("password", ("sshpass",), re.compile(r"\bsshpass\s{1,4}-p\s{0,4}[\"']?(?P<secret>[^\s\"']+)")),
+    Form("password", ("redis-cli",), re.compile(r"\bredis-cli\s[^\n|;&]{0,200}?-a\s{1,4}[\"']?(?P<secret>[^\s\"']+)")),
+    Form(
+        "password",
+        (" login",),
+        re.compile(
+            r"\b(?:docker|podman|az|oc|registry) login(?=\s)[^\n|;&]{0,200}?\s-p[ =]{1,2}[\"']?(?P<secret>[^\s\"']+)"
+        ),
+    ),
+    _in("password", "pass:", pattern=r"-pass(?:in|out)?\s{1,4}[\"']?pass:(?P<secret>[^\s\"']+)"),
+    Form(
+        "password",
+        ("htpasswd",),
+        re.compile(
+            r"\bhtpasswd\s{1,4}-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,100}\s{1,4}(?P<secret>\S+)"
+        ),
     ),
     _in("password", "login", pattern=r"\blogin \S{1,100}\s{1,4}password (?P<secret>\S+)"),
     _in("password", "pwd=", pattern=r";\s?pwd=(?P<secret>[^;\s\"']+)"),
 )
+
+_KEY_BEGINS, KEY_ENDS = re.compile(_PEM_BEGIN), re.compile(_PEM_END)
+
+
+def is_key_open(text: str) -> bool:
+    """Whether a private key begins in the text and does not end in it."""
+    begins = text.rfind("-----BEGIN ")
+    found = _KEY_BEGINS.match(text, begins) if begins >= 0 else None
+    return found is not None and KEY_ENDS.search(text, found.end()) is None
+
+
+def is_key_body(text: str) -> bool:
+    """Whether the text can be a part of the body of a private key."""
+    return all(_KEY_LINE.fullmatch(line) for line in text.split("\n"))
+
+
+def headless_keys(text: str) -> Iterator[tuple[str, int, int]]:
+    """Ends of private keys whose beginning was cut off, with the lines of the body before them."""
+    last = 0
+    for end in KEY_ENDS.finditer(text) if "PRIVATE KEY" in text else ():
+        start = end.start()
+        while start > last:
+            above = max(text.rfind("\n", last, start - 1) + 1, last)
+            if not _KEY_BODY.fullmatch(text, above, start):
+                break
+            start = above
+        if start < end.start():
+            yield "private-key", start, end.end()
+        last = end.end()

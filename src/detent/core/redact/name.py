@@ -18,6 +18,10 @@ MAX_JUDGED = 256
 _WORD = (
     r"passwords?|passwd|passphrase|secrets?|tokens?|credentials?|api[_-]?keys?"
     r"|(?:private|access|account|auth|signing|encryption)[_-]?key"
+    # `pass` and `pwd` alone mean many things: a test that passes, a directory.
+    r"|(?:db|database|my|pg|sql|mysql|maria|mariadb|postgres|postgresql|mssql|oracle|redis|mongo|mongodb|rabbitmq|amqp|smtp|imap"
+    r"|mail|e?mail|ftp|sftp|ssh|ldap|admin|root|user|http|https|proxy|api|app|auth|basic|login|sudo|registry|docker|git|wifi"
+    r"|keystore|truststore|cert|service|svc|client|server|remote)[_-]?(?:pass|pwd|pw)(?![a-z])"
 )
 _PAIR = re.compile(
     rf"""(?P<word>{_WORD})(?P<rest>[\w.-]{{0,64}}+)(?P<close>\\?["'`\]])?
@@ -224,4 +228,6 @@ def _is_about(name: str) -> bool:
 
 
 def _kind(word: str) -> str:
+    if word.lower().endswith(("pass", "pwd", "pw")):
+        return "password"
     return _KINDS.get(word[:4].lower(), "api-key" if word.lower().startswith("api") else "key")

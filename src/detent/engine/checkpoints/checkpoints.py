@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from detent.clients.registry import client_files
@@ -18,7 +18,7 @@ from detent.documents.checkpoint import Position
 from detent.errors import Conflict, Invalid, NotFound, Refused
 from detent.objects.capture import Captured, Captures
 from detent.objects.pack import Objects
-from detent.objects.universe import Moment, Progress, Scope, Universe
+from detent.objects.universe import MAY_HOLD_SECRETS, Moment, Progress, Scope, Universe
 from detent.store.port import PROJECT, Store, all_commits
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ ARTIFACTS = "artifacts"
 #: Names the present files where a checkpoint is expected.
 NOW = "now"
 _SHORTEST_ID = 6
+#: Files that one notice names.
+_MAX_NAMED = 5
 #: Age at which a look is no longer shared. A capture may be as old when its commit has waited for the lock.
 _FRESH_S = 0.1
 
@@ -47,6 +49,8 @@ class Checkpoints:
         self._latest: tuple[Moment, str, int, float] | None = None
         #: Gets the number of captured files and of all files.
         self.progress: Progress | None = None
+        #: For a person; none of them stopped anything.
+        self.notices: list[str] = []
 
     def close(self) -> None:
         self.universe.save()
@@ -93,9 +97,25 @@ class Checkpoints:
         moment: Moment | None = None,
     ) -> Captured:
         declared = {*(session.declared if session else ()), *artifacts}
-        return self.captures.take(
+        before = self.captures.recorded_left_out()
+        captured = self.captures.take(
             owner, declared=declared, also=also, progress=self.progress, store=store, moment=moment
         )
+        if store:
+            self._tell_secrets(captured.left_out, before)
+        return captured
+
+    def _tell_secrets(self, left_out: Mapping[str, str], before: Mapping[str, str]) -> None:
+        """Say once of each file that may hold secrets that no checkpoint has it."""
+        new = sorted(
+            to_text(path) for path, reason in left_out.items() if reason == MAY_HOLD_SECRETS and path not in before
+        )
+        if new:
+            more = f" and {len(new) - _MAX_NAMED} more" if len(new) > _MAX_NAMED else ""
+            self.notices.append(
+                f"not in checkpoints, because they may hold secrets: {', '.join(new[:_MAX_NAMED])}{more}; "
+                "let git ignore them, or name them in secrets of [checkpoint] in detent.toml"
+            )
 
     def contents(self, digest: str) -> "Contents":
         return self.captures.manifests.read(digest)
@@ -245,6 +265,7 @@ def _scope(place: Place, settings: CheckpointSettings) -> Scope:
         exclude=settings.exclude,
         own=frozenset(client_files()) if place.project is None else frozenset(),
         declared_only=settings.capture == "declared",
+        secrets=settings.secrets,
         max_bytes=settings.max_file_mb * 1024 * 1024,
     )
 

@@ -25,6 +25,7 @@ from detent.engine.projections.adopt import Adoption
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.projections.task_files import MAX_WATCHED, TaskFiles
+from detent.engine.redact_command import redact_command
 from detent.errors import DetentError, Refused
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class TaskAdoption:
             events: list[Event] = []
             after = session
             for command in _commands(session, edits, self._claim()):
-                made = decide(after, command, facts)
+                made = decide(after, redact_command(command), facts)
                 for event in made:
                     after = apply(after, event, at=facts.now, version=session.version + 1)
                 events.extend(made)
