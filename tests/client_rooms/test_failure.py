@@ -45,6 +45,7 @@ def test_what_will_be_wrong_again_is_an_error(reason):
     "reason",
     [
         "the response was blocked: prohibited_content",
+        "Model stream ended with finish reason: PROHIBITED_CONTENT",
         "This request was flagged for possible misuse",
         "Your prompt violates our usage policy",
     ],
@@ -68,3 +69,20 @@ def test_the_status_that_a_client_tells_counts_more_than_its_words():
 )
 def test_a_crash_is_told_with_the_end_of_the_error_output(exited, reason):
     assert crashed("x", exited).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds"),
+    [
+        ("429 Too Many Requests, retry-after: 30", 30),
+        ("Retry-After: 7", 7),
+        ("Rate limit reached. Please try again in 11.054s.", 11.054),
+        ("please try again in 250ms", 0.25),
+        ("try again in 2 minutes", 120),
+        ("retry after 1 hour", 3600),
+        ("Too many requests", 0),
+        ("You've hit your usage limit. Try again at 5 pm.", 0),
+    ],
+)
+def test_the_wait_that_a_service_asks_for_is_read(reason, seconds):
+    assert failed(reason, status=429).retry_after_s == pytest.approx(seconds)

@@ -322,3 +322,21 @@ def test_a_run_in_the_shell_of_an_agent_that_no_runner_started_counts_for_every_
     place.tests(PASSES)
 
     assert checked(place) == ["one", "two"]
+
+
+CHECKED = """
+[workflows.row]
+phases = [{ key = "one", gates = [{ kind = "command", command = "test -e ok.py" }] }]
+"""
+
+
+def test_under_a_runner_an_agent_is_not_held_once_the_files_of_a_gate_have_changed(tmp_path):
+    place = Place(tmp_path / "checked", settings=CHECKED)
+    place.detent("start", "row", "Add search")
+    place.run("gate", "run", "command")
+    agent = Agent(place, "one")
+    assert "command of one is FAIL" in agent.blocked()
+
+    place.write("other.py", "x = 1\n")
+
+    assert agent.blocked() == ""

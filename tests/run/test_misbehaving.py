@@ -120,11 +120,14 @@ def test_a_passing_failure_is_tried_again_with_growing_pauses_in_the_same_attemp
     assert [(one.again, one.pause_s, one.reason) for one in tries] == [(1, 0.1, "busy"), (2, 0.2, "busy")]
 
 
-def test_a_passing_failure_that_does_not_pass_is_a_failure(play):
+def test_a_turn_that_was_never_answered_uses_up_no_attempt_and_a_person_decides(play):
     script = f"echo >> ../tries; {result(status='transient', error='busy')}"
     scene = play(script, agent='result = "json"\nbackoff_s = 0.01\nretries = 2', run="attempts = 2")
 
-    assert failed_for_good(scene, attempts=2) == ("busy", "agent_transient")
+    assert scene.run("--no-wait").exit_code == 6
+    session = scene.session()
+    assert [(one.kind, one.detail) for one in session.escalations] == [("agent_transient", "busy")]
+    assert (session.phases["a"].attempt, session.phases["a"].status) == (1, "in_progress")
     assert (scene.directory.parent / "tries").read_text().count("\n") == 2 * 3
 
 

@@ -5,10 +5,11 @@ import time
 
 import pytest
 
-from detent.core.run.agent_event import Failure, ToolUsed, Used
+from detent.core.run.agent_event import Failed, Failure, ToolUsed, Used
 from detent.core.run.run_event import End, Need, PhaseEnded, Retrying, RunEnded, RunStarted, TurnStarted
 from detent.core.session.phase_state import Tokens
-from tests.support.scripted_run import GATED, Cast, broken, done
+from detent.core.task.row import TaskStatus
+from tests.support.scripted_run import FLOW, GATED, Cast, broken, done
 
 MISSING = '[{key="a", gates=[{kind="artifacts", paths=["made.txt"]}]}]'
 APPROVED = '[{key="a", gates=[{kind="approval"}]}, "b"]'
@@ -191,11 +192,49 @@ def test_a_passing_failure_is_the_same_attempt_and_what_it_cost_counts(scene):
     assert here.session.phases["a"].tokens == Tokens(input=30, output=3, cost=1.5)
 
 
-def test_a_passing_failure_that_does_not_pass_is_a_failed_attempt(scene):
-    here, cast = scene(), Cast(lambda turn, stopping: (broken("busy", Failure.TRANSIENT),), retries=1)
+def test_a_passing_failure_of_work_that_had_begun_and_does_not_pass_is_a_failed_attempt(scene):
+    here = scene()
+    cast = Cast(lambda turn, stopping: (ToolUsed(tool="Read"), broken("busy", Failure.TRANSIENT)), retries=1)
 
     assert here.run(cast, attempts=2) is End.WAITING
     assert (len(cast.turns), here.escalations) == (4, [("agent_transient", "a")])
+    assert here.attempts["a"] == 2
+
+
+def test_a_turn_that_was_never_answered_uses_up_no_attempt(scene):
+    here = scene()
+    cast = Cast(lambda turn, stopping: (broken("busy", Failure.TRANSIENT),), retries=1)
+
+    assert here.run(cast, attempts=2) is End.WAITING
+    assert (len(cast.turns), here.escalations) == (4, [("agent_transient", "a")])
+    assert (here.attempts["a"], here.statuses["a"]) == (1, "in_progress")
+
+    here.handle.resolve("retry", "it is back")
+    assert here.run(Cast()) is End.COMPLETED
+    assert here.attempts == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_task_that_was_never_answered_is_given_back(scene):
+    here = scene("", more='gates = "off"', workflow=FLOW)
+    here.handle.tasks.add("One")
+
+    def act(turn, stopping):
+        yield broken("busy", Failure.TRANSIENT) if turn.task else done()
+
+    assert here.run(Cast(act, retries=0), attempts=1) is End.WAITING
+    assert here.escalations == [("agent_transient", "IMPLEMENT")]
+    assert here.handle.tasks.row("IMPL-1").status is TaskStatus.PENDING
+
+
+def test_the_pause_is_as_long_as_the_service_asks(scene):
+    here = scene()
+    failures = iter([Failed(failure=Failure.TRANSIENT, reason="busy", retry_after_s=0.3)])
+
+    def act(turn, stopping):
+        yield next(failures, None) or done()
+
+    assert here.run(Cast(act)) is End.COMPLETED
+    assert [one.pause_s for one in here.heard(Retrying)] == [0.3]
 
 
 def test_an_agent_that_says_nothing_at_the_end_has_failed(scene):

@@ -78,6 +78,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     status: Literal["done", "failed", "refused", "transient"] = "done"
     error: str = ""
+    #: Seconds after which it should be tried again, with the status transient.
+    retry_after_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     tokens: _Tokens = _Tokens()
     tools: tuple[_Tool, ...] = ()
 
@@ -170,7 +172,7 @@ def _result(content: bytes | None, missing: str) -> Result | str:
 def _judged(result: Result, exited: Exited) -> Finished | Failed:
     if result.status != "done":
         reason = result.error or result.summary or f"its status is {result.status}"
-        return Failed(failure=_FAILURES[result.status], reason=reason)
+        return Failed(failure=_FAILURES[result.status], reason=reason, retry_after_s=result.retry_after_s)
     if exited.exit_code != 0:
         return _exit_failure(exited)
     if result.error:

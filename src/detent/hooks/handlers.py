@@ -351,6 +351,15 @@ def _is_openable(event: Event, phase: str, judgement: Judgement) -> bool:
     return gate.opened_by.is_agent and not gate.needs_person(judgement.verdict, sees_tests=True)
 
 
+def _is_current(event: Event, phase: str, judgement: Judgement) -> bool:
+    """Whether the verdict is about the present files. If it is not, the runner runs the check when the turn ends."""
+    session = event.handle.state
+    gate = find_gate(session, phase, judgement.gate)
+    if gate.runnable() is None:
+        return True
+    return event.handle.gates.checks.is_current(session, phase, gate, event.project.checkpoints.moment())
+
+
 def _stop(event: Event) -> str:
     """Keep the agent from stopping while it can open a gate, at most three times; then escalate to a person."""
     if event.payload.get("background_tasks") or _needs_person(event):
@@ -361,6 +370,7 @@ def _stop(event: Event) -> str:
         for phase, judgements in event.handle.gates.judgements(event.bound).items()
         for judgement in judgements
         if judgement.verdict in closed and _is_openable(event, phase, judgement)
+        if event.bound is None or _is_current(event, phase, judgement)
     ]
     if not actionable:
         return ""

@@ -150,6 +150,10 @@ class PhaseRun:
         )
         if not self._is_live():
             return JobResult(JobOutcome.ELSEWHERE)
+        if delegated.never_answered and isinstance(delegated.end, Failed):
+            self._handle.record_agent_ended(agent_id, succeeded=False, phase=self._phase)
+            self._handle.escalate(f"agent_{delegated.end.failure}", self._phase, delegated.end.reason)
+            return JobResult(JobOutcome.ESCALATED)
         if isinstance(delegated.end, Failed):
             return self._fail(delegated, delegated.end, agent_id)
         report = self._inside(delegated.report)

@@ -10,6 +10,7 @@ After a turn of an agent:
 | finished, only gates are closed that a person opens | hold the phase until a person opens them |
 | finished, and a person rejected it | fail the attempt with the reason; begin a new one |
 | failed for a passing reason | retry the turn after a pause, a few times |
+| never answered, for a passing reason | retry it as often as all attempts would; then escalate, in the same attempt |
 | failed | fail the attempt; begin a new one, a few times, then escalate to a person |
 | refused | fail the attempt and escalate to a person |
 | stopped by the run | fail the attempt as interrupted; the next run begins a new one |
@@ -29,6 +30,8 @@ from detent.core.session.status import Status
 
 #: Maximum number of turns in a row with the same closed gates and reasons; fewer if no gate could run.
 SAME_FAILURE, SAME_SILENCE = 3, 2
+#: The longest wait that a service can ask for.
+MAX_RETRY_AFTER_S = 3_600.0
 
 
 class Next(StrEnum):
@@ -65,9 +68,17 @@ def may_try_again(failure: Failure, *, tries: int, attempts: int) -> bool:
     return failure not in (Failure.REFUSED, Failure.STOPPED) and tries < attempts
 
 
-def pause_before(retry: int, backoff_s: float) -> float:
-    """Seconds to wait before a retry; doubles with each `retry`, up to a limit."""
-    return min(backoff_s * 2.0 ** (retry - 1), 300.0)
+def pause_before(retry: int, backoff_s: float, retry_after_s: float = 0.0) -> float:
+    """Seconds to wait before a retry; doubles with each `retry`, up to a limit. Not shorter than the service asks."""
+    return max(min(backoff_s * 2.0 ** (retry - 1), 300.0), min(retry_after_s, MAX_RETRY_AFTER_S))
+
+
+def retries_left(retry: int, *, retries: int, attempts: int, answered: bool) -> int:
+    """Number of retries of a turn that failed for a passing reason; `retry` is the next one.
+
+    A turn that was never answered uses up no attempt, so it has the retries of all attempts.
+    """
+    return (retries if answered else (retries + 1) * attempts - 1) - retry + 1
 
 
 class Runnable(NamedTuple):

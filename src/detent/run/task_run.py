@@ -108,6 +108,12 @@ class TaskRun:
         self._handle.record_agent_ended(
             agent_id, succeeded=not isinstance(delegated.end, Failed), report=delegated.report, phase=phase
         )
+        if delegated.never_answered and isinstance(delegated.end, Failed):
+            # The escalation keeps the task from being taken again before a person decides.
+            self._handle.escalate(f"agent_{delegated.end.failure}", phase, f"{task}: {delegated.end.reason}")
+            self._handle.tasks.release(task, reason=delegated.end.reason, fence=claimed.fence)
+            self._tell_ended("pending", delegated.end.reason)
+            return JobResult(JobOutcome.ESCALATED)
         if isinstance(delegated.end, Failed):
             return self._failed(claimed, delegated.end)
         summary = delegated.report.summary or f"{task} done"

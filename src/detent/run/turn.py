@@ -12,7 +12,7 @@ from detent.core.session.budget import budget_escalation
 from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.engine.agents import environment as variables
 from detent.run.job import Job
-from detent.run.policy import pause_before
+from detent.run.policy import pause_before, retries_left
 
 if TYPE_CHECKING:
     from detent.engine.session import SessionHandle
@@ -26,6 +26,13 @@ class Delegated(msgspec.Struct, frozen=True, kw_only=True):
 
     end: Finished | Failed
     report: Report
+    #: Whether the agent did anything: used tokens or a tool.
+    answered: bool = True
+
+    @property
+    def never_answered(self) -> bool:
+        """Whether a service in trouble kept the agent from beginning, in every try."""
+        return isinstance(self.end, Failed) and self.end.failure is Failure.TRANSIENT and not self.answered
 
 
 def delegate(
@@ -42,7 +49,7 @@ def delegate(
     """Give the agent one turn, and retry it after a pause if it fails for a passing reason."""
     job.had_turn = True
     context, events, spent = job.context, _Events(job), Tokens()
-    retries = context.agents.settings_of(name).retries
+    retries, attempts, retry = context.agents.settings_of(name).retries, context.options.attempts, 0
     with context.scratch(agent_id) as scratch:
         turn = Turn(
             agent_id=agent_id,
@@ -56,18 +63,22 @@ def delegate(
             env={**context.marks, **_own(job, agent_id, name)},
             timeout_s=minutes * 60.0,
         )
-        for retry in range(1, retries + 2):
+        while True:
             end, used = _try(handle, job, turn, agent, events, spent)
             spent += used
-            if not isinstance(end, Failed) or end.failure is not Failure.TRANSIENT or retry > retries:
+            retry += 1
+            answered = spent != Tokens() or bool(events.tools)
+            left = retries_left(retry, retries=retries, attempts=attempts, answered=answered)
+            if not isinstance(end, Failed) or end.failure is not Failure.TRANSIENT or left <= 0:
                 break
-            _pause(job, end, retry, name)
+            _pause(job, end, name, retry=retry, of=retry + left - 1)
             if job.is_stopping():
                 end = Failed(failure=Failure.STOPPED, reason=job.why_stopped)
                 break
     handle.notice_settings()
     report = end.report if isinstance(end, Finished) else Report()
-    return Delegated(end=end, report=msgspec.structs.replace(report, tokens=spent, tools=tuple(events.tools)))
+    recorded = msgspec.structs.replace(report, tokens=spent, tools=tuple(events.tools))
+    return Delegated(end=end, report=recorded, answered=answered)
 
 
 def is_turn(agent_id: str) -> bool:
@@ -107,10 +118,10 @@ def _try(
     return end, used
 
 
-def _pause(job: Job, end: Failed, retry: int, name: str) -> None:
+def _pause(job: Job, end: Failed, name: str, *, retry: int, of: int) -> None:
     settings = job.context.agents.settings_of(name)
-    pause_s = pause_before(retry, settings.backoff_s)
-    job.tell(Retrying, task=job.task, reason=end.reason, pause_s=pause_s, again=retry, of=settings.retries)
+    pause_s = pause_before(retry, settings.backoff_s, end.retry_after_s)
+    job.tell(Retrying, task=job.task, reason=end.reason, pause_s=pause_s, again=retry, of=of)
     job.wait(pause_s)
 
 

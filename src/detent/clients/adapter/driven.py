@@ -33,8 +33,8 @@ class Reader(Protocol):
 
     def line(self, line: bytes) -> Iterable[AgentEvent]: ...
 
-    def unfinished(self) -> Iterable[ToolUsed]:
-        """The tool calls without a result when the process was stopped."""
+    def unfinished(self) -> Iterable[AgentEvent]:
+        """The tool calls without a result when the process was stopped, and tokens that were not told before."""
         return ()
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:

@@ -20,12 +20,20 @@ _REFUSAL = re.compile(
     r"|flagged (?:this|as|for)|prohibited.content",
     re.IGNORECASE,
 )
+_RETRY_AFTER = re.compile(
+    r"(?:retry.?after|(?:try|retry)(?: again)? (?:in|after))\W{0,4}(\d{1,6}(?:\.\d{1,6})?)"
+    r" ?(ms|s|seconds?|m|minutes?|h|hours?|)\b",
+    re.IGNORECASE,
+)
+#: The first two letters of a unit, in seconds. A header has no unit.
+_UNITS = {"": 1.0, "ms": 0.001, "mi": 60.0, "s": 1.0, "se": 1.0, "m": 60.0, "h": 3600.0, "ho": 3600.0}
 _TAIL = 400
 
 
-def failed(reason: str, *, status: int | None = None) -> Failed:
-    """`status` is the HTTP status, if the client reports it separately."""
-    return Failed(failure=_kind(reason, status), reason=reason)
+def failed(reason: str, *, status: int | None = None, retry_after_s: float = 0.0) -> Failed:
+    """`status` is the HTTP status and `retry_after_s` the wait that was asked for, if the client reports them."""
+    after_s = max(retry_after_s, _retry_after_s(reason))
+    return Failed(failure=_kind(reason, status), reason=reason, retry_after_s=after_s)
 
 
 def crashed(program: str, exited: Exited) -> Failed:
@@ -51,6 +59,12 @@ def _kind(reason: str, status: int | None) -> Failure:
     if _REFUSAL.search(reason):
         return Failure.REFUSED
     return Failure.TRANSIENT if status is None and _PASSING.search(reason) else Failure.ERROR
+
+
+def _retry_after_s(reason: str) -> float:
+    """The longest wait that the message asks for, in seconds."""
+    waits = (float(number) * _UNITS[unit[:2].lower()] for number, unit in _RETRY_AFTER.findall(reason))
+    return max(waits, default=0.0)
 
 
 def _statuses(reason: str, status: int | None) -> Iterator[int]:

@@ -67,6 +67,7 @@ class _Line(msgspec.Struct, frozen=True):
     #: Fields of a retry.
     error: str | None = None
     error_status: int | None = None
+    retry_delay_ms: float = 0.0
     #: Fields of a result.
     is_error: bool = False
     result: str = ""
@@ -89,6 +90,8 @@ class ClaudeCodeReader:
         self._used: dict[str, Tokens] = {}
         #: The last result line; background work can produce several.
         self._result: _Line | None = None
+        #: The wait before its last own retry, which follows the header `retry-after`.
+        self._retry_after_s = 0.0
 
     def line(self, line: bytes) -> Iterable[AgentEvent]:
         parsed = decoded(_LINE, line)
@@ -115,6 +118,7 @@ class ClaudeCodeReader:
         if line.subtype == "init":
             return (Started(conversation=line.session_id, model=line.model),)
         if line.subtype == "api_retry":
+            self._retry_after_s = line.retry_delay_ms / 1000
             return (Said(text=f"asks the model again: {line.error} {line.error_status or ''}"),)
         return ()
 
@@ -149,7 +153,7 @@ class ClaudeCodeReader:
         if result.api_error == "connection_failed":
             return Failed(failure=Failure.TRANSIENT, reason=text)
         if result.is_error:
-            return failed(text, status=result.api_error_status)
+            return failed(text, status=result.api_error_status, retry_after_s=self._retry_after_s)
         return finished(result.result, self._calls) if exited.exit_code == 0 else crashed(PROGRAM, exited)
 
 

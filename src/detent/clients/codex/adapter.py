@@ -1,6 +1,9 @@
 """Runs Codex CLI non-interactively: `codex exec` with a stream of JSON lines."""
 
+import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -8,8 +11,9 @@ import msgspec
 from detent.clients.adapter.driven import Driven, client
 from detent.clients.adapter.failure import crashed, failed
 from detent.clients.adapter.stream import Calls, Count, decoded, finished
+from detent.clients.codex.records import recorded_tokens
 from detent.config.settings import AgentSettings
-from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, Used
 from detent.core.session.phase_state import Tokens
 from detent.process.conversation import Exited
 
@@ -21,14 +25,21 @@ _SANDBOX = (
     "--yolo",
     "--dangerously-bypass-approvals-and-sandbox",
 )
-_DEFAULTS = {"--sandbox workspace-write": _SANDBOX, "--skip-git-repo-check": ("--skip-git-repo-check",)}
+_DEFAULTS = {
+    "--sandbox workspace-write": _SANDBOX,
+    "--skip-git-repo-check": ("--skip-git-repo-check",),
+    # A login shell resets PATH, and `detent` would not be on it.
+    "-c allow_login_shell=false": ("allow_login_shell",),
+}
 #: Item types of the stream, with the tool names of the hooks.
 _TOOLS = {"command_execution": "Bash", "file_change": "apply_patch"}
 _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
 
 
 def adapter(settings: AgentSettings) -> Driven:
-    return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=CodexReader, last=("-",))
+    home = settings.env.get("CODEX_HOME") or os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    reader = partial(CodexReader, home)
+    return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=reader, last=("-",))
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -73,7 +84,11 @@ _LINE = msgspec.json.Decoder(_Line)
 
 
 class CodexReader:
-    def __init__(self) -> None:
+    def __init__(self, home: str | None = None) -> None:
+        """`home`: the directory in which Codex records its threads; None reads no records."""
+        self._home, self._since_s = home, time.time()
+        self._thread = ""
+        self._used = Tokens()
         self._calls = Calls()
         self._last_words: str | None = None
         self._is_done = False
@@ -85,6 +100,7 @@ class CodexReader:
             return ()
         match parsed.type:
             case "thread.started":
+                self._thread = parsed.thread_id
                 return (Started(conversation=parsed.thread_id),)
             case "item.started" if parsed.item.type in _CALLS:
                 self._calls.begin(parsed.item.id, _tool(parsed.item), _arguments(parsed.item))
@@ -92,7 +108,8 @@ class CodexReader:
                 return self._completed(parsed.item)
             case "turn.completed":
                 self._is_done = True
-                return (Used(tokens=Tokens(input=parsed.usage.input_tokens, output=parsed.usage.output_tokens)),)
+                self._used = Tokens(input=parsed.usage.input_tokens, output=parsed.usage.output_tokens)
+                return (Used(tokens=self._used),)
             case "turn.failed":
                 self._error = parsed.error.message if parsed.error else "the turn failed"
             case "error":
@@ -102,8 +119,14 @@ class CodexReader:
                 pass
         return ()
 
-    def unfinished(self) -> Iterable[ToolUsed]:
-        return self._calls.unfinished()
+    def unfinished(self) -> Iterable[AgentEvent]:
+        """The tool calls without a result, and the tokens that the stream does not tell.
+
+        The stream has no tokens of sub-agents, and none at all of a turn that failed or was ended.
+        """
+        recorded = recorded_tokens(self._home, self._thread, self._since_s) if self._home and self._thread else Tokens()
+        more = recorded.input + recorded.output > self._used.input + self._used.output
+        return (*self._calls.unfinished(), *((Used(tokens=recorded),) if more else ()))
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         return (*self.unfinished(), self._ended(exited))

@@ -57,6 +57,8 @@ class Finished(_Event, frozen=True, kw_only=True, tag="agent_finished"):
 class Failed(_Event, frozen=True, kw_only=True, tag="agent_failed"):
     failure: Failure
     reason: str
+    #: Seconds after which the service wants to be asked again.
+    retry_after_s: float = 0.0
 
 
 AgentEvent = Started | ToolUsed | Said | Used | Finished | Failed
