@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from detent.core.session.session import Session
 from detent.render.elapsed import duration, moment
 from detent.render.terminal.canvas import LEAST_WIDTH, Canvas, columns_of
+from detent.render.terminal.rollback import Planned, plan_text
 from detent.render.terminal.status import status_text
 from tests.support import story
 from tests.support.values import NOON
@@ -101,3 +102,35 @@ def test_durations(seconds, said):
 def test_the_day_is_told_only_if_it_is_another():
     assert moment(NOON, NOON + timedelta(hours=3)) == "12:00"
     assert moment(NOON, NOON + timedelta(days=3)) == "2026-02-09 12:00"
+
+
+@given(text=st.lists(st.text("ab/登🎉é\x1b", min_size=1, max_size=200)).map(" ".join), width=st.integers(40, 120))
+def test_wrapped_text_loses_nothing(text, width):
+    canvas = Canvas(width=width)
+    assert "".join("".join(canvas.wrap(text, "  ")).split()) == "".join(canvas.clean(text).split())
+    assert all(columns_of(line) <= width for line in canvas.wrap(text, "  "))
+
+
+def test_a_path_is_shown_whole_with_its_blanks():
+    path = "src/a  directory/" + "deep/" * 20 + "file name.py"
+    lines = Canvas(width=40).whole(path, "    ", "  ~ ")
+
+    assert lines[0].startswith("  ~ src/a  directory/")
+    assert "".join(line[4:] for line in lines) == path
+    assert all(len(line) <= 40 for line in lines)
+
+
+def test_the_plan_of_a_rollback_names_every_path_whole():
+    path = "packages/" + "some-package/" * 8 + "index.test.ts"
+    planned = Planned(
+        session="WFS-a",
+        name="PRE_a_v1",
+        taken="phase",
+        at=story.NOW,
+        files={"restored": (path,)},
+        statuses={},
+        kept=(path,),
+    )
+    text = plan_text(planned, now=story.NOW, canvas=Canvas(width=60))
+
+    assert "".join(text.replace("~", "").split()).count(path) == 2

@@ -115,7 +115,7 @@ def _text(findings: "list[Finding]", canvas: "Canvas") -> str:
     for finding in findings:
         colour = "red" if finding.severity == "error" else "yellow"
         head = f"{finding.severity} {finding.invariant} {finding.subject}"
-        lines.append(canvas.paint(canvas.cut(head, canvas.width), colour))
+        lines += [canvas.paint(line, colour) for line in canvas.whole(head)]
         lines += canvas.wrap(finding.message, "    ")
         lines += canvas.wrap(f"try: {finding.way_out}", "    ")
     return "\n".join(lines)

@@ -30,7 +30,7 @@ def export_verb(request: Request, document: str, output: str | None, session: st
         write_bytes(data)
         return
     path = write_file(request, output or "", data)
-    request.answer(lambda canvas: canvas.cut(f"wrote {path}", canvas.width), {"written": path, "bytes": len(data)})
+    request.answer(lambda canvas: "\n".join(canvas.whole(f"wrote {path}")), {"written": path, "bytes": len(data)})
 
 
 def _exported(project: "Project", document: str, session: str | None) -> bytes:

@@ -27,4 +27,4 @@ def report_verb(request: Request, session: str | None, out: str | None) -> None:
             write_bytes(text.encode())
         return
     path = write_file(request, out or "", text.encode())
-    request.answer(lambda canvas: canvas.cut(f"wrote {path}", canvas.width), {"session": state.id, "written": path})
+    request.answer(lambda canvas: "\n".join(canvas.whole(f"wrote {path}")), {"session": state.id, "written": path})

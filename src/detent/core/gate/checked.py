@@ -7,7 +7,10 @@ from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
 
 TAIL_CHARS = 2_000
-MAX_ERROR = 200
+#: Long enough for the paths of a conflict.
+MAX_ERROR = 2_000
+#: The beginning of an error that Detent prints.
+OWN_ERROR = "detent: "
 
 
 class Checked(Gate):
@@ -158,7 +161,9 @@ def _no_run(state: GateState) -> str:
 
 def receipt_of(ran: Ran, command: str, result: Result) -> Receipt:
     """The receipt of one command, with its last line as the error if it did not pass."""
-    last = next((line for line in reversed(ran.output.splitlines()) if line.strip()), "")
+    lines = [line for line in ran.output.splitlines() if line.strip()]
+    # Below the reason of a refusal Detent names the way out.
+    last = next((line for line in reversed(lines) if line.startswith(OWN_ERROR)), lines[-1] if lines else "")
     error = None if result is Result.PASSED else (ran.problem or last)[:MAX_ERROR]
     return Receipt(
         result=result,

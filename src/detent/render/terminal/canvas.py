@@ -58,9 +58,10 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [line for text in texts for line in self.command(text)]
 
     def labelled(self, label: str, text: str, columns: int, *, colour: str = "") -> str:
-        """A label in a column of its own, and the text, cut to the rest of the line."""
+        """A label in a column of its own, and the text beside it, on as many lines as it needs."""
         head = f"{label:<{columns}}"
-        return (self.paint(head, colour) if colour else head) + self.cut(text, self.width - columns)
+        first, *rest = self.wrap(text, " " * columns)
+        return "\n".join([(self.paint(head, colour) if colour else head) + first[columns:], *rest])
 
     def hanging(self, text: str, indent: str, first: str) -> list[str]:
         """`text` wrapped at `indent`, its first line at `first`."""
@@ -99,16 +100,21 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return text + " " * (columns - columns_of(text))
 
     def wrap(self, text: str, indent: str = "") -> list[str]:
-        """`text`, cleaned, on as many lines as it needs; a word longer than a line is cut."""
+        """`text`, cleaned, on as many lines as it needs; a word longer than a line goes on in the next one."""
         room, lines = self.width - len(indent), [""]
         for word in self.clean(text).split():
-            word = self.cut(word, room)  # noqa: PLW2901 - the word as it is shown
             joined = f"{lines[-1]} {word}" if lines[-1] else word
             if columns_of(joined) <= room:
                 lines[-1] = joined
-            else:
-                lines.append(word)
+                continue
+            pieces = list(_pieces(word, room))
+            lines = [*lines[:-1], *pieces] if not lines[-1] else [*lines, *pieces]
         return [indent + line for line in lines]
+
+    def whole(self, text: str, indent: str = "", first: str | None = None) -> list[str]:
+        """A path, cleaned, with every blank of it, on as many lines as it needs; its first line at `first`."""
+        pieces = list(_pieces(self.clean(text), self.width - len(indent)))
+        return [(indent if at or first is None else first) + piece for at, piece in enumerate(pieces)]
 
     def command(self, text: str, indent: str = "  ") -> list[str]:
         """A command to type. It is never cut: a long command continues on the next line after a backslash."""
@@ -126,6 +132,17 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def columns_of(text: str) -> int:
     """The number of terminal columns of `text`, which is clean."""
     return len(text) if text.isascii() else sum(columns for _, columns in _widths(text))
+
+
+def _pieces(text: str, columns: int) -> Iterator[str]:
+    """The text, which is clean, in pieces of at most so many columns."""
+    piece, left = "", columns
+    for character, width in _widths(text):
+        if width > left and piece:
+            yield piece
+            piece, left = "", columns
+        piece, left = piece + character, left - width
+    yield piece
 
 
 def _widths(text: str) -> Iterator[tuple[str, int]]:

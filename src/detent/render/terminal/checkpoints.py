@@ -56,8 +56,8 @@ def list_text(
         if fits:
             lines.append(f"{front}{canvas.pad(event.name, name)}  {facts}")
         else:
-            lines += [front + canvas.cut(event.name, canvas.width - len(front)), margin + facts]
-        lines += [margin + canvas.cut(event.note, canvas.width - len(margin))] if event.note else []
+            lines += [*canvas.whole(event.name, margin, front), margin + facts]
+        lines += canvas.wrap(event.note, margin) if event.note else []
     if reached is not None:
         lines += ["", *canvas.wrap(f"* is the target of the rollback at {moment(reached.at, now)}; {undo} undoes it")]
     return "\n".join(lines)
@@ -112,7 +112,7 @@ def _left_out_lines(left_out: Mapping[str, str], canvas: Canvas, *, everything: 
         if number == _MAX_SHOWN and not everything:
             yield f"    and {len(left_out) - _MAX_SHOWN} more; --files lists all"
             return
-        yield canvas.paint(canvas.cut(f"    {to_text(path)}: {reason}", canvas.width), "yellow")
+        yield from (canvas.paint(line, "yellow") for line in canvas.whole(f"{to_text(path)}: {reason}", "    "))
 
 
 def _file_lines(files: Manifest, canvas: Canvas) -> Iterator[str]:

@@ -21,7 +21,7 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas:
         head = f"{commit.version:>{number}}  {at}  {canvas.pad(commit.by, who)}  "
         margin = " " * (number + 2 + len(at) + 2 + who + 2)
         for index, line in enumerate(event_lines(commit.events)):
-            lines.append((margin if index else head) + canvas.cut(line, canvas.width - len(margin)))
+            lines += canvas.hanging(line, margin, margin if index else head)
     return "\n".join(lines)
 
 

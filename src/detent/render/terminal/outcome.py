@@ -54,8 +54,8 @@ def ended_text(
     return "\n".join(
         [
             f"{canvas.glyph(state.status)} " + canvas.cut(head, canvas.width - 2),
-            canvas.cut(f"  {text or ''}", canvas.width),
-            *(canvas.cut(f"  {path}", canvas.width) for path in state.artifacts[:_MAX_SHOWN]),
+            *canvas.wrap(text or "", "  "),
+            *(line for path in state.artifacts[:_MAX_SHOWN] for line in canvas.whole(path, "  ")),
             *_more(len(state.artifacts)),
             *_warnings(warnings, canvas),
             "",
@@ -73,7 +73,7 @@ def moved_text(
     warnings: Iterable[str] = (),
 ) -> str:
     """Other changes of a session, each with the glyph of the new status."""
-    heads = [f"{canvas.glyph(status)} {canvas.cut(text, canvas.width - 2)}" for status, text in done]
+    heads = [line for status, text in done for line in canvas.hanging(text, "  ", f"{canvas.glyph(status)} ")]
     return "\n".join([*heads, *_warnings(warnings, canvas), "", *moved_lines(session, canvas=canvas, view=view)])
 
 
@@ -100,7 +100,7 @@ def _more(count: int) -> list[str]:
 
 
 def _warnings(warnings: Iterable[str], canvas: Canvas) -> list[str]:
-    return [canvas.paint(canvas.cut(f"  warning: {warning}", canvas.width), "yellow") for warning in warnings]
+    return canvas.warnings(warnings)
 
 
 def bar_line(session: Session, canvas: Canvas) -> str:

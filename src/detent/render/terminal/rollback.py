@@ -72,7 +72,7 @@ def rolled_back_text(done: RolledBack, *, canvas: Canvas) -> str:
     return "\n".join(
         [
             *canvas.hanging(head, "  ", f"{canvas.glyph(Status.COMPLETED)} "),
-            canvas.cut(f"  the state before is saved as {done.safety}", canvas.width),
+            *canvas.wrap(f"the state before is saved as {done.safety}", "  "),
             "  to undo this:",
             *canvas.command(f"detent undo{named}", "    "),
             "",
@@ -104,7 +104,7 @@ def _file_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
     changes = sorted((path, change) for change, paths in planned.files.items() for path in paths)
     for path, change in changes[:_MAX_SHOWN]:
         sign, colour = _SIGNS[change]
-        yield f"  {canvas.paint(sign, colour)} {canvas.cut(to_text(path), canvas.width - 4)}"
+        yield from canvas.whole(to_text(path), "    ", f"  {canvas.paint(sign, colour)} ")
     if len(changes) > _MAX_SHOWN:
         yield f"  and {len(changes) - _MAX_SHOWN} more; --json lists all"
 
@@ -115,7 +115,7 @@ def _kept_lines(kept: tuple[str, ...], why: str, canvas: Canvas) -> Iterator[str
     yield ""
     yield from canvas.wrap(f"kept: {counted(len(kept), 'file')} {why}")
     for path in kept[:_MAX_SHOWN]:
-        yield canvas.cut(f"    {to_text(path)}", canvas.width)
+        yield from canvas.whole(to_text(path), "    ")
     if len(kept) > _MAX_SHOWN:
         yield f"    and {len(kept) - _MAX_SHOWN} more; --json lists all"
 

@@ -148,7 +148,7 @@ def _footer_lines(
         yield canvas.labelled("baseline", baseline, _LABEL, colour="cyan")
     for key in session.with_status(Status.FAILED)[:MOST_SHOWN]:
         state = session.phases[key]
-        text = f"{key}, attempt {state.attempt}: {state.error or 'no reason was given'}"
+        text = f"{key}, attempt {state.attempt}: {(state.error or 'no reason was given').partition(chr(10))[0]}"
         yield canvas.labelled("failed", text, _LABEL, colour="cyan")
     following = upcoming(session)
     if following and session.status is SessionStatus.ACTIVE:

@@ -178,7 +178,7 @@ def problems_text(files: int, problems: Sequence[Problem], *, canvas: Canvas) ->
     for problem in sorted(problems, key=lambda problem: _file_key(problem.file)):
         if problem.file != file or not lines:
             file = problem.file
-            lines.append(canvas.paint(canvas.cut(file or "all files", canvas.width), "bold"))
+            lines += [canvas.paint(line, "bold") for line in canvas.whole(file or "all files")]
         where = f"{problem.path}: " if problem.path else ""
         texts = canvas.wrap(f"{problem.severity} {where}{problem.message} [{problem.rule}]", "  ")
         lines += [canvas.paint(line, "red" if problem.severity == "error" else "yellow") for line in texts]
