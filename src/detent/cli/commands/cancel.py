@@ -8,7 +8,7 @@ from detent.cli.verb import TEXT, session_option, verb
 
 
 @verb("cancel", example='detent cancel --reason "not wanted any more"')
-@click.option("--reason", required=True, type=TEXT, help="Why; it is recorded.")
+@click.option("-m", "--reason", required=True, type=TEXT, help="Why; it is recorded.")
 @session_option
 def cancel_verb(request: Request, *, reason: str, session: str | None) -> None:
     """Cancel the session, with a reason."""

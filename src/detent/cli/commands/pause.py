@@ -7,7 +7,7 @@ from detent.cli.verb import TEXT, verb
 
 
 @verb("pause", example='detent pause --reason "waiting for the review"')
-@click.option("--reason", type=TEXT, default="", help="Why; it is recorded.")
+@click.option("-m", "--reason", type=TEXT, default="", help="Why; it is recorded.")
 def pause_verb(request: Request, *, reason: str) -> None:
     """Pause the active session.
 

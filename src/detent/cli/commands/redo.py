@@ -9,7 +9,7 @@ EXAMPLE = 'detent redo 06-implementation --cascade --reason "the API changed"'
 PARAMETERS = (
     PHASE._replace(required=True, metavar=None),
     AGENT,
-    Parameter("reason", ("--reason",), "Why the phase is done again.", default=""),
+    Parameter("reason", ("-m", "--reason"), "Why the phase is done again.", default=""),
     Parameter("cascade", ("--cascade",), "Phases that built on it become pending again.", is_flag=True),
     SESSION,
 )

@@ -9,7 +9,7 @@ from detent.cli.verb import TEXT, phase_argument, session_option, verb
 
 @verb("release", example='detent release --reason "the gate is wrong, see the log"')
 @phase_argument
-@click.option("--reason", type=TEXT, required=True, help="Why; it is recorded with your name.")
+@click.option("-m", "--reason", type=TEXT, required=True, help="Why; it is recorded with your name.")
 @session_option
 def release_verb(request: Request, phase: str | None, *, reason: str, session: str | None) -> None:
     """Open every closed gate of a phase by hand.

@@ -9,7 +9,7 @@ from detent.cli.verb import TEXT, named_session_argument, verb
 
 @verb("reopen", example='detent reopen add-login --reason "the review found something"')
 @named_session_argument
-@click.option("--reason", type=TEXT, default="", help="Why; it is recorded.")
+@click.option("-m", "--reason", type=TEXT, default="", help="Why; it is recorded.")
 def reopen_verb(request: Request, name: str, *, reason: str) -> None:
     """Reopen a session that has ended.
 

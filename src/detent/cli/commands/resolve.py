@@ -10,7 +10,7 @@ from detent.cli.verb import TEXT, phase_argument, session_option, verb
 @verb("resolve", example='detent resolve retry --reason "the server is back"')
 @click.argument("action", type=click.Choice(["retry", "skip", "cancel"]))
 @phase_argument
-@click.option("--reason", type=TEXT, default="", help="Why; it is recorded.")
+@click.option("-m", "--reason", type=TEXT, default="", help="Why; it is recorded.")
 @session_option
 def resolve_verb(request: Request, action: str, phase: str | None, *, reason: str, session: str | None) -> None:
     """Resolve the open escalations: retry, skip or cancel.

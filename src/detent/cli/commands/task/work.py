@@ -121,7 +121,7 @@ def fail_task(request: Request, task: str, *, message: str, claim: int | None, s
 
 @verb("block", example='detent task block IMPL-3 --reason "needs the API key"')
 @task_argument
-@click.option("--reason", type=TEXT, required=True, help="What the task waits for; it is recorded.")
+@click.option("-m", "--reason", type=TEXT, required=True, help="What the task waits for; it is recorded.")
 @claim_option
 @session_option
 def block_task(request: Request, task: str, *, reason: str, claim: int | None, session: str | None) -> None:
@@ -169,7 +169,7 @@ def reopen_task(request: Request, task: str, *, session: str | None) -> None:
 
 @verb("release", example="detent task release IMPL-3 --claim 12")
 @optional_task_argument
-@click.option("--reason", type=TEXT, default="", help="Why; it is recorded.")
+@click.option("-m", "--reason", type=TEXT, default="", help="Why; it is recorded.")
 @click.option("--abandoned", is_flag=True, help="Instead of ID: all tasks whose holders are gone.")
 @claim_option
 @session_option
