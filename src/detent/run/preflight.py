@@ -198,7 +198,7 @@ def _tree_checks(project: "Project", *, begins: bool) -> Iterator[Check]:
             subject="branch",
             state=State.WARNING,
             text=f"agents work on {branch}",
-            way_out="git switch -c BRANCH, or detent run --isolation session",
+            way_out="git switch -c BRANCH, or --isolation session",
         )
     else:
         yield Check(subject="branch", text=branch or "HEAD is detached")
