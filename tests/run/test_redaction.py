@@ -108,13 +108,16 @@ HARMLESS = {
         Receipt.names Rollback.archive Rollback.undoes Start.protected Tree.digest Tree.source
     """,
     "paths, hosts and branches": """
+        Receipt.account Receipt.host
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
         Start.branch Start.folder Supervised.phases Program.path Toolchain.path Toolchain.homes Toolchain.programs
     """,
     "output that was redacted when it was read": """
         Receipt.error Receipt.signature Receipt.tail Receipt.violated ProtectedRun.error
     """,
-    "names of tests and variables": "AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out",
+    "names of tests and variables": """
+        AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out Receipt.shown
+    """,
     "instructions that agents have to follow": """
         ChildDraft.acceptance ChildDraft.depends_on ChildDraft.description ChildDraft.focus_paths
         ChildDraft.requirements ChildDraft.target_files ChildDraft.title ChildDraft.type RepairTask.document
