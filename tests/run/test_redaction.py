@@ -136,6 +136,7 @@ HARMLESS = {
         Options.settings RecordSettings.digest TailSetAside.digest
     """,
     "paths, hosts and branches": """
+        Receipt.account Receipt.host
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
         Start.branch Start.folder Supervised.phases Program.path Toolchain.path Toolchain.homes Toolchain.programs
     """,
@@ -143,7 +144,7 @@ HARMLESS = {
         Receipt.error Receipt.signature Receipt.tail Receipt.violated ProtectedRun.error
     """,
     "names of tests and variables": """
-        AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out Receipt.named Receipt.shown
+        AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out Receipt.shown
     """,
     "ids of tasks": "ChildDraft.depends_on",
     "commands that Detent runs": "SetGateCommand.command RecordBaseline.command",

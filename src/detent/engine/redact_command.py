@@ -30,8 +30,13 @@ def redact_command(command: _C) -> _C:
     """The command as it may be recorded."""
     if isinstance(command, CheckGate):
         # The rest of a receipt comes from output that is redacted already.
-        ran, aside = redact_text(command.receipt.command), redact_text(command.receipt.aside or "") or None
-        return replace(command, receipt=replace(command.receipt, command=ran, aside=aside))
+        receipt = command.receipt
+        ran, aside = redact_text(receipt.command), redact_text(receipt.aside or "") or None
+        if receipt.named:
+            # Names that a caller gave are in the error too.
+            named, error = tuple(map(redact_text, receipt.named)), redact_text(receipt.error or "") or None
+            receipt = replace(receipt, named=named, error=error, signature=error)
+        return replace(command, receipt=replace(receipt, command=ran, aside=aside))
     if isinstance(command, WriteTasks):
         return replace(
             command, documents=tuple(map(redact_tree, command.documents)), reason=redact_text(command.reason)

@@ -70,9 +70,11 @@ def test_a_test_file_that_could_not_be_collected_at_the_start_shows_nothing():
 def test_every_new_test_must_show_the_bug_or_those_that_do_are_named():
     now, before = ran("old", "new", "other"), ran("old", "other", failed=["new"], exit_code=1)
 
-    assert tried(now, before).error == (
+    receipt = tried(now, before)
+    assert receipt.error == (
         f"not shown on the files of the start: {OTHER} (passed); {NEW} shows it: name only those that do"
     )
+    assert GATE.way_out("a", GateState(receipt=receipt)).startswith(f"detent gate run regression -- {NEW}; or, ")
     named = tried(now, before, given=NEW)
     assert (named.result, named.named, named.shown) == (Result.PASSED, (NEW,), (NEW,))
 

@@ -157,6 +157,16 @@ def test_files_that_were_added_or_deleted_since_are_as_they_were_in_the_copy(tmp
     assert judged(handle)[0] is Verdict.PASS
 
 
+def test_a_secret_among_the_names_is_not_recorded(tmp_path, handle):
+    secret = "ghp_" + "a1B2" * 9
+
+    handle.gates.run("regression", command=secret)
+
+    journal = (tmp_path / ".workflow" / handle.id / "journal.jsonl").read_text()
+    assert "no such test in" in judged(handle)[1]
+    assert secret not in journal
+
+
 # People
 
 

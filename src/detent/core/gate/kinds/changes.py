@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from detent.core.gate.evidence import GateState, Verdict
 from detent.core.gate.kind import Evidence, Gate, GateSettings, Opener, Surroundings, gate_name
+from detent.core.session.status import Status
 
 #: The reason in a project whose checkpoints do not take all files.
 NOT_CAPTURED = 'checkpoints do not take the project\'s files (capture = "tree" under [checkpoint])'
@@ -32,6 +33,9 @@ class ChangesGate(GateSettings, frozen=True, kw_only=True, tag="changes"):
 
     def requirement(self, phase: str, folder: str) -> str:
         return "files of the project must have changed when your turn ends."
+
+    def proof(self, evidence: Evidence) -> str:
+        return "files had changed" if evidence.state.status is Status.COMPLETED else ""
 
     def skipped_because(self, project: Surroundings) -> str | None:
         return None if project.captures_all else f"no changes and regression gates: {NOT_CAPTURED}"

@@ -58,7 +58,8 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         by_person = f"or, as a person, detent approve {phase} --gate {name} -m WHY"
         if self.command is None and state.receipt is None:
             return f"detent gate run tests -- YOUR TEST COMMAND, then detent gate run {name}; {by_person}"
-        return f"detent gate run {name} -- TEST…; {by_person}"
+        shown = shlex.join(state.receipt.shown) if state.receipt is not None else ""
+        return f"detent gate run {name} -- {shown or 'TEST…'}; {by_person}"
 
     def requirement(self, phase: str, folder: str) -> str:
         name = gate_name(self)
@@ -165,9 +166,10 @@ def _compared(before: Ran, suite: Suite | None, chosen: tuple[str, ...]) -> Rece
     others = [test for test in chosen if test not in suite.failed_inside]
     if not others:
         return _passed(before, chosen)
-    shown = [test for test in chosen if test in suite.failed_inside]
+    shown = tuple(test for test in chosen if test in suite.failed_inside)
     how = f"; {_listed(shown)} shows it: name only those that do" if shown else ""
-    return _failed(before, f"not shown on the files of the start: {_outcomes(others, suite)}{how}")
+    failed = _failed(before, f"not shown on the files of the start: {_outcomes(others, suite)}{how}")
+    return replace(failed, shown=shown[:MAX_LOST])
 
 
 def _passed(ran: Ran, shown: tuple[str, ...]) -> Receipt:
