@@ -285,9 +285,12 @@ class Project:
         from detent.engine.policy import Decision, authorize  # noqa: PLC0415
 
         active = self.active()
-        before = self.journal(active).session() if active is not None else None
-        if before is None or before.status is not SessionStatus.ACTIVE or (joins and before.task == task.strip()):
+        if active is None:
             return self.actor
+        if not self.is_damaged(active):
+            before = self.journal(active).session()
+            if before.status is not SessionStatus.ACTIVE or (joins and before.task == task.strip()):
+                return self.actor
         return authorize(self.actor, Decision.REPLACE)
 
     def _check_quorums(self, workflow: Workflow, size: str | None) -> None:
