@@ -257,7 +257,7 @@ def test_tasks_of_the_client_are_kept_in_step(
 
 
 @pytest.mark.req("002-todo-3")
-def test_a_task_of_the_client_stays_open_as_long_as_its_phase(tmp_path: Path) -> None:
+def test_a_task_of_the_client_stays_open_with_its_phase(tmp_path: Path) -> None:
     place = Hybrid(tmp_path, CREATE, VERIFY)
     task = {"task_id": "1", "task_subject": "Create calculator module", "task_description": ""}
 
@@ -525,7 +525,7 @@ def test_an_edit_of_the_document_is_adopted(tmp_path: Path) -> None:
         (lambda workflow: workflow["phases"][0].update(status="bogus"), "is not valid"),
     ],
 )
-def test_an_edit_that_is_not_adopted_is_kept_with_the_reason(
+def test_an_edit_that_is_not_adopted_is_kept_with_reasons(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
 ) -> None:
     place = Hybrid(tmp_path, CREATE, VERIFY)

@@ -176,7 +176,6 @@ def test_ml_and_optimization_have_what_the_seed_lists(strict: Project, kind: str
     order = ("data", "architecture", "security", "consensus_1", "development", "qa", "consensus_2")
     assert session.state.workflow.order == (*BEFORE, *order, *AFTER)
     assert needs(session)["consensus_1"] == {"data", "architecture", "security"}
-    assert not session.state.workflow.by_key["security"].optional
 
 
 @pytest.mark.req("001-type-3")
