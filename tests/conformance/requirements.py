@@ -49,7 +49,7 @@ REQUIREMENTS: dict[str, str] = {
     "AC-006d": "the active phase itself may be delegated",
     "AC-006e": "every sub-agent is known by the phase of its parent",
     # Seed 004, IR-007: artifacts reach the next phase
-    "AC-007a": "every handover names the artifact folder of the state document",
+    "AC-007a": "what the agent of a phase is told names the artifact folder of the state document",
     "AC-007b": "the folder leads to the files of earlier phases",
     "AC-007c": "discovery is handed to phases 02 and 03 only, with a warning after 24 hours",
     "AC-007d": "missing artifacts are a warning, never a stop",
@@ -84,7 +84,7 @@ REQUIREMENTS: dict[str, str] = {
     # Seed 004, IR-012: no way back
     "AC-012a": "V8 refuses an index that goes back",
     "AC-012b": "V8 refuses a status that goes back",
-    "AC-012c": "V8 judges whole documents, not commands",
+    "AC-012c": "V8 judges what an agent writes (an Edit too, by its result), and no command",
     "AC-012d": "V8 says nothing about fields that are missing on either side",
     "AC-012e": "V8 orders pending, in progress and completed",
     # Seed 004, IR-013: corridors while a gate is failing
@@ -164,10 +164,10 @@ REQUIREMENTS: dict[str, str] = {
     "001-flow-3": "consensus waits for all branches, and for its quorum",
     "001-flow-4": "DOCS, REVIEW and HYGIENE are in progress at the same time",
     # Seed 001, project types
-    "001-type-1": "Analytics: DATA, DEVELOP, DOCS; no SECURITY",
-    "001-type-2": "ML: DATA, DEVELOP, QA, DOCS",
+    "001-type-1": "Analytics: DATA, DEVELOP, DOCS; neither QA nor SECURITY",
+    "001-type-2": "ML: DATA, DEVELOP, QA, DOCS, and SECURITY, which is not excluded",
     "001-type-3": "WebApp: DEVELOP, QA, DOCS, SECURITY; no DATA",
-    "001-type-4": "Optimization: DATA, DEVELOP, QA, DOCS",
+    "001-type-4": "Optimization: DATA, DEVELOP, QA, DOCS, and SECURITY, which is not excluded",
     # Seed 002, testing strategy
     "002-test-1": "one phase: created, completed, and shown as completed",
     "002-test-2": "two phases: deliverables recorded, context passed on, workflow completed",
@@ -186,7 +186,7 @@ REQUIREMENTS: dict[str, str] = {
     # Seed 003, file structure and creation strategy
     "003-file-1": "a session begins with workflow-session.json, IMPL_PLAN.md, TODO_LIST.md and .task",
     "003-file-2": ".summaries appears when the first task is completed",
-    "003-file-3": ".chat and .brainstorming are never made unasked",
+    "003-file-3": ".chat and .brainstorming are made when something is first kept there, not before",
     "003-file-4": "files of subtasks are made by decomposition",
     "003-file-5": "summaries are IMPL-N-summary.md; IMPL-N.md is read too",
     # Seed 003, its JSON
@@ -274,6 +274,13 @@ REQUIREMENTS: dict[str, str] = {
     "003-flow-2": "output_to is a name",
     "003-flow-3": "success_criteria have a form",
     "003-flow-4": "target_files are file, symbol and lines",
+    # Seed 003, flow control: how it runs
+    "003-run-1": "each step can use the outputs of earlier steps and the properties of the task",
+    "003-run-2": "skip_optional, fail, retry_once and manual_intervention do what the seed says",
+    "003-run-3": "after a manual intervention the steps go on where they stopped",
+    "003-run-4": "success_criteria decide whether a step passed",
+    "003-run-5": "a value is never read as a command",
+    "003-run-6": "the example of the seed runs as it stands",
     # Seed 003, recovery strategies
     "003-rec-1": "missing session directory: the marker is removed",
     "003-rec-2": "several markers: the newest stays",

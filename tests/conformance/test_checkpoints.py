@@ -9,21 +9,24 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from detent.compat.checkpoint_service import (
+    AgentState,
     ArtifactInfo,
     CheckpointService,
     CheckpointType,
     GovernanceResults,
     OrchestratorState,
+    TokenUsage,
 )
 from detent.core.session.phase_state import Tokens, ToolUse
 from detent.doctor.invariants import check
 from detent.engine.checkpoints.bundle import export_session, import_session
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
-from detent.errors import Corrupt, NotFound
+from detent.errors import Corrupt, NotFound, Refused
 from tests.support.disk import Disk
 from tests.support.hooked_project import Place
 from tests.support.people import ANN, BOB, CEM, acting, needs_people, roles
@@ -311,9 +314,16 @@ def test_everything_is_where_the_seed_has_it(
 
     names = sorted(path.name for path in (base / f"run-{session.id}").iterdir())
     assert names == [f"{kind}_{phase}_v1.json" for kind in ("POST", "PRE") for phase in ("development", "planning")]
+    taken = [read(project, session, name.removesuffix(".json")) for name in names]
+    for name, artifact in {name: artifact for each in taken for name, artifact in each["artifacts"].items()}.items():
+        # Equal content is stored once, with the checkpoint that had it first.
+        [content] = (base / "artifacts").glob(f"*/{artifact['hash']}/{name}")
+        assert content.parts[-3] in {each["id"] for each in taken}
+        assert hashlib.sha256(content.read_bytes()).hexdigest() == artifact["hash"]
+        assert content.stat().st_size == artifact["size_bytes"]
     post = read(project, session, "POST_planning_v1")
-    content = base / "artifacts" / post["id"] / post["artifacts"]["plan.md"]["hash"] / "plan.md"
-    assert content.read_text() == "the plan\n"
+    own = base / "artifacts" / post["id"] / post["artifacts"]["plan.md"]["hash"] / "plan.md"
+    assert own.read_text() == "the plan\n"
 
 
 # Structure
@@ -399,6 +409,32 @@ def test_gates_and_compliance_are_in_the_checkpoint(gated: Project) -> None:
 # Interface
 
 
+@pytest.mark.req("001-str-4", "001-ben-4")
+def test_agents_under_hooks_are_preserved_with_what_they_used(tmp_path: Path) -> None:
+    place = Place(tmp_path / "project", settings='[workflows.one]\nphases = [{ key = "build", agent = "builder" }]\n')
+    place.detent("start", "one", "Build it")
+    lines = [
+        {"type": "assistant", "message": {"id": "m", "usage": {"input_tokens": 70, "output_tokens": 5}, "content": [
+            {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "make"}}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "is_error": True}]}},
+    ]  # fmt: skip
+    transcript = tmp_path / "agent.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    agent = {"agent_id": "a1", "agent_type": "builder"}
+    place.hook("SubagentStart", **agent)
+    place.hook("SubagentStop", **agent, agent_transcript_path=str(transcript), last_assistant_message="Summary: ok")
+    place.detent("finish", "-m", "built")
+
+    folder = place.disk.directory / "checkpoints/run-WFS-build-it"
+    before = json.loads((folder / "PRE_build_v1.json").read_text())["agent_states"]["builder@build"]
+    after = json.loads((folder / "POST_build_v1.json").read_text())["agent_states"]["builder@build"]
+    assert before["status"] == "running"
+    assert (after["status"], after["summary"]) == ("complete", "built")
+    assert after["token_usage"] == {"input": 70, "output": 5}
+    assert after["tool_invocations"] == [{"tool": "Bash", "input": '{"command": "make"}', "succeeded": False}]
+    assert [each["agent_id"] for each in after["delegations"]] == ["a1"]
+
+
 @pytest.mark.req("001-api-1", "001-api-2", "001-api-3", "001-api-4", "001-api-5")
 def test_the_service_has_the_interface_of_the_seed(
     project: Project, session: SessionHandle, root: Path, clock: Clock
@@ -416,7 +452,10 @@ def test_the_service_has_the_interface_of_the_seed(
             {"notes": ArtifactInfo(path="notes.txt", hash=digest, size_bytes=5)},
             GovernanceResults(passed=True),
         )
-        assert await service.load(made.id) == made
+        assert made.not_stored == (
+            "artifact notes: notes.txt is among the files, but no phase declares it as an artifact",
+        )
+        assert await service.load(made.id) == msgspec.structs.replace(made, not_stored=())
         developed(session, root, clock)
         await asyncio.gather(*(service.list_for_run(session.id) for _ in range(4)))
         listed = await service.list_for_run(session.id)
@@ -600,3 +639,95 @@ def test_unchanged_files_and_lists_cost_no_reading(
 
 def _files(root: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in root.iterdir() if path.is_file()}
+
+
+@pytest.mark.req("001-api-1")
+def test_create_takes_what_is_so_and_refuses_what_is_not(project: Project, session: SessionHandle, root: Path) -> None:
+    service = CheckpointService(project)
+    (root / "plan.md").write_text("the plan")
+    used = TokenUsage(input=70, output=5)
+    session.finish("planned", artifacts=["plan.md"], tokens=Tokens(input=70, output=5))
+    plan = ArtifactInfo(path="plan.md", hash=hashlib.sha256(b"the plan").hexdigest(), size_bytes=8)
+
+    def create(agent: AgentState, artifact: ArtifactInfo) -> Any:
+        state = OrchestratorState(run_id=session.id, current_phase="planning", completed_phases=("planning",))
+        passed = GovernanceResults(passed=True)
+        given = {"planning-agent@planning": agent}, {"plan.md": artifact}
+        return asyncio.run(service.create("planning", CheckpointType.POST, state, *given, passed))
+
+    done = AgentState(status="complete", token_usage=used, summary="planned")
+    made = create(done, plan)
+    assert made.not_stored == ()
+    assert made.agent_states["planning-agent@planning"].token_usage == used
+    assert made.artifacts["plan.md"] == plan
+    assert (made.type, made.governance_results.passed) == (CheckpointType.POST, True)
+    for agent, artifact, reason in (
+        (AgentState(status="running"), plan, "is complete, not running"),
+        (AgentState(status="complete"), plan, "used 70 input and 5 output"),
+        (done, msgspec.structs.replace(plan, hash="0" * 64), "has SHA-256"),
+    ):
+        with pytest.raises(Refused, match=reason):
+            create(agent, artifact)
+
+
+@pytest.mark.req("001-api-2")
+def test_load_verifies_the_document_and_the_content(project: Project, session: SessionHandle, root: Path) -> None:
+    service = CheckpointService(project)
+    (root / "plan.md").write_text("the plan")
+    session.finish("planned", artifacts=["plan.md"])
+    project.flush()
+    [post] = [one for one in asyncio.run(service.list_for_run(session.id)) if one.name == "POST_planning_v1"]
+    path = Path(project.place.state) / "checkpoints" / post.file
+    text = path.read_text()
+
+    assert asyncio.run(service.load(post.id)).artifacts["plan.md"].size_bytes == 8
+    path.write_text(text.replace("planned", "skipped"))
+    with pytest.raises(Corrupt, match="differs from the journal"):
+        asyncio.run(service.load(post.id))
+    path.write_text(text)
+    [content] = (Path(project.place.state) / "checkpoints/artifacts").glob("*/*/plan.md")
+    content.chmod(0o600)
+    content.write_text("the plam")
+    with pytest.raises(Corrupt, match=r"plan\.md of POST_planning_v1"):
+        asyncio.run(service.load(post.id))
+    content.write_text("the plan")
+    assert asyncio.run(service.load(post.id)).id == post.id
+
+
+@pytest.mark.req("001-api-4")
+def test_a_list_is_of_one_run_and_in_order(project: Project, session: SessionHandle, clock: Clock) -> None:
+    service = CheckpointService(project)
+    other = project.start(row("planning"), "Another")
+    for handle in (session, other):
+        clock.advance(minutes=1)
+        handle.finish("planned", phase="planning")
+
+    first, second = (asyncio.run(service.list_for_run(handle.id)) for handle in (session, other))
+
+    assert [one.name for one in first] == ["PRE_planning_v1", "POST_planning_v1"]
+    assert [one.name for one in second] == ["PRE_planning_v1", "POST_planning_v1"]
+    assert ({one.run_id for one in first}, {one.run_id for one in second}) == ({session.id}, {other.id})
+    assert not {one.id for one in first} & {one.id for one in second}
+    assert [one.created_at for one in first] == sorted(one.created_at for one in first)
+    with pytest.raises(NotFound):
+        asyncio.run(service.list_for_run("WFS-nobody"))
+
+
+@pytest.mark.req("001-api-5")
+def test_comparing_names_files_phases_and_runs(project: Project, session: SessionHandle, root: Path) -> None:
+    service = CheckpointService(project)
+    (root / "gone.txt").write_text("soon gone")
+    session.finish("planned", phase="planning")
+    (root / "gone.txt").unlink()
+    (root / "notes.txt").write_text("other\n")
+    (root / "new.txt").write_text("new")
+    session.begin("development")
+    other = project.start(row("planning"), "Another")
+    start, planned, developed_from = (one.id for one in asyncio.run(service.list_for_run(session.id)))
+
+    diff = asyncio.run(service.compare(planned, developed_from))
+    assert (diff.added, diff.removed, diff.modified) == (("new.txt",), ("gone.txt",), ("notes.txt",))
+    assert diff.newly_completed == ()
+    assert asyncio.run(service.compare(start, planned)).newly_completed == ("planning",)
+    assert asyncio.run(service.compare(planned, planned)).is_empty
+    assert not asyncio.run(service.compare(start, asyncio.run(service.list_for_run(other.id))[0].id)).same_run

@@ -11,6 +11,7 @@ from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.session.events import Discovery
 from detent.engine.project import Project
 from tests.support.disk import FEATURE, FIX, Disk
+from tests.support.hooked_project import Place
 from tests.support.values import Clock
 
 SPEC = "requirements-spec.md"
@@ -21,6 +22,24 @@ def write(root: Path, path: str) -> str:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text("what search must do\n")
     return path
+
+
+@pytest.mark.req("AC-007a")
+def test_every_agent_of_a_phase_is_told_the_folder(tmp_path: Path) -> None:
+    place = Place(tmp_path, settings='gates = "off"\n')
+    place.detent("start", "feature", "Add search!")
+    told = {}
+    for number, phase in enumerate(FEATURE):
+        workflow = place.disk.workflow()
+        folder, agent = workflow["artifact_folder"], workflow["agents"][phase]
+        told[phase] = place.hook("SubagentStart", agent_id=f"a{number}", agent_type=agent).told
+        place.hook("SubagentStop", agent_id=f"a{number}", agent_type=agent, last_assistant_message="Summary: done")
+        place.detent("finish", "-m", "done")
+        if phase != FEATURE[-1]:
+            place.detent("begin")
+
+    assert folder == "REQ-0001-add-search"
+    assert [phase for phase in FEATURE if f"docs/requirements/{folder}/" not in told[phase]] == []
 
 
 @pytest.mark.req("AC-007a")

@@ -63,6 +63,26 @@ class Hybrid(Place):
 CREATE, VERIFY = "Create calculator module:general-purpose", "Write and run tests:task-completion-verifier"
 
 
+@pytest.mark.req("002-test-1", "002-p1-1")
+def test_one_phase_by_the_functions_of_the_seed(tmp_path: Path) -> None:
+    name = workflow_state.create_workflow_state("Create one file", [("Create it", "general-purpose")], root=tmp_path)
+    created = workflow_state.get_workflow_state(name, root=tmp_path)
+    assert re.fullmatch(r"wf_\d{8}_\d{6}", name)
+    assert (created["status"], created["current_phase"]) == ("pending", None)
+    assert created["phases"][0]["status"] == "pending"
+
+    workflow_state.update_phase_status(name, "phase_0", "active", root=tmp_path)
+    assert workflow_state.get_workflow_state(name, root=tmp_path)["current_phase"] == "phase_0"
+    workflow_state.update_phase_status(name, "phase_0", "completed", ["one.py"], root=tmp_path)
+
+    done = json.loads((tmp_path / ".claude/state/workflow.json").read_text())
+    assert (done["status"], done["phases"][0]["deliverables"]) == ("completed", ["one.py"])
+    page = (tmp_path / ".claude/workflow_state_system.md").read_text()
+    assert page == workflow_state.generate_markdown(done)
+    assert "Status: completed" in page
+    assert "- [x] Phase 0: Create it → one.py\n" in page
+
+
 @pytest.mark.req("002-test-1")
 def test_one_phase_from_its_creation_to_completed(tmp_path: Path) -> None:
     place = Hybrid(tmp_path, CREATE)
@@ -237,7 +257,7 @@ def test_tasks_of_the_client_are_kept_in_step(
 
 
 @pytest.mark.req("002-todo-3")
-def test_a_task_of_the_client_stays_open_until_its_phase_is_completed(tmp_path: Path) -> None:
+def test_a_task_of_the_client_stays_open_with_its_phase(tmp_path: Path) -> None:
     place = Hybrid(tmp_path, CREATE, VERIFY)
     task = {"task_id": "1", "task_subject": "Create calculator module", "task_description": ""}
 
@@ -405,7 +425,7 @@ def adopted(place: Place) -> str:
 
 
 @pytest.mark.req("002-p1-1")
-def test_a_workflow_is_not_created_over_the_one_of_a_session(tmp_path: Path) -> None:
+def test_no_workflow_is_created_over_the_one_of_a_session(tmp_path: Path) -> None:
     place = Hybrid(tmp_path, CREATE, VERIFY)
     before = place.workflow()
 
@@ -505,7 +525,7 @@ def test_an_edit_of_the_document_is_adopted(tmp_path: Path) -> None:
         (lambda workflow: workflow["phases"][0].update(status="bogus"), "is not valid"),
     ],
 )
-def test_an_edit_that_cannot_be_adopted_is_kept_with_the_reason(
+def test_an_edit_that_is_not_adopted_is_kept_with_reasons(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
 ) -> None:
     place = Hybrid(tmp_path, CREATE, VERIFY)

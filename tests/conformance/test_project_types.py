@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detent.doctor.invariants import check
-from detent.engine.project import Project, init_project, open_project
+from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed, NotFound, Refused
 from tests.support.hooked_project import Place
@@ -80,21 +80,13 @@ def test_the_canonical_graph_is_that_of_the_seed(strict: Project) -> None:
 
 
 @pytest.mark.req("001-flow-2")
-def test_data_architecture_and_security_go_on_together(tmp_path: Path, clock: Clock) -> None:
-    (tmp_path / "detent.toml").write_text(
-        "[workflows.whole]\nphases = [\n"
-        '  { key = "intake" }, { key = "planning" },\n'
-        '  { key = "data", needs = ["planning"] }, { key = "architecture", needs = ["planning"] },\n'
-        '  { key = "security", needs = ["planning"] },\n'
-        '  { key = "consensus_1", needs = ["data", "architecture", "security"] },\n]\n'
-    )
-    init_project(tmp_path)
-    with open_project(tmp_path, actor="tester", clock=clock) as project:
-        session = project.start("whole", "All three")
-        overlapped(session, "data", "architecture", "security", clock=clock)
-        assert session.state.ready == ("consensus_1",)
-        project.flush()
-        assert check(project) == []
+@pytest.mark.parametrize("workflow", ["canonical-full", "ml", "optimization"])
+def test_data_architecture_and_security_go_on_together(strict: Project, clock: Clock, workflow: str) -> None:
+    session = strict.start(workflow, "All three")
+
+    overlapped(session, "data", "architecture", "security", clock=clock)
+
+    assert session.state.ready == ("consensus_1",)
 
 
 def overlapped(session: SessionHandle, *keys: str, clock: Clock) -> None:

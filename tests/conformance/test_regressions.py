@@ -1,6 +1,7 @@
 """IR-012: phases do not go back unnoticed."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from detent.documents.state import check_write
 from detent.engine.project import Project
 from detent.engine.session import SessionHandle
 from tests.support.disk import Disk
+from tests.support.hooked_project import Place
 
 FIRST, SECOND = "01-requirements", "02-impact-analysis"
 ORDER = ["pending", "in_progress", "completed"]
@@ -141,3 +143,24 @@ def workflow(index: int, status: str) -> dict[str, Any]:
         "active_workflow": {"current_phase_index": index, "phase_status": {FIRST: status}},
         "phases": {FIRST: {"status": status}},
     }
+
+
+@pytest.mark.req("AC-012c")
+@pytest.mark.parametrize("tool", ["Write", "Edit"])
+def test_what_an_agent_writes_may_not_go_back(tmp_path: Path, tool: str) -> None:
+    """The seed lets an Edit pass, because it sees only a part of it; here its result is judged."""
+    place = Place(tmp_path, settings='gates = "off"\n')
+    place.detent("start", "feature", "add search")
+    place.detent("finish", "-m", "done")
+    document = tmp_path / ".workflow/state.json"
+    text = document.read_text()
+    old = f'"{FIRST}": "completed"'
+    assert text.count(old) == 1
+    back = old.replace("completed", "pending")
+    forth = text.replace(f'"{SECOND}": "pending"', f'"{SECOND}": "in_progress"')
+    inputs = {"content": text.replace(old, back)} if tool == "Write" else {"old_string": old, "new_string": back}
+
+    denied = place.before(tool, file_path=str(document), **inputs).denied
+
+    assert f"active_workflow.phase_status.{FIRST} goes back from completed to pending" in str(denied)
+    assert place.before("Write", file_path=str(document), content=forth).denied is None

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from detent.core.session.status import Status
+from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.doctor.invariants import check, fix
 from detent.doctor.markers import fix_markers
@@ -71,6 +72,20 @@ def test_a_session_begins_with_four_entries(root, disk):
     assert [path.name for path in (folder / ".task").iterdir() if path.name.startswith("IMPL")] == []
     assert "# Implementation Plan" in (folder / "IMPL_PLAN.md").read_text().splitlines()
     assert "# Tasks: User Auth System" in (folder / "TODO_LIST.md").read_text().splitlines()
+
+
+@pytest.mark.req("003-file-3")
+def test_folders_of_notes_appear_with_the_first_note(root, disk):
+    detent(root, "start", FLOW, "User Auth System")
+    there = []
+    for kind in ("ideas", "chat", "analysis"):
+        detent(root, "note", f"About {kind}", "--kind", kind)
+        there.append(in_directory(disk, "WFS-user-auth-system") & {".chat", ".brainstorming"})
+    assert there == [{".brainstorming"}, {".chat", ".brainstorming"}, {".chat", ".brainstorming"}]
+
+    session = disk.directory / "WFS-user-auth-system"
+    assert (session / ".brainstorming/1.md").read_text() == "About ideas\n"
+    assert sorted(path.name for path in (session / ".chat").iterdir()) == ["analysis-1.md", "chat-1.md"]
 
 
 @pytest.mark.req("003-file-2", "003-file-3", "003-file-5")
@@ -414,6 +429,21 @@ def test_removing_the_last_open_task_begins_the_review(project):
 
 
 @pytest.mark.req("003-rec-1")
+def test_a_session_without_its_directory_stops_no_other(root, disk):
+    """Detent can bring the session back; its marker goes when a person goes on elsewhere."""
+    detent(root, "start", FLOW, "Lost")
+    shell(disk, "rm -r .workflow/WFS-lost")
+    assert disk.markers() == [".active-WFS-lost"]
+
+    detent(root, "start", FLOW, "Next")
+
+    assert json.loads(detent(root, "status", "--json"))["session"] == "WFS-next"
+    detent(root, "forget", "--yes")
+    detent(root, "doctor", "--fix")
+    assert disk.markers() == [".active-WFS-next"]
+
+
+@pytest.mark.req("003-rec-1")
 def test_a_marker_without_its_directory_is_removed(project, disk):
     handle = opened(project)
     (disk.directory / ".active-WFS-gone").touch()
@@ -458,6 +488,21 @@ def test_a_corrupted_session_file_is_kept_and_made_again(project, disk, text):
 
     assert disk.session(handle.id)["project"] == "Try it"
     assert text in [kept.read_bytes() for kept in path.parent.glob("workflow-session.json.*-1")]
+
+
+@pytest.mark.req("003-rec-4")
+def test_a_part_without_its_container_gets_one(project, disk):
+    handle = opened(project, tasks=("One",))
+    folder = disk.directory / handle.id / ".task"
+    for part in ("IMPL-2.1", "IMPL-2.2"):
+        (folder / f"{part}.json").write_text(json.dumps(new_document(part, f"Part {part}")))
+
+    done = fix_tasks(project, handle.id)
+
+    assert [line for line in done if "IMPL-2.1" in line] == [f"adopted the edit of {handle.id}/.task/IMPL-2.1.json"]
+    assert handle.state.tasks.children("IMPL-2") == ("IMPL-2.1", "IMPL-2.2")
+    assert json.loads((folder / "IMPL-2.json").read_text())["status"] == "container"
+    assert list(check_tasks(project, handle.id)) == []
 
 
 @pytest.mark.req("003-rec-4")

@@ -29,6 +29,17 @@ def test_every_requirement_has_a_test_and_every_mark_a_requirement() -> None:
     assert named == REQUIREMENTS.keys()
 
 
+def test_the_page_counts_and_explains_the_requirements() -> None:
+    page = (HERE.parent.parent / "docs/conformance.md").read_text()
+
+    assert f"{len(REQUIREMENTS)} of {len(REQUIREMENTS)} requirements shown" in page
+    groups = {tuple(name.split("-")[:2]) for name in REQUIREMENTS if name[0].isdigit()}
+    unexplained = [
+        f"{seed}-{group}" for seed, group in groups if f"`{group}`" not in page and f"`{seed}-{group}-1`" not in page
+    ]
+    assert sorted(unexplained) == []
+
+
 def test_names_of_tests_fit_into_the_table() -> None:
     names = [
         f"{path.name}::{node.name}"

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import subprocess
 from itertools import product
 from pathlib import Path
 
@@ -655,6 +657,36 @@ LEGEND = """\
 
 
 @pytest.mark.req("003-todo-1")
+def test_the_todo_list_has_the_ids_of_the_template(project, handle, folder):
+    for stem, title, status in (
+        ("IMPL-001", "Main Task Group", "container"),
+        ("IMPL-001.1", "Subtask", "pending"),
+        ("IMPL-001.2", "Subtask", "pending"),
+        ("IMPL-002", "Simple Task", "pending"),
+    ):
+        (folder / f"{stem}.json").write_text(json.dumps(document(stem, title, status=status) | {"id": stem}))
+    assert all(adoption.adopted for adoption in project.reconcile())
+    for task, summary in (("IMPL-001.2", "done"), ("IMPL-002", "")):
+        handle.tasks.start(task)
+        handle.tasks.done(task, summary)
+    project.flush()
+
+    text = (folder.parent / "TODO_LIST.md").read_text()
+    assert (
+        text.partition("## Task Progress\n")[2].partition("\n## Status Legend")[0]
+        == """\
+▸ **IMPL-001**: Main Task Group → [📋](./.task/IMPL-001.json)
+  - [ ] **IMPL-001.1**: Subtask → [📋](./.task/IMPL-001.1.json)
+  - [x] **IMPL-001.2**: Subtask → [📋](./.task/IMPL-001.2.json) | [✅](./.summaries/IMPL-1.2-summary.md)
+
+- [x] **IMPL-002**: Simple Task → [📋](./.task/IMPL-002.json)
+"""
+    )
+    links = re.findall(r"\]\(\./([^)]*)\)", text)
+    assert all((folder.parent / link).exists() for link in links)
+
+
+@pytest.mark.req("003-todo-1")
 def test_the_todo_list_is_the_template_of_the_seed(project, handle, folder):
     for title in ("Main Task Group", "Simple Task", "Main Task Group"):
         handle.tasks.add(title)
@@ -778,6 +810,28 @@ def test_the_plan_has_overview_requirements_structure_and_order(project, handle,
 
 
 # Data operations
+
+
+@pytest.mark.req("003-ops-1")
+def test_tasks_are_made_by_the_command_of_the_seed(project, handle, folder):
+    files = {
+        "IMPL-1": document("IMPL-1", "Group", status="container"),
+        "IMPL-1.1": document("IMPL-1.1", "First", context__depends_on=["IMPL-2"]),
+        "IMPL-2": document("IMPL-2", "Second"),
+    }
+    project.flush()
+    for stem, made in files.items():
+        script = f"cd .workflow/{handle.id}; echo {shlex.quote(json.dumps(made))} > .task/{stem}.json"
+        subprocess.run(["bash", "-c", script], cwd=project.place.base, check=True, timeout=30)
+
+    assert [adoption.adopted for adoption in project.reconcile()] == [True] * 3
+
+    assert [(row.id, row.status) for row in handle.tasks.rows()] == [
+        ("IMPL-1", "container"),
+        ("IMPL-1.1", "pending"),
+        ("IMPL-2", "pending"),
+    ]
+    assert handle.tasks.next().id == "IMPL-2"
 
 
 @pytest.mark.req("003-ops-1")
