@@ -182,7 +182,9 @@ class Project:
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
         from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
 
-        kept, left_out = applicable(workflow, self.place, tests=self.settings.run.tests, delegates=delegates)
+        kept, left_out = applicable(
+            workflow, self.place, tests=self.settings.run.tests, env=self.settings.run.env, delegates=delegates
+        )
         kept = with_roles(kept, self.settings.decisions.roles)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept

@@ -23,11 +23,16 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 def applicable(
-    workflow: Workflow, place: Place, *, tests: str | None = None, delegates: bool = False
+    workflow: Workflow,
+    place: Place,
+    *,
+    tests: str | None = None,
+    env: tuple[str, ...] = (),
+    delegates: bool = False,
 ) -> tuple[Workflow, tuple[str, ...]]:
     """The workflow with the gates that apply, and a line for each kind or setting that does not.
 
-    `tests` becomes the command of the gates that need one and name none.
+    `tests` becomes the command of the gates that need one and name none, with the variables `env`.
     `delegates`: the caller that starts the session delegates its phases itself and records that.
     """
     reasons: dict[str, None] = {}
@@ -36,6 +41,7 @@ def applicable(
         is_observed=is_observed(place),
         delegates=delegates,
         tests=tests,
+        env=env,
         measures_coverage=cache(lambda: _measures_coverage(place.base, tests)),
     )
 
