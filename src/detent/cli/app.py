@@ -17,7 +17,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("run", "Run the session with agents until it ends or needs a person."),
         ("status", "Show where the session stands and the next command."),
         ("why", "Explain what blocks the session, or one phase."),
-        ("prompt", "Show the prompt that a run would give to the agent of a phase now."),
+        ("prompt", "Show the prompt that a run gives to the agent of a phase."),
         ("approve", "Vote at a gate, or open one by hand."),
         ("rollback", "Restore files and phases from a checkpoint."),
     ],
@@ -26,7 +26,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown."),
-        ("merge", "Merge the work of a phase's worktree into the branch of the session."),
+        ("merge", "Merge a phase's worktree into the branch of the session."),
     ],
     "Look": [
         ("log", "Show the commits of the session: who did what, when."),
