@@ -64,7 +64,7 @@ def tell(project: Path) -> None:
         (project / path).write_text(text)
     for name in ("cheating_agent.py", "transcript.py"):
         shutil.copy(HERE.with_name(name), project)
-    run(project, ["git", "init", "-q"])
+    run(project, ["git", "init", "-q", "-b", "calculator"])
     run(project, ["git", "add", "."])
     run(project, ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qm", "A calculator"])
     silently(project, "init")

@@ -81,7 +81,7 @@ def prepare(project: Path) -> None:
         (project / path).parent.mkdir(exist_ok=True)
         (project / path).write_text(text)
     shutil.copy(AGENT, project)
-    run(project, ["git", "init", "-q"])
+    run(project, ["git", "init", "-q", "-b", "wallet"])
     run(project, ["git", "add", "."])
     run(project, ["git", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-qm", "A wallet"])
     silently(project, "init")

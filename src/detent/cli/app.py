@@ -18,7 +18,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("status", "Show where the session stands and the next command."),
         ("decide", "Decide what waits for a person, one decision at a time."),
         ("why", "Explain what blocks the session, or one phase."),
-        ("prompt", "Show the prompt that a run would give to the agent of a phase now."),
+        ("prompt", "Show the prompt that a run gives to the agent of a phase."),
         ("approve", "Vote at a gate, or open one by hand."),
         ("rollback", "Restore files and phases from a checkpoint."),
     ],
@@ -27,7 +27,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown."),
-        ("merge", "Merge the work of a phase's worktree into the branch of the session."),
+        ("merge", "Merge a phase's worktree into the branch of the session."),
     ],
     "Look": [
         ("next", "Show what waits for you, and the next commands."),

@@ -126,6 +126,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     max_tasks: Annotated[int, msgspec.Meta(ge=0)] = 50
     #: The test command of gates that name none.
     tests: str | None = None
+    #: Variables of that command: `NAME=value` sets one, `NAME` passes it on.
+    env: tuple[str, ...] = ()
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None

@@ -188,6 +188,7 @@ class Project:
             workflow,
             self.place,
             tests=self.settings.run.tests,
+            env=self.settings.run.env,
             delegates=delegates,
             captures_all=self.settings.checkpoint.capture == "tree",
         )

@@ -1,56 +1,132 @@
-"""`init`: makes a directory a project."""
+"""`init`: looks at a directory, makes it a project, and writes its settings."""
 
 import os
+import sys
 from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from detent.cli.request import Request
 from detent.cli.verb import verb
-from detent.clients.registry import with_hooks
+from detent.clients.registry import CLIENTS, with_hooks
+
+if TYPE_CHECKING:
+    from detent.config.discovery import Discovered
+    from detent.render.terminal.canvas import Canvas
 
 _CLIENTS = with_hooks()
+_SETTINGS = "detent.toml"
 
 
 @verb("init", example=f"detent init --agent {_CLIENTS[0]} --agent {_CLIENTS[1]}")
 @click.option(
     "--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Install hooks in this client; repeat it."
 )
+@click.option("--yes", is_flag=True, help="Ask nothing: write detent.toml with what was found.")
 @click.option("--dry-run", is_flag=True, help="Show what --agent would change as a diff, and change nothing.")
-def init_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) -> None:
+def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: bool) -> None:
     """Make a directory a project, and install hooks in agents.
 
-    The state is in .workflow/, which git ignores until you remove .workflow/.gitignore. A detent.toml is optional.
-    --agent adds hooks, instructions and agent definitions to that client's files in the project. Existing content is
-    not touched, and detent uninstall removes what was added.
+    It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
+    and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores until you
+    remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's files in the
+    project. Existing content is not touched, and detent uninstall removes what was added.
     """
     from detent.clients import installing
+    from detent.config.discovery import discover, settings_text
     from detent.engine.project import init_project
     from detent.engine.stores import open_store
+    from detent.run.agents import on_path
 
+    root = os.path.realpath(request.directory)
     if dry_run:
-        diff = installing.plan(os.path.realpath(request.directory), agents).diff()
+        diff = installing.plan(root, agents).diff()
         request.answer(lambda _: diff or "nothing would change", {"diff": diff})
         return
+    discovered, clients = discover(root), on_path()
+    path = os.path.join(root, _SETTINGS)
+    asks = not yes and not request.json and sys.stdin.isatty() and sys.stdout.isatty()
+    chosen = _Chosen(discovered.tests[0].command if discovered.tests else None, (*agents, *clients, None)[0], agents)
+    writes = not os.path.lexists(path) and (yes or asks)
+    if asks and writes:
+        chosen = _asked(discovered, chosen)
     place, fresh = init_project(request.directory)
     changed: list[str] = []
-    if agents:
-        plan = installing.plan(place.root, agents)
+    if chosen.hooks:
+        plan = installing.plan(place.root, chosen.hooks)
         installing.apply(plan)
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes
+    if writes:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(settings_text(chosen.tests, chosen.agent, discovered))
+        changed.append(_SETTINGS)
     request.answer(
         lambda canvas: "\n".join(
             [
                 *canvas.wrap(f"{place.root} {'is a project now' if fresh else 'is already a project'}"),
+                *_found_lines(discovered, clients, canvas),
                 *(f"  wrote {path}" for path in _folded(changed)),
                 "",
-                *canvas.command('detent start feature "TASK"'),
-                *canvas.command("detent workflows"),
+                *_next_lines(canvas, wrote=os.path.lexists(path), has_agent=bool(clients)),
             ]
         ),
-        {"root": place.root, "state": open_store(place).location(""), "created": fresh, "changed": changed},
+        {
+            "root": place.root,
+            "state": open_store(place).location(""),
+            "created": fresh,
+            "changed": changed,
+            "found": discovered,
+            "clients": clients,
+        },
     )
+
+
+class _Chosen(NamedTuple):
+    tests: str | None
+    agent: str | None
+    #: The clients to install hooks in.
+    hooks: tuple[str, ...]
+
+
+def _asked(discovered: "Discovered", proposed: _Chosen) -> _Chosen:
+    """Ask the three questions. An empty answer takes what is proposed; `-` means none."""
+    sources = ", ".join(f"{each.command} ({each.source})" for each in discovered.tests)
+    tests = _answer(f"Test command{f'; found: {sources}' if sources else ''}", proposed.tests)
+    agent = _answer(
+        f"Agent for detent run: {', '.join(name for name in CLIENTS if CLIENTS[name].program)}", proposed.agent
+    )
+    hooks = proposed.hooks
+    if agent in _CLIENTS and agent not in hooks:
+        title = CLIENTS[agent].title
+        if (_answer(f"Install hooks in {title}, which hold its own sessions to the workflow too: y or n", "y") or "n")[
+            :1
+        ] in "yY":
+            hooks = (*hooks, agent)
+    return _Chosen(tests, agent if agent is None or agent in CLIENTS else proposed.agent, hooks)
+
+
+def _answer(question: str, proposed: str | None) -> str | None:
+    sys.stdout.write(f"{question}\n  [{proposed or 'none'}] ")
+    sys.stdout.flush()
+    text = sys.stdin.buffer.readline().decode("utf-8", "replace").strip()
+    return None if text == "-" else text or proposed
+
+
+def _found_lines(discovered: "Discovered", clients: list[str], canvas: "Canvas") -> list[str]:
+    lines = [f"tests: {each.command} ({each.source})" for each in discovered.tests] or ["tests: none found"]
+    lines.append(f"agents on PATH: {', '.join(clients) or 'none'}")
+    if discovered.ci:
+        lines.append(f"CI: {', '.join(discovered.ci)}")
+    return [line for text in lines for line in canvas.wrap(text, "  ")]
+
+
+def _next_lines(canvas: "Canvas", *, wrote: bool, has_agent: bool) -> list[str]:
+    """What to type next."""
+    commands = [] if wrote else ["detent init --yes"]
+    commands += ["detent run --check", 'detent run "TASK"'] if has_agent else []
+    return canvas.commands([*commands, 'detent start feature "TASK"', "detent workflows"])
 
 
 def _folded(paths: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from detent.cli.verb import phase_argument, session_option, verb
 @click.option("--into", metavar="BRANCH", help="Merge into this branch; HEAD is what the project has checked out.")
 @session_option
 def merge_verb(request: Request, phase: str | None, *, into: str | None, session: str | None) -> None:
-    """Merge the work of a phase's worktree into the branch of the session.
+    """Merge a phase's worktree into the branch of the session.
 
     Commits open changes in the worktree, then merges its branch into detent/SESSION, or into the branch that a person
     chose with detent run --into. Without PHASE it is about the current worktree, or that of the whole session. The exit

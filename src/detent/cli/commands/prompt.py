@@ -8,7 +8,7 @@ from detent.cli.verb import phase_argument, session_option, verb
 @phase_argument
 @session_option
 def prompt_verb(request: Request, phase: str | None, session: str | None) -> None:
-    """Show the prompt that a run would give to the agent of a phase now.
+    """Show the prompt that a run gives to the agent of a phase.
 
     Without PHASE it is the phase in progress, or the next one. The prompt has the role of the agent, the instructions
     of the phase, what the gates ask for, what earlier phases left, and what failed before.

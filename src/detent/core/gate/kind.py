@@ -75,6 +75,8 @@ class Surroundings(NamedTuple):
     delegates: bool
     #: The test command of gates that name none.
     tests: str | None = None
+    #: The variables of that command.
+    env: tuple[str, ...] = ()
     #: Whether the project has a tool that measures coverage.
     measures_coverage: Callable[[], bool] = lambda: False
     #: Whether checkpoints take all files of the project.

@@ -27,12 +27,13 @@ def applicable(
     place: Place,
     *,
     tests: str | None = None,
+    env: tuple[str, ...] = (),
     delegates: bool = False,
     captures_all: bool = True,
 ) -> tuple[Workflow, tuple[str, ...]]:
     """The workflow with the gates that apply, and a line for each kind or setting that does not.
 
-    `tests` becomes the command of the gates that need one and name none.
+    `tests` becomes the command of the gates that need one and name none, with the variables `env`.
     `delegates`: the caller that starts the session delegates its phases itself and records that.
     `captures_all`: checkpoints take all files of the project.
     """
@@ -43,6 +44,7 @@ def applicable(
         delegates=delegates,
         tests=tests,
         captures_all=captures_all,
+        env=env,
         measures_coverage=cache(lambda: _measures_coverage(place.base, tests)),
     )
 

@@ -121,7 +121,9 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return self.command
 
     def fitted(self, project: Surroundings) -> "tuple[TestsGate, str | None]":
-        gate = self if self.command is not None else replace(self, command=project.tests)
+        gate = self
+        if self.command is None and project.tests is not None:
+            gate = replace(self, command=project.tests, env=self.env or project.env)
         if not self.coverage_if_measured:
             return gate, None
         if self.coverage is None or project.measures_coverage():
