@@ -54,6 +54,8 @@ class GateChecks:
         self._moments = moments
         self._place, self._base = place, place.base
         self._session = session
+        #: Gets the output of a check as it comes, and the seconds that it has run.
+        self.watch: Callable[[bytes, float], object] | None = None
 
     def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
         """The facts for judging the gates of a phase, of the files at the moment given."""
@@ -138,7 +140,7 @@ class GateChecks:
             path = os.path.join(directory, "junit.xml")
             options = f"{env.get('PYTEST_ADDOPTS', '')} -o junit_family=xunit1 --junitxml={path}".strip()
             asked = {**env, **bytecode, "PYTEST_ADDOPTS": options}
-            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked)
+            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked, watch=self.watch)
             report = _report(path)
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
