@@ -61,7 +61,7 @@ def tell(project: Path) -> None:
 
     say("Was the plan wrong? Back to it, with the files, from a session that had ended.")
     session = "WFS-let-a-wallet-pay"
-    detent(project, "rollback", "POST_05-test-strategy_v1", "--session", session, "--yes", last=8)
+    detent(project, "rollback", "POST_05-test-strategy_v1", "--session", session, "--yes", last=9)
     shell(project, "python -m pytest -q")
 
     say("It was right after all. Nothing was lost.")

@@ -233,7 +233,7 @@ def test_a_table_has_as_many_cells_in_every_row():
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
 
     separators = [at for at, row in enumerate(rows) if set(row) <= {"|", "-"}]
-    assert len(separators) == 4
+    assert len(separators) == 5
     for first, last in zip(separators, [*separators[1:], len(rows) + 1], strict=True):
         assert len(set(cells[first - 1 : last - 1])) == 1
 

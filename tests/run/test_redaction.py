@@ -126,7 +126,8 @@ HARMLESS = {
         Approve.identity Approve.stands_for Program.name
         Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
-        Skip.size Start.size Started.conversation Started.model StepRan.step TaskEnded.status TurnStarted.role
+        Skip.size Start.size Started.conversation Started.model Started.version StepRan.step
+        TaskEnded.status TurnStarted.role Worker.model Worker.version
         PhasesImported.phases RunChoices.agents RunChoices.isolation RunChoices.into
         TailSetAside.kept TailSetAside.reason
     """,

@@ -26,7 +26,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("watch", "Follow a run from another terminal."),
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
-        ("report", "Write a report of the session in Markdown."),
+        ("report", "Write a report of the session in Markdown, HTML or JSON."),
         ("merge", "Merge a phase's worktree into the branch of the session."),
     ],
     "Look": [

@@ -3,6 +3,8 @@
 import sys
 import time
 
+from detent.core.task.title import without_sequences
+
 #: Seconds before the first line.
 _QUIET_S = 2.0
 _REDRAW_S, _REPEAT_S = 0.1, 5.0
@@ -48,3 +50,26 @@ class Progress:
             sys.stderr.write(f"\r{'':<{self._drawn}}\r")
             sys.stderr.flush()
         self._drawn, self._due_s = 0, None
+
+
+class OutputLines:
+    """The output of a command on standard error, line by line, without terminal sequences."""
+
+    def __init__(self) -> None:
+        self._begun = b""
+
+    def __call__(self, output: bytes) -> None:
+        *lines, self._begun = (self._begun + output).split(b"\n")
+        for line in lines:
+            self._write(line)
+
+    def end(self) -> None:
+        if self._begun:
+            self._write(self._begun)
+        self._begun = b""
+
+    @staticmethod
+    def _write(line: bytes) -> None:
+        text = without_sequences(line.decode("utf-8", "replace").rstrip("\r"))
+        sys.stderr.write("".join(c if c.isprintable() or c == "\t" else " " for c in text) + "\n")
+        sys.stderr.flush()

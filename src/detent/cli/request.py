@@ -38,6 +38,7 @@ class Request:
         self.is_tolerant = False
         #: Remarks for the person, printed beside the answer.
         self.notices: list[str] = []
+        self._printed: set[str] = set()
         self._progress: Progress | None = None
 
     @cached_property
@@ -100,14 +101,17 @@ class Request:
     def answer(self, text: "Callable[[Canvas], str]", record: dict[str, Any]) -> None:
         """Print the answer, as text or as JSON."""
         if self.json:
-            write_json({**record, "notices": self.notices})
+            write_json({**record, "notices": list(dict.fromkeys(self.notices))})
         else:
             self.print_notices()
             write_text(text(canvas()))
 
     def print_notices(self) -> None:
+        """Print the notices that were not printed yet."""
         for notice in self.notices:
-            print_error(notice)
+            if notice not in self._printed:
+                print_error(notice)
+            self._printed.add(notice)
         self.notices.clear()
 
 

@@ -129,6 +129,8 @@ class Project:
         self._projector = Projector(store, place, self._files_of)
         #: Gets the name of a gate and the seconds that its check has run, while somebody waits for it.
         self.checking: Callable[[str, float], object] | None = None
+        #: Gets the output of a check as it comes.
+        self.streaming: Callable[[bytes], object] | None = None
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()

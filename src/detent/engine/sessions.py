@@ -12,6 +12,7 @@ from detent.core.session.slug import matching_id
 from detent.documents.state.writing import current_phase
 from detent.engine.policy import Decision, authorize
 from detent.engine.projections.projector import LEAVING, MARKER
+from detent.engine.run_lease import live_lease
 from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, DetentError, NotFound, Refused
 from detent.store.port import PROJECT
@@ -141,7 +142,8 @@ class Sessions:
                 counts = session.tasks.counts
                 status = session.status.value
                 if session.status is SessionStatus.ACTIVE and name != active:
-                    status = "paused"
+                    is_run = live_lease(self._store, name, now=self._project.clock()) is not None
+                    status = "running" if is_run else "paused"
                 last = session.notes[-1] if session.notes else None
                 return Listed(
                     id=name,

@@ -43,10 +43,12 @@ def run(
     timeout_s: float,
     env: Mapping[str, str] | None = None,
     tail_bytes: int = TAIL_BYTES,
+    watch: Callable[[bytes, float], object] | None = None,
 ) -> Ran:
     """Run a shell command line or an argument vector; output and errors are merged, in order.
 
-    `env` is the whole environment; without it the process has the one of this process.
+    `env` is the whole environment; without it the process has the one of this process. `watch` gets the output as it
+    comes, and the seconds that the command has run, several times a second.
     """
     argv = [*_SHELL, command] if isinstance(command, str) else list(command)
     started = time.monotonic()
@@ -62,9 +64,9 @@ def run(
         )
     except OSError as error:
         return Ran(exit_code=None, output="", duration_s=0.0, problem=f"could not start {argv[0]}: {error.strerror}")
-    output = _Output(child, tail_bytes)
+    output = _Output(child, tail_bytes, is_watched=watch is not None)
     try:
-        child.wait(timeout=timeout_s)
+        _wait(child, timeout_s, output, watch)
     except subprocess.TimeoutExpired:
         end_all(child)
         problem = f"ended after {timeout_s:g} s"
@@ -73,7 +75,28 @@ def run(
         end_all(child)
         raise
     text = output.text()
+    if watch is not None:
+        watch(output.fresh(), time.monotonic() - started)
     return Ran(exit_code=child.returncode, output=text, duration_s=time.monotonic() - started)
+
+
+def _wait(
+    child: subprocess.Popen[bytes],
+    timeout_s: float,
+    output: "_Output",
+    watch: Callable[[bytes, float], object] | None,
+) -> None:
+    """Wait for the end of the child. Raises `TimeoutExpired`."""
+    if watch is None:
+        child.wait(timeout=timeout_s)
+        return
+    began = time.monotonic()
+    while (waited_s := time.monotonic() - began) < timeout_s:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=min(_TICK_S, timeout_s - waited_s))
+            return
+        watch(output.fresh(), waited_s)
+    raise subprocess.TimeoutExpired(child.args, timeout_s)
 
 
 def detach(argv: Sequence[str], *, cwd: str) -> int:
@@ -236,15 +259,24 @@ def end_all(child: subprocess.Popen[bytes], *, ask: bool = True) -> None:
 class _Output:
     """Reads a child's pipe to its end, and keeps the beginning and the end of the output."""
 
-    def __init__(self, child: subprocess.Popen[bytes], tail_bytes: int) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], tail_bytes: int, *, is_watched: bool = False) -> None:
         assert child.stdout is not None
         self._tail_bytes = tail_bytes
+        self._is_watched = is_watched
+        self._fresh: list[bytes] = []
         self._pipe = child.stdout
         self._head = bytearray()
         self._tail = bytearray()
         self._dropped = 0
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def fresh(self) -> bytes:
+        """The output since the last call."""
+        chunks: list[bytes] = []
+        while self._fresh:
+            chunks.append(self._fresh.pop(0))
+        return b"".join(chunks)
 
     def text(self) -> str:
         """The output. A daemon of the command may hold the pipe open, so the wait is limited."""
@@ -255,6 +287,8 @@ class _Output:
     def _read(self) -> None:
         with self._pipe:
             while chunk := os.read(self._pipe.fileno(), _CHUNK):
+                if self._is_watched:
+                    self._fresh.append(chunk)
                 room = HEAD_BYTES - len(self._head)
                 self._head += chunk[:room] if room > 0 else b""
                 self._tail += chunk[room:] if room > 0 else chunk

@@ -21,6 +21,8 @@ from detent.render.terminal.canvas import Canvas
 
 #: The number of commands, or of phases of one kind, that text output lists.
 MOST_SHOWN = 6
+#: Goes on with a run that was paused.
+GO_ON = "detent run"
 START = 'detent start WORKFLOW "TASK"'
 
 
@@ -47,7 +49,7 @@ def next_commands(
     ready = () if session.escalations or session.awaiting_review else session.ready
     waits = bool(session.escalations or session.awaiting_review or session.questions)
     commands = [
-        *(["detent run"] if is_run(session) and not waits and view.active else []),
+        *([GO_ON] if is_run(session) and not waits and view.active else []),
         *(command for key in session.with_status(Status.IN_PROGRESS) for command in _work(session, key, judged)),
         *(f"detent begin {key}" for key in ready),
     ]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from detent.engine.checkpoints.changes import changes_of
 from detent.render.markdown.report import NAME, report_text
 from detent.store.port import PROJECT
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def write_report(project: "Project", handle: "SessionHandle") -> str:
     """Write the report and return its location."""
-    text = report_text(handle.state, handle.log())
+    text = report_text(handle.state, handle.log(), changes_of(handle))
     name = f"{handle.id}/{NAME}"
     with project.store.lock(PROJECT):
         project.store.put(name, text.encode("utf-8", "replace"))

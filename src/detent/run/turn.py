@@ -9,7 +9,7 @@ from detent.clients.adapter.agent import Agent, Turn
 from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.run.run_event import AgentDid, Retrying
 from detent.core.session.budget import budget_escalation
-from detent.core.session.phase_state import Report, Tokens, ToolUse
+from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
 from detent.engine.agents import environment as variables
 from detent.run.job import Job
 from detent.run.policy import pause_before, retries_left
@@ -77,7 +77,8 @@ def delegate(
                 break
     handle.notice_settings()
     report = end.report if isinstance(end, Finished) else Report()
-    recorded = msgspec.structs.replace(report, tokens=spent, tools=tuple(events.tools))
+    worker = Worker(agent=name, model=events.started.model, version=events.started.version)
+    recorded = msgspec.structs.replace(report, tokens=spent, tools=tuple(events.tools), worker=worker)
     return Delegated(end=end, report=recorded, answered=answered)
 
 
@@ -144,12 +145,15 @@ class _Events:
     def __init__(self, job: Job) -> None:
         self._job = job
         self.tools: list[ToolUse] = []
+        self.started = Started()
         self._room, self._since_s = float(SAID_BURST), time.monotonic()
 
     def take(self, event: AgentEvent) -> None:
         is_dropped = isinstance(event, Said) and not (event.text.strip() and self._has_room())
         if is_dropped or not isinstance(event, Started | ToolUsed | Said | Used):
             return
+        if isinstance(event, Started):
+            self.started = event
         if isinstance(event, ToolUsed):
             now = self._job.context.clock()
             self.tools.append(ToolUse(tool=event.tool, input=event.input, at=now, succeeded=event.succeeded))

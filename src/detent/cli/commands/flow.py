@@ -112,9 +112,11 @@ def show_flow(request: Request, task: str, session: str | None) -> None:
         outcome = Flow(project, handle).show(known_task(handle, task))
     state = outcome.ended.value if outcome.ended else "running" if outcome.running else "not finished"
     begun = any(step.state != "pending" for step in outcome.run.steps)
-    if not begun and outcome.steps:
-        state = "not run yet"
-    commands = [] if outcome.running else _next(outcome.task, outcome.ended, outcome.claim, begun=begun)
+    if not begun:
+        state = "not run yet" if outcome.steps else "has no steps"
+    commands = (
+        [] if outcome.running or not outcome.steps else _next(outcome.task, outcome.ended, outcome.claim, begun=begun)
+    )
     request.answer(
         lambda canvas: flow_text(outcome.run, outcome.steps, canvas=canvas, state=state, commands=commands),
         {**_record(outcome), "running": outcome.running},

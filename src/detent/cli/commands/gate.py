@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from detent.cli.progress import OutputLines
 from detent.cli.request import Request
 from detent.cli.verb import TEXT, VerbGroup, session_option, verb
 
@@ -18,9 +19,12 @@ _phase_option = click.option("--phase", metavar="PHASE", help="Which phase, if s
 @verb("run", example="detent gate run regression -- tests/test_cart.py::test_empty")
 @click.argument("gate")
 @click.argument("command", nargs=-1, metavar="[-- COMMAND | TEST]...")
+@click.option("--stream", is_flag=True, help="Show the output of the check while it runs, on standard error.")
 @_phase_option
 @session_option
-def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: str | None, session: str | None) -> int:
+def run_gate(
+    request: Request, gate: str, command: tuple[str, ...], *, stream: bool, phase: str | None, session: str | None
+) -> int:
     """Run the check of GATE now and record the receipt.
 
     What follows after `--` is the test command of a gate that has none. For a `regression` gate it is the tests that
@@ -28,7 +32,11 @@ def run_gate(request: Request, gate: str, command: tuple[str, ...], *, phase: st
     """
     with request.changing() as project:
         handle = project.session(session)
+        if stream:
+            project.streaming = shown = OutputLines()
         handle.gates.run(gate, phase=phase, command=shlex.join(command) or None)
+        if stream:
+            shown.end()
         return _answer(request, handle, gate, phase)
 
 

@@ -12,6 +12,7 @@ from detent.cli.request import Request, canvas, local_now, session_of, write_tex
 from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
 from detent.core.path_text import from_text, to_text
 from detent.core.session.decide_phase import known_phase
+from detent.core.session.session import SessionStatus
 from detent.engine.policy import Decision
 from detent.errors import Invalid, NotFound
 
@@ -185,9 +186,11 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
         if not yes and not _agreed(request, plan, now):
             write_text("nothing was changed")
             return _REFUSED
+        had_ended = handle.state.status is not SessionStatus.ACTIVE
         done = target.restore(handle, plan)
+        reopened = had_ended and done.session.status is SessionStatus.ACTIVE
         view = view_now(project, done.session)
-    _answer(request, plan if yes else None, done, now=now, view=view)
+    _answer(request, plan if yes else None, done, now=now, view=view, reopened=reopened)
     return 0
 
 
@@ -211,6 +214,7 @@ def _answer(
     *,
     now: "datetime",
     view: "View | None" = None,
+    reopened: bool = False,
 ) -> None:
     """Print the plan if it was not shown yet, and the result if the plan was carried out."""
     from detent.render.terminal.rollback import plan_text
@@ -218,7 +222,7 @@ def _answer(
     if not request.json:
         request.print_notices()
         texts = [plan_text(_planned(plan), now=now, canvas=canvas())] if plan else []
-        texts += [_done_text(done, view)] if done and view else []
+        texts += [_done_text(done, view, reopened=reopened)] if done and view else []
         write_text("\n\n".join(texts))
         return
     final = done.plan if done else plan
@@ -228,7 +232,7 @@ def _answer(
         {
             "dry_run": done is None,
             "plan": _plan_record(final),
-            "result": _result_record(done, view) if done and view else None,
+            "result": {**_result_record(done, view), "reopened": reopened} if done and view else None,
         },
     )
 
@@ -260,10 +264,16 @@ def _changes(plan: "RollbackPlan") -> dict[str, tuple[str, ...]]:
     }
 
 
-def _done_text(done: "RolledBackTo", view: "View") -> str:
+def _done_text(done: "RolledBackTo", view: "View", *, reopened: bool) -> str:
     from detent.render.terminal.rollback import RolledBack, rolled_back_text
 
-    shown = RolledBack(planned=_planned(done.plan), session=done.session, safety=_safety(done)["name"], view=view)
+    shown = RolledBack(
+        planned=_planned(done.plan),
+        session=done.session,
+        safety=_safety(done)["name"],
+        view=view,
+        reopened=reopened,
+    )
     return rolled_back_text(shown, canvas=canvas())
 
 

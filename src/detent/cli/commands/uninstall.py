@@ -26,9 +26,11 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
     plan = installing.plan_removal(root, agents or _CLIENTS)
     if not dry_run:
         installing.apply(plan)
-    changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
+    changes = [change for change in plan if not change.path.startswith(".workflow/")]
+    changed = [change.path for change in changes]
     request.notices += plan.notes
     if project.store.sessions() and not agents and not dry_run:
         request.notices.append("the sessions and their second copies are kept; detent forget removes the copies")
-    text = plan.diff() if dry_run else "\n".join(f"restored {path}" for path in changed) or "nothing was installed"
+    done = [f"{'removed' if change.after is None else 'restored'} {change.path}" for change in changes]
+    text = plan.diff() if dry_run else "\n".join(done) or "nothing was installed"
     request.answer(lambda _: text, {"changed": changed, "diff": plan.diff() if dry_run else None})

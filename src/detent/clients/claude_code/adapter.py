@@ -63,6 +63,7 @@ class _Line(msgspec.Struct, frozen=True):
     subtype: str = ""
     session_id: str = ""
     model: str = ""
+    claude_code_version: str = ""
     message: _Message | str | None = None
     #: Fields of a retry.
     error: str | None = None
@@ -116,7 +117,7 @@ class ClaudeCodeReader:
 
     def _system(self, line: _Line) -> Iterable[AgentEvent]:
         if line.subtype == "init":
-            return (Started(conversation=line.session_id, model=line.model),)
+            return (Started(conversation=line.session_id, model=line.model, version=line.claude_code_version),)
         if line.subtype == "api_retry":
             self._retry_after_s = line.retry_delay_ms / 1000
             return (Said(text=f"asks the model again: {line.error} {line.error_status or ''}"),)

@@ -26,9 +26,10 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Started(_Event, frozen=True, kw_only=True, tag="agent_started"):
-    #: The agent's id of the conversation, and its model.
+    #: The agent's id of the conversation, its model, and the version of its program.
     conversation: str = ""
     model: str = ""
+    version: str = ""
 
 
 class ToolUsed(_Event, frozen=True, kw_only=True, tag="tool_used"):

@@ -11,6 +11,8 @@ from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session
 
 APPROACHING = 0.8
+#: The name of the budget that is money.
+COST = "cost"
 BUDGET_EXCEEDED = "budget_exceeded"
 #: Named budgets.
 TIERS: dict[str, Budget] = {
@@ -49,7 +51,7 @@ def spent(
         ("minutes of the phase", (now - begun).total_seconds() / 60 if begun else 0.0, budget.phase_minutes),
         ("tokens", float(tokens.input + tokens.output), budget.tokens),
         ("tokens of the phase", float(own.input + own.output), budget.phase_tokens),
-        ("cost", tokens.cost, budget.cost),
+        (COST, tokens.cost, budget.cost),
     ]
 
 
@@ -63,6 +65,8 @@ def budget_escalation(
     for name, used, limit in spent(session, phase, now, more):
         if limit is not None and budget_status(used, limit) is BudgetStatus.EXCEEDED:
             detail = f"{used:g} {name} used, and {limit:g} were allowed"
+            if name == COST:
+                detail = f"the cost is {used:g}, and {limit:g} was allowed"
             return (EscalationRaised(kind=BUDGET_EXCEEDED, phase=phase, detail=detail),)
     return ()
 
@@ -72,7 +76,7 @@ def budget_warnings(session: Session, phase: str, now: datetime) -> tuple[str, .
     if session.options.budget is None:
         return ()
     return tuple(
-        f"{used:g} of {limit:g} {name} are used"
+        f"the cost is {used:g} of {limit:g}" if name == COST else f"{used:g} of {limit:g} {name} are used"
         for name, used, limit in spent(session, phase, now)
         if limit is not None and budget_status(used, limit) is not BudgetStatus.ON_TRACK
     )

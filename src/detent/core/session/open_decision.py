@@ -89,8 +89,6 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     sees_tests: bool = True
     #: Blocked task to the step of it that waits for a person, with the reason.
     steps: Mapping[str, str] = {}
-    #: Phases in progress that are still worked on, so that their gates need nobody yet.
-    busy: frozenset[str] = frozenset()
 
 
 #: One of whom nothing is known.
@@ -110,7 +108,7 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         *map(listed.question, session.questions),
         *listed.escalations(),
         *listed.reviews(),
-        *(entry for key, entries in verdicts.items() if key not in view.busy for entry in listed.gates(key, entries)),
+        *(entry for key, entries in verdicts.items() for entry in listed.gates(key, entries)),
         *listed.failed(),
         *listed.tasks(),
     )
@@ -362,7 +360,8 @@ class _Listed:
 
     def _step(self, task: str) -> OpenDecision:
         reason = self._session.tasks[task].reason or "no reason was given"
-        what = f"step {self._view.steps[task]} of {task} waits: {reason}"
+        step = self._view.steps[task]
+        what = f"{task} waits: {reason}" if step in reason else f"step {step} of {task} waits: {reason}"
         if not self._view.active:
             # Steps only run in the active session.
             return self._task_entry(DecisionKind.STEP, task, what, f"detent resume {self._session.id}")

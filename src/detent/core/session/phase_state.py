@@ -37,6 +37,14 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     succeeded: bool = True
 
 
+class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who did the work of a turn: the configured agent, the model that it used, and the version of its program."""
+
+    agent: str
+    model: str = ""
+    version: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The report of an agent about its part of an attempt, with its usage."""
 
@@ -47,6 +55,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     tools_dropped: int = 0
+    worker: Worker | None = None
 
     def and_then(self, later: "Report", max_tools: int) -> "Report":
         """Both reports as one: usage adds up, and later texts replace earlier ones."""
@@ -59,6 +68,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             tokens=self.tokens + later.tokens,
             tools=tools[-max_tools:],
             tools_dropped=self.tools_dropped + later.tools_dropped + max(0, len(tools) - max_tools),
+            worker=later.worker or self.worker,
         )
 
 

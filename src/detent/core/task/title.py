@@ -9,11 +9,20 @@ _CONTROL = dict.fromkeys([*range(32), *range(127, 160)]) | {ord(blank): " " for 
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
+#: Sequences that a terminal obeys: colours, movements, titles.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+def without_sequences(text: str) -> str:
+    """The text without the sequences that a terminal obeys."""
+    return _SEQUENCE.sub("", text) if "\x1b" in text else text
+
+
 def one_line(text: str) -> str:
-    """The text with single blanks between words and without control characters."""
+    """The text with single blanks between words, without control characters and terminal sequences."""
     if text.isprintable() and "  " not in text and text.strip() == text:
         return text
-    return " ".join(text.translate(_CONTROL).split())
+    return " ".join(without_sequences(text).translate(_CONTROL).split())
 
 
 def escaped(text: str) -> str:

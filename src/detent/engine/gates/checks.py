@@ -58,6 +58,8 @@ class GateChecks:
         self._checkpoints, self._moments = checkpoints, checkpoints.moment
         self._place, self._base = place, place.base
         self._session = session
+        #: Gets the output of a check as it comes, and the seconds that it has run.
+        self.watch: Callable[[bytes, float], object] | None = None
 
     def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
         """The facts for judging the gates of a phase, of the files at the moment given."""
@@ -166,7 +168,7 @@ class GateChecks:
                 **bytecode,
                 "PYTEST_ADDOPTS": f"{env.get('PYTEST_ADDOPTS', '')} {report_to} {options}".strip(),
             }
-            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked)
+            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked, watch=self.watch)
             report = reports.read()
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)

@@ -1,6 +1,6 @@
 """The gates of one session: judge them, run their checks, record receipts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -109,7 +109,15 @@ class SessionGates:
         declared = find_gate(session, phase, gate)
         if command is None and declared.runs_tests and not declared.takes_names and declared.runnable() is None:
             command = self._project.settings.run.tests
+        self.checks.watch = self._watch(gate)
         return self.checks.run(session, phase, declared, command, env, by=by)
+
+    def _watch(self, gate: str) -> Callable[[bytes, float], object] | None:
+        """Passes on the output of a check and its duration, if somebody looks."""
+        checking, streaming = self._project.checking, self._project.streaming
+        if streaming is not None:
+            return lambda output, _: streaming(output)
+        return None if checking is None else lambda _, seconds: checking(gate, seconds)
 
     def record(self, gate: str, *, phase: str, receipt: Receipt) -> Outcome:
         return self._handle.execute(CheckGate(phase=phase, gate=gate, receipt=receipt))

@@ -1,11 +1,12 @@
 """The list of sessions that have ended."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from detent.core.session.budget import usual
 from detent.core.session.status import Status
-from detent.render.elapsed import duration
+from detent.render.elapsed import duration, elapsed
 from detent.render.terminal.canvas import Canvas
 
 _ID, _WORKFLOW, _PHASES, _TIME = 10, 16, 12, 8
@@ -25,8 +26,7 @@ def _entry_lines(entry: Mapping[str, Any], slower: str, canvas: Canvas) -> list[
     completed = entry.get("status") == "completed"
     metrics = entry.get("metrics") or {}
     ended = str(entry.get("completed_at") or entry.get("cancelled_at") or "")[:10]
-    minutes = _minutes(entry)
-    time = duration(minutes * 60) if minutes is not None else ""
+    time = _time(entry)
     phases = f"{metrics.get('phases_completed', 0)}/{metrics.get('total_phases', 0)} phases"
     head = f"{canvas.glyph(Status.COMPLETED if completed else Status.SKIPPED)} {ended:<10}  "
     columns = (
@@ -51,6 +51,17 @@ def _slower(entry: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> s
     if before is None or minutes is None or not before.is_exceeded(minutes):
         return ""
     return f" ({before.percent_over(minutes)} % longer than the {before.count} before)"
+
+
+def _time(entry: Mapping[str, Any]) -> str:
+    """The duration, by its times if it has them: the metric is in whole minutes."""
+    stamps = (entry.get("started_at"), entry.get("completed_at") or entry.get("cancelled_at"))
+    try:
+        began, ended = (datetime.fromisoformat(str(stamp)) for stamp in stamps)
+        return elapsed(began, ended)
+    except (ValueError, TypeError):
+        minutes = _minutes(entry)
+        return duration(minutes * 60) if minutes is not None else ""
 
 
 def _minutes(entry: Mapping[str, Any]) -> float | None:

@@ -13,14 +13,14 @@ import msgspec
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import Verdict
 from detent.core.run.estimate import minutes_left
-from detent.core.run.run_event import Need, PersonNeeded
+from detent.core.run.run_event import End, Need, PersonNeeded
 from detent.core.run.run_view import Doing, JobView, RunView
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed
-from detent.render.next_commands import progress
+from detent.render.next_commands import GO_ON, progress
 from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import LaneRow, Lanes, in_lanes, lanes_of
@@ -160,6 +160,8 @@ def _foot(frame: _Frame) -> Iterator[Line]:
     if ended is not None and ended.said:
         yield Line(text="", weight=Weight.BLANK)
         yield from (Line(text=text, weight=Weight.DETAIL) for text in frame.canvas.wrap(ended.said)[:_MOST_TEXT])
+    if ended is not None and ended.end is End.PAUSED:
+        yield from (Line(text=text, weight=Weight.ALWAYS) for text in frame.canvas.command(GO_ON))
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:
@@ -283,7 +285,11 @@ def _details(frame: _Frame, key: str) -> Iterator[Line]:
         yield Line(text=whose + _doing(frame, job), weight=Weight.DETAIL)
         for newness, text in zip(reversed(range(len(job.lines))), job.lines, strict=True):
             yield Line(text=f'"{text}"', weight=Weight.EARLIER if newness else Weight.SPOKEN, rank=newness)
+    asked = {need.about for need in open_needs(frame.session, frame.view) if need.phase == key}
     for gate, judged in frame.view.verdicts.get(key, {}).items():
+        if gate in asked:
+            # The request says the same, and is newer.
+            continue
         if judged.verdict is Verdict.PASS:
             yield Line(text=f"gate {gate}: {judged.verdict}", weight=Weight.EARLIER)
         else:

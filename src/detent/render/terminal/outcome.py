@@ -110,9 +110,10 @@ def bar_line(session: Session, canvas: Canvas) -> str:
     return f"{canvas.bar(done, total, min(_BAR, canvas.width - _BAR))}  {done} of {total} phases{also}"
 
 
-def session_state(session: Session, now: datetime | None = None, *, active: bool = True) -> str:
-    """Active, paused or ended, and for how long; an ended session needs no `now`."""
+def session_state(session: Session, now: datetime | None = None, *, view: View = ANYONE) -> str:
+    """Active, running, paused or ended, and for how long; an ended session needs no `now`."""
     if session.status is not SessionStatus.ACTIVE:
         forced = " by force" if session.forced else ""
         return f"{session.status}{forced} after {elapsed(session.started_at, session.ended_at)}"
-    return f"{'active' if active else 'paused'}, started {elapsed(session.started_at, now)} ago"
+    state = "running" if view.running else "active" if view.active else "paused"
+    return f"{state}, started {elapsed(session.started_at, now)} ago"

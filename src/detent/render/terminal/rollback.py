@@ -43,6 +43,8 @@ class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     #: The checkpoint that was taken before the rollback.
     safety: str
     view: View
+    #: The session had ended, and is open again.
+    reopened: bool = False
 
 
 def plan_text(planned: Planned, *, now: datetime, canvas: Canvas) -> str:
@@ -73,6 +75,7 @@ def rolled_back_text(done: RolledBack, *, canvas: Canvas) -> str:
         [
             *canvas.hanging(head, "  ", f"{canvas.glyph(Status.COMPLETED)} "),
             *canvas.wrap(f"the state before is saved as {done.safety}", "  "),
+            *(canvas.wrap(f"{done.session.id} had ended and is open again", "  ") if done.reopened else []),
             "  to undo this:",
             *canvas.command(f"detent undo{named}", "    "),
             "",

@@ -9,6 +9,7 @@ from detent.core.gate.evidence import Verdict
 from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
+    End,
     GateJudged,
     GateStarted,
     PersonNeeded,
@@ -21,6 +22,7 @@ from detent.core.run.run_event import (
     TaskEnded,
     TurnStarted,
 )
+from detent.render.next_commands import GO_ON
 from detent.render.terminal.canvas import Canvas
 from detent.render.tokens import tokens_text
 
@@ -93,7 +95,8 @@ def _texts(event: RunEvent) -> Iterator[tuple[str, str]]:
             if event.choices:
                 yield f"one of: {', '.join(event.choices)}", ""
         case RunEnded():
-            yield f"run {event.end}{f': {event.said}' if event.said else ''}", "bold"
+            on = f"; {GO_ON} goes on" if event.end is End.PAUSED else ""
+            yield f"run {event.end}{f': {event.said}' if event.said else ''}{on}", "bold"
 
 
 def _agent_texts(did: AgentEvent) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,12 @@ from detent.render.terminal.outcome import bar_line
 from detent.render.terminal.tasks import counts_line, task_commands
 
 _MOST_ID, _MOST_CLAIMS = 40, 5
-_GLYPHS = {"active": Status.IN_PROGRESS, "paused": Status.PENDING, "completed": Status.COMPLETED}
+_GLYPHS = {
+    "active": Status.IN_PROGRESS,
+    "running": Status.IN_PROGRESS,
+    "paused": Status.PENDING,
+    "completed": Status.COMPLETED,
+}
 
 
 def sessions_text(listed: Sequence[tuple[int, Listed]], *, hidden: int, now: datetime, canvas: Canvas) -> str:

@@ -44,7 +44,7 @@ def status_text(
     return "\n".join(
         [
             *decision_lines(decisions, view, now=now, canvas=canvas),
-            *_header_lines(session, now, canvas, active=view.active),
+            *_header_lines(session, now, canvas, view),
             "",
             *_phase_lines(session, now, canvas),
             *_task_lines(session, now, canvas, view=view),
@@ -104,8 +104,8 @@ def own_title(phase: Phase) -> str:
     return "" if "".join(filter(str.isalnum, phase.title.lower())) in key else phase.title
 
 
-def _header_lines(session: Session, now: datetime, canvas: Canvas, *, active: bool = True) -> Iterator[str]:
-    about = [session.workflow.name, session.work_id or "", session_state(session, now, active=active)]
+def _header_lines(session: Session, now: datetime, canvas: Canvas, view: View = ANYONE) -> Iterator[str]:
+    about = [session.workflow.name, session.work_id or "", session_state(session, now, view=view)]
     first, *rest = canvas.wrap("".join([session.id, *(canvas.draw(" · ") + part for part in about if part)]))
     yield first.replace(session.id, canvas.paint(session.id, "bold"), 1)
     yield from rest
