@@ -119,7 +119,7 @@ def test_every_decision_of_a_person_is_tried_here():
 #: Decisions that the engine refuses to an agent, and the hook does not look at.
 ENGINE_ONLY = {
     *(Decision.PAUSE, Decision.SWITCH, Decision.REPLACE, Decision.QUORUM, Decision.REPORT, Decision.REOPEN),
-    *(Decision.ARCHIVE, Decision.FIX, Decision.COLLECT, Decision.FORGET),
+    *(Decision.ARCHIVE, Decision.FIX, Decision.COLLECT, Decision.FORGET, Decision.INTO),
 }
 
 

@@ -28,6 +28,8 @@ from detent.errors import Corrupt, Refused
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from detent.config.place import Place
     from detent.core.gate.environment import CheckEnvironment
     from detent.engine.checkpoints.checkpoints import Checkpoints
