@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.command import Tool
+
 
 def test_it_is_printed_as_markdown(session):
     text = session("report").ok().out
@@ -55,3 +57,19 @@ def test_it_changes_nothing(session, form):
     session("report", *form).ok()
 
     assert session.digest() == before
+
+
+def test_nothing_turns_the_direction_of_its_text(tmp_path):
+    tool = Tool(tmp_path)
+    turned = "\u202egnp.exe\u2066 \u200f"
+    tool("init").ok()
+    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+    tool("start", "feature", f"Fix {turned} now").ok()
+    tool("task", "add", f"Try {turned}").ok()
+    tool("finish", "-m", f"Did {turned}").ok()
+
+    shown = [tool(*verb).ok().out for verb in (("report",), ("status",), ("log",), ("task", "list"), ("sessions",))]
+    shown += [path.read_text() for path in tool.state.rglob("*.md")]
+
+    assert not any(sign in text for text in shown for sign in turned if not sign.isprintable())
+    assert "gnp.exe" in shown[0]

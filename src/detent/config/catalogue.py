@@ -36,6 +36,7 @@ class Catalogue:
         self._own_phases = dict(zip(_present(own.phases), own.phases.values(), strict=True))
         self._shipped_phases = shipped.phases
         self._own_workflows = frozenset(own.workflows)
+        self._roles = own.decisions.roles
         self._workflows = {**shipped.workflows, **own.workflows}
         self._variants = {
             variant: workflow
@@ -65,7 +66,7 @@ class Catalogue:
                 way_out="detent workflows",
             )
         workflow = self._build(name, settings)
-        wrong = problems(workflow)
+        wrong = problems(workflow, self._roles)
         if wrong:
             raise Invalid(f"workflow {name} cannot be used", wrong, way_out="correct it in detent.toml")
         variant = settings.variants.get(name, Variant()) if name != base else Variant()

@@ -33,7 +33,7 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
     title: str | None = None
     agent: str | None = None
     gates: tuple[Gate, ...] | None = None
-    timeout_minutes: int | None = None
+    timeout_minutes: Annotated[int, msgspec.Meta(gt=0)] | None = None
     optional: bool | None = None
     #: Whether a run does the tasks of a session in this phase; by default IMPLEMENT, 06-implementation, development.
     tasks: bool | None = None

@@ -34,6 +34,11 @@ def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[
             if missing:
                 listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
                 yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
+            archive = position.rollback.archive if position.rollback is not None else None
+            if archive is not None and archive not in seen and archive not in project.checkpoints.objects:
+                seen.add(archive)
+                message = f"the list of the files that its rollback replaced is missing (object {archive})"
+                yield finding("I7", f"{name} {position.event.name}", message, _LOST_OBJECT)
         yield from _check_files(project, name)
     if project.checkpoints.stored_bytes() <= HASHED_BYTES:
         for damaged in project.checkpoints.objects.verify():

@@ -13,6 +13,7 @@ from detent.core.session.status import Status
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.errors import Conflict, DetentError, Invalid, NotFound, Refused
+from tests.support.project import build_project
 from tests.support.values import diamond, row
 
 
@@ -594,3 +595,21 @@ def test_a_rollback_waits_for_the_one_that_was_interrupted(project, tmp_path, mo
 
     assert texts(tmp_path, "x") == ["one"]
     assert any("an interrupted rollback of WFS-try-it was finished" in notice for notice in project.notices)
+
+
+def test_the_doctor_finds_a_missing_list_of_replaced_files(tmp_path):
+    build_project(tmp_path, files={"notes": "one"})
+    with open_project(tmp_path, actor="tester") as project:
+        handle = project.start(row("a", "b"), "try it")
+        (tmp_path / "notes").write_text("two")
+        handle.finish("done")
+        handle.checkpoints.rollback("PRE_a_v1")
+        archive = next(each.rollback.archive for each in handle.checkpoints.all() if each.rollback)
+        kept = project.checkpoints.named()
+        assert archive in kept
+        project.flush()
+        assert check(project) == []
+        project.checkpoints.objects.collect(kept - {archive}, dry_run=False)
+
+        [finding] = check(project)
+    assert (finding.invariant, archive in finding.message) == ("I7", True)

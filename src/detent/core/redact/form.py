@@ -28,7 +28,7 @@ def _in(kind: str, *needles: str, pattern: str) -> Form:
 
 
 #: A line of the body of a private key, or one of its headers; blank lines are in between.
-_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n]{0,200})?\s*")
+_KEY_LINE = re.compile(r"(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n]{0,200})?")
 _KEY_BODY = re.compile(r"\s*[A-Za-z0-9+/=]{16,}\s*")
 _PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -196,13 +196,13 @@ _KEY_BEGINS, KEY_ENDS = re.compile(_PEM_BEGIN), re.compile(_PEM_END)
 def is_key_open(text: str) -> bool:
     """Whether a private key begins in the text and does not end in it."""
     begins = text.rfind("-----BEGIN ")
-    found = _KEY_BEGINS.match(text, begins) if begins >= 0 else None
-    return found is not None and KEY_ENDS.search(text, found.end()) is None
+    head = _KEY_BEGINS.match(text, begins) if begins >= 0 else None
+    return head is not None and KEY_ENDS.search(text, head.end()) is None
 
 
 def is_key_body(text: str) -> bool:
     """Whether the text can be a part of the body of a private key."""
-    return all(_KEY_LINE.fullmatch(line) for line in text.split("\n"))
+    return all(_KEY_LINE.fullmatch(line.strip()) for line in text.split("\n"))
 
 
 def headless_keys(text: str) -> Iterator[tuple[str, int, int]]:

@@ -5,7 +5,9 @@ import re
 _SPECIAL = {ord(character): f"\\{character}" for character in "\\`*_[]<>|~&"}
 _HAS_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]")
 _BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85"
-_CONTROL = dict.fromkeys([*range(32), *range(127, 160)]) | {ord(blank): " " for blank in _BLANKS}
+#: Characters that change the direction of the text around them, or cannot be seen.
+_UNSEEN = [0x061C, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160), *_UNSEEN]) | {ord(blank): " " for blank in _BLANKS}
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
@@ -19,7 +21,7 @@ def without_sequences(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with single blanks between words, without control characters and terminal sequences."""
+    """The text with single blanks between words; without terminal sequences and control characters, bidi ones too."""
     if text.isprintable() and "  " not in text and text.strip() == text:
         return text
     return " ".join(without_sequences(text).translate(_CONTROL).split())

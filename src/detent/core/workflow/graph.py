@@ -1,9 +1,10 @@
 """The phase graph: phases, their needs, and the order that follows. A session pins its workflow when it starts."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain as joined
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.registry import decode_gate
+from detent.core.gate.voted import Voted
 from detent.core.lazy import lazy
 
 MAX_PHASES = 20_000
@@ -158,8 +160,8 @@ def topological_order(phases: Iterable[Phase]) -> tuple[str, ...]:
     return tuple(order)
 
 
-def problems(workflow: Workflow) -> list[str]:
-    """All problems of the graph."""
+def problems(workflow: Workflow, roles: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
+    """All problems of the graph and its gates. `roles` are the people who fill a role."""
     phases = workflow.phases
     if not phases:
         return ["it has no phases"]
@@ -185,12 +187,33 @@ def problems(workflow: Workflow) -> list[str]:
             if sum(gate_name(gate) == name for gate in phase.gates) > 1
         ),
         *(
+            f"phase {phase.key} has a timeout of {phase.timeout_minutes} minutes; it must be more than 0"
+            for phase in phases
+            if phase.timeout_minutes is not None and phase.timeout_minutes <= 0
+        ),
+        *_quorum_problems(phases, roles),
+        *(
             f"size {size} leaves out {key}, which is not one of its phases{_suggestion(key, known)}"
             for size, left_out in workflow.sizes.items()
             for key in left_out
             if key not in known
         ),
     ]
+
+
+def _quorum_problems(phases: Iterable[Phase], roles: Mapping[str, Sequence[str]]) -> Iterable[str]:
+    for phase in phases:
+        for gate in phase.gates:
+            if isinstance(gate, Voted) and gate.needs_quorum and gate.lowered_from is None:
+                filled = {**gate.roles, **roles}
+                # One person may fill two roles; whether enough people are there is asked when a session starts.
+                seats = sum(max(1, len(filled.get(name, ()))) for name in gate.approvers)
+                if not 1 <= gate.quorum <= seats:
+                    who = ", ".join(gate.approvers) or "nobody"
+                    yield (
+                        f"gate {gate_name(gate)} of phase {phase.key} has a quorum of {gate.quorum}, "
+                        f"and {seats} can vote ({who}): it must be from 1 to {seats}; name more approvers, or lower it"
+                    )
 
 
 def _key_problems(phases: Iterable[Phase]) -> Iterable[str]:
