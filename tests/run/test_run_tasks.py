@@ -158,7 +158,7 @@ def test_a_step_that_needs_a_person_blocks_its_task_and_is_told(scene, tmp_path)
     assert cast.worked_on == ["PLAN", "IMPL-2"]
     assert statuses(scene) == {"IMPL-1": "blocked", "IMPL-2": "completed"}
     [need] = scene.needed
-    assert (need.need, need.about, "detent task show IMPL-1" in need.way_out) == (Need.WORK, "IMPL-1", True)
+    assert (need.need, need.about, need.way_out) == (Need.WORK, "IMPL-1", "detent flow resume IMPL-1 --retry")
 
 
 def test_a_step_that_fails_fails_its_task_which_is_tried_again(scene, tmp_path):

@@ -373,7 +373,7 @@ def test_near_the_budget_it_is_said_and_over_it_a_person_is_asked(tmp_path):
 @pytest.mark.parametrize(
     ("budget", "tokens", "detail"),
     [
-        ("cost = 2.5", Tokens(cost=2.6), "2.6 cost used, and 2.5 were allowed"),
+        ("cost = 2.5", Tokens(cost=2.6), "the cost is 2.6, and 2.5 was allowed"),
         ("phase_tokens = 10", Tokens(input=11), "11 tokens of the phase used, and 10 were allowed"),
     ],
 )
