@@ -64,7 +64,7 @@ def test_steps_are_read_with_their_defaults():
     assert (first.on_error, first.timeout, first.cwd, first.script) == (
         OnError.FAIL,
         DEFAULT_TIMEOUT_S,
-        "project",
+        None,
         "true",
     )
     assert (second.on_error, second.timeout, second.cwd, second.output_to) == (OnError.RETRY_ONCE, 5.0, "session", None)
