@@ -122,6 +122,18 @@ def test_work_on_main_is_warned_of(ready):
     assert ("branch", "ok") in states(ready, "--isolation", "session")
 
 
+def test_a_test_program_that_a_worktree_does_not_have_is_a_problem(ready):
+    repository(ready)
+    program = ready.directory / ".venv" / "bin" / "tests"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 1 passed in 0.1s\n")
+    program.chmod(0o755)
+    command = ("--tests", ".venv/bin/tests -q")
+
+    assert ("tests", "ok") in states(ready, *command)
+    assert ("tests", "problem") in states(ready, *command, "--isolation", "session")
+
+
 def test_a_repository_that_isolation_needs_and_that_is_not_there_is_a_problem(ready):
     assert ("branch", "problem") in states(ready, "--isolation", "session")
 

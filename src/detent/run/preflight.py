@@ -17,7 +17,7 @@ from detent.config import place as places
 from detent.core.gate import Gate, gate_name
 from detent.core.session.budget import TIERS
 from detent.engine.gates.applicable import is_observed
-from detent.engine.gates.environment import missing_program, toolchain
+from detent.engine.gates.environment import missing_program, program_name, toolchain
 from detent.errors import DetentError
 from detent.run.git import Git
 
@@ -153,8 +153,26 @@ def _test_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
                 text=f"gate {name} runs `{command}`, and the program {missing} was not found",
                 way_out=f"install it, or detent run --tests COMMAND; PATH of checks: {':'.join(path)}",
             )
+        elif (absent := _absent_in_worktree(project, command)) is not None:
+            yield Check(
+                subject="tests",
+                state=State.PROBLEM,
+                text=f"gate {name} runs {absent}, which git does not track, so a worktree does not have it",
+                way_out="detent run --tests COMMAND with a program on PATH, or --isolation none",
+            )
         else:
             yield Check(subject="tests" if gate.runs_tests else "gate", text=f"{name}: `{command}`")
+
+
+def _absent_in_worktree(project: "Project", command: str) -> str | None:
+    """The program of the command, if agents work in worktrees and those do not have it."""
+    base = project.place.base
+    if project.settings.run.isolation == "none" or places.repository(base) is None:
+        return None
+    name = program_name(command, base)
+    if name is None or "/" not in name or os.path.isabs(name):
+        return None
+    return None if Git(base).holds("ls-files", "--error-unmatch", "--", name) else name
 
 
 # Files and branch

@@ -6,6 +6,9 @@ from detent.core.gate.program import accepted_name, other_program
 from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
 
+#: Variables that a reason names; the receipt has all of them.
+_MAX_NAMES = 8
+
 TAIL_CHARS = 2_000
 #: Long enough for the paths of a conflict.
 MAX_ERROR = 2_000
@@ -150,7 +153,10 @@ def _left_out(receipt: Receipt) -> str:
     text = f"; PATH lacked {', '.join(entries)}" if entries else ""
     if names:
         line = ", ".join(f'"{name}"' for name in names[:1])
-        text += f"; variables left out: {', '.join(names)} (a gate passes one on with env = [{line}])"
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        text += (
+            f"; variables left out: {', '.join(names[:_MAX_NAMES])}{more} (a gate passes one on with env = [{line}])"
+        )
     return text
 
 

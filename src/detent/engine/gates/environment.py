@@ -58,7 +58,7 @@ def environment_of(
 
 def program_of(command: str, path: Iterable[str], base: str) -> Program | None:
     """The program that the command starts; None if it is not found, or only the shell works."""
-    name = _program_name(command, base)
+    name = program_name(command, base)
     if name is None:
         return None
     file = _found(name, path, base)
@@ -70,14 +70,14 @@ def program_of(command: str, path: Iterable[str], base: str) -> Program | None:
 
 def missing_program(command: str, path: Iterable[str], base: str) -> str | None:
     """The name of the program that the command starts, if it is nowhere on `path`."""
-    name = _program_name(command, base)
+    name = program_name(command, base)
     if name is None or "$" in name:
         return None
     file = _found(name, path, base)
     return None if file is not None and os.access(file, os.X_OK) else name
 
 
-def _program_name(command: str, base: str) -> str | None:
+def program_name(command: str, base: str) -> str | None:
     """The first word of the command that is no part of the shell."""
     from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415 - only a check needs it
     from detent.core.testrun.detect import behind_prefixes  # noqa: PLC0415
