@@ -143,15 +143,20 @@ def test_an_object_that_is_lost_after_a_kill_makes_the_rollback_go_back(place):
     before = world(place)
     digest = entry_of(place, "removed later").digest
 
-    def killed_at_the_first_rename(name, args):
+    moved = []
+
+    def killed_at_the_second_rename(name, args):
+        """The first one took a file out of the tree."""
         if name == "rename":
+            moved.append(args)
+        if len(moved) == 2:
             faults.die(name, args)
 
     def work(_said):
         with reopen(place) as project:
             project.session().checkpoints.rollback("PRE_a_v1", remove_unknown=True)
 
-    status, _ = faults.in_child(work, Counter(killed_at_the_first_rename, 1, lasting=True))
+    status, _ = faults.in_child(work, Counter(killed_at_the_second_rename, 1, lasting=True))
     assert status < 0
     assert tree_of(place) != before.tree
     flip(place / ARTIFACTS / "objects-000001.pack", b"gone in the second tree")

@@ -25,6 +25,8 @@ from detent.store import disk
 _CHUNK = 1 << 20
 _PROGRESS_EVERY = 100
 _WAY_OUT = "nothing was changed; look at the file, then retry"
+#: Name in the staging directory of the file that is being replaced.
+_OLD = "old"
 
 
 class Step(NamedTuple):
@@ -71,7 +73,7 @@ class Restore:
                 if rows is not None and not self._is_unchanged(step, rows):
                     raise _changed(step.path)
                 done.append(step)
-                self._execute(step, staged.get(step.path))
+                self._execute(step, staged.get(step.path), rows)
         except BaseException:
             self.undo(done)
             raise
@@ -199,26 +201,58 @@ class Restore:
         finally:
             os.close(fd)
 
-    def _execute(self, step: Step, staged: str | None) -> None:
+    def _execute(self, step: Step, staged: str | None, rows: Mapping[str, Row] | None = None) -> None:
         full = os.path.join(self._base, step.path)
         with disk.failing_as("restore", full, way_out=_WAY_OUT):
             if step.after is None:
-                self._remove(full)
+                self._take_away(step, full, rows)
+                self._remove_empty(full)
             elif staged is None:
                 os.chmod(full, _mode(os.lstat(full).st_mode, step.after))
             else:
                 if step.before is None:
                     self._make_room(full)
                 else:
-                    # Some file systems write a file out at once when another is renamed over it.
-                    with suppress(FileNotFoundError):
-                        os.unlink(full)
-                self._move(staged, full)
+                    self._take_away(step, full, rows)
+                self._move(staged, full, step)
 
-    def _move(self, staged: str, full: str) -> None:
+    def _take_away(self, step: Step, full: str, rows: Mapping[str, Row] | None) -> None:
+        """Remove the old file, unless somebody saved it after it was looked at.
+
+        It is moved first: what is saved until then is seen at its new place, and what is saved later has its own file.
+        """
+        aside = os.path.join(self._staging, _OLD)
         try:
-            os.rename(staged, full)
+            os.rename(full, aside)
+        except FileNotFoundError:
+            return
         except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            # The tree spans more than one file system.
+            os.unlink(full)
+            return
+        row = rows.get(step.path) if rows is not None else None
+        if row is not None and _content_key(os.lstat(aside)) != row.key[:2]:
+            if not os.path.lexists(full):
+                os.rename(aside, full)
+            raise _changed(step.path)
+        os.unlink(aside)
+
+    def _move(self, staged: str, full: str, step: Step) -> None:
+        try:
+            if os.path.islink(staged):
+                os.rename(staged, full)
+            else:
+                # Unlike a rename, a link does not replace a file that somebody saved meanwhile.
+                os.link(staged, full)
+                os.unlink(staged)
+        except FileExistsError:
+            raise _changed(step.path) from None
+        except OSError as error:
+            if error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+                os.rename(staged, full)
+                return
             if error.errno != errno.EXDEV:
                 raise
             # The tree spans more than one file system.
@@ -236,15 +270,18 @@ class Restore:
             for directory, _, _ in os.walk(full, topdown=False):
                 os.rmdir(directory)
 
-    def _remove(self, full: str) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(full)
+    def _remove_empty(self, full: str) -> None:
         directory = os.path.dirname(full)
         # A directory is removed with its last file, as git does.
         with suppress(OSError):
             while directory != self._base:
                 os.rmdir(directory)
                 directory = os.path.dirname(directory)
+
+
+def _content_key(status: os.stat_result) -> tuple[int, int]:
+    """Size and time of the content; moving a file changes the time of its inode."""
+    return key_of(status)[:2]
 
 
 def ordered(steps: Iterable[Step]) -> list[Step]:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -613,3 +614,32 @@ def test_the_doctor_finds_a_missing_list_of_replaced_files(tmp_path):
 
         [finding] = check(project)
     assert (finding.invariant, archive in finding.message) == ("I7", True)
+
+
+@pytest.mark.parametrize("moment", ["rename", "link", "unlink"])
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_save_at_the_last_moment_is_not_lost(project, tmp_path, monkeypatch, moment, is_removed):
+    """Another program saves the file after it was looked at, right before it is replaced or removed."""
+    path = tmp_path / "notes"
+    if not is_removed:
+        path.write_text("one")
+    handle = project.start(row("a", "b"), "try it")
+    path.write_text("two")
+    handle.finish("done")
+    real, saved = getattr(os, moment), []
+
+    def saving(source, *arguments, **options):
+        targets = [str(path) if isinstance(each, int) else os.fspath(each) for each in (source, *arguments[:1])]
+        if str(path) in targets and not saved:
+            saved.append(1)
+            path.write_text("saved meanwhile")
+        return real(source, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, moment, saving)
+        with suppress(Conflict):
+            handle.checkpoints.rollback("PRE_a_v1", remove_unknown=True)
+            assert not saved
+    assert not saved or path.read_text() == "saved meanwhile"
+    if saved:
+        path.unlink()
