@@ -40,7 +40,7 @@ def test_the_end_is_recorded_although_the_state_document_is_corrupt(project: Pro
     assert (disk.directory / "state.json.rejected-1").read_text() == "{"
 
 
-def test_a_damaged_history_line_is_a_finding_that_names_it_and_hides_no_other(project: Project, disk: Disk) -> None:
+def test_a_damaged_history_line_is_named_and_hides_no_other(project: Project, disk: Disk) -> None:
     project.start("test-run", "run the tests").cancel("not now")
     project.flush()
     path = disk.directory / "history.jsonl"
