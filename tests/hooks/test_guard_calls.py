@@ -90,6 +90,9 @@ def test_a_state_document_that_is_gone_is_another_answer_than_one_that_cannot_be
     document.write_text("{")
     assert "holds no readable JSON" in asked(place, "Write", content)
     document.unlink()
+    assert "of the active session is missing" in asked(place, "Write", content)
+    place.detent("cancel", "--reason", "enough")
+    document.unlink()
     assert asked(place, "Write", content) is None
     assert "would not be readable" in asked(place, "Write", content | {"content": "{"})
 

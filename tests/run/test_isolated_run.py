@@ -140,3 +140,36 @@ def test_a_run_that_was_killed_goes_on_in_its_worktrees(place, tmp_path, blocked
     assert run(root).wait(90) == 0
     check_done(root)
     assert (root / "half.txt").exists() == (blocked == "agent")
+
+
+CHECKED = """
+[agents.worker]
+adapter = "command"
+command = "echo 'broken = 1' > shop.py; echo done"
+
+[run]
+agent = "worker"
+workflow = "w"
+isolation = "session"
+attempts = 1
+turns = 1
+
+[workflows.w]
+phases = [{{ key = "a", gates = [{{ kind = "command", command = "{check}", env = ["PYTHONPATH={root}"] }}] }}]
+"""
+
+
+def test_a_check_runs_the_code_of_the_worktree_and_not_an_installed_checkout(tmp_path):
+    """`PYTHONPATH` leads to the person's checkout here, as a package that is installed in place does."""
+    root = tmp_path / "shop"
+    repository(root, CHECKED.format(check="python3 checks/run.py", root=root))
+    (root / "shop.py").write_text("broken = 0\n")
+    (root / "checks").mkdir()
+    (root / "checks" / "run.py").write_text("import shop, sys\nsys.exit(shop.broken)\n")
+    commit(root)
+
+    assert run(root, "--no-wait").wait(60) != 0
+
+    with opened(root) as project:
+        assert project.session().state.phases["a"].status != "completed"
+    assert (root / "shop.py").read_text() == "broken = 0\n"

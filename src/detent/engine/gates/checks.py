@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from detent import process
+from detent.config.place import is_worktree
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result
 from detent.core.gate.kind import KnownNames, required_paths
@@ -163,6 +164,8 @@ class GateChecks:
         further ones of pytest.
         """
         where = cwd or self._base
+        if is_worktree(self._place):
+            env = _with_own_code(env, where)
         with collected_reports() as reports, fresh_bytecode(where) as bytecode:
             report_to = f"-o junit_family=xunit1 --junitxml={reports.path}"
             asked = {
@@ -236,12 +239,8 @@ class GateChecks:
             return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
         options = f"--continue-on-collection-errors {self._asking_for(command, only)}".rstrip()
         with project_copy(copied) as directory:
-            # An installed package may lead to the project itself; the copy comes first.
-            above = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
-            path = ":".join((*above, *filter(None, [env.get("PYTHONPATH")])))
-            return self.run_command(
-                command, {**env, "GIT_OPTIONAL_LOCKS": "0", "PYTHONPATH": path}, directory, options=options
-            )
+            asked = {**_with_own_code(env, directory), "GIT_OPTIONAL_LOCKS": "0"}
+            return self.run_command(command, asked, directory, options=options)
 
     def _asking_for(self, command: str, tests: Collection[str]) -> str:
         """The tests as arguments of pytest, if the command runs all of them and pytest finds these from where it is."""
@@ -468,6 +467,18 @@ class _Runner(NamedTuple):
 def protected_patterns(workflow: Workflow) -> tuple[str, ...]:
     """The patterns of further protected files, of all gates."""
     return tuple(dict.fromkeys(each for phase in workflow.phases for gate in phase.gates for each in gate.protected))
+
+
+def _with_own_code(env: Mapping[str, str], directory: str) -> dict[str, str]:
+    """The environment in which Python finds the code of this directory first.
+
+    A package that is installed in place (`pip install -e`) leads to the checkout of the person, whatever directory the
+    tests run in.
+    """
+    own = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
+    if own[-1:] and (env.get("PYTHONPATH") or "").split(":")[: len(own)] == own:
+        return dict(env)
+    return {**env, "PYTHONPATH": ":".join((*own, *filter(None, [env.get("PYTHONPATH")])))}
 
 
 def _is_missing(receipt: Receipt) -> bool:
