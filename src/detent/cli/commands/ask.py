@@ -48,16 +48,22 @@ def ask_verb(
     Only the answer is printed. Asking an open question again waits for the same answer. The exit code is 6 if the
     answer did not come in time (the question stays open) or if the attempt ended first.
     """
-    with request.changing() as project:
-        handle = session_of(project, session)
-        name = _asked(handle, text, choices, phase or _own_phase(handle.state))
-    if not wait:
-        request.answer(lambda canvas: canvas.clean(name), {"question": name, "answer": None, "state": "open"})
-        return 0
-    if not request.json:
-        request.print_notices()
-        print_error(f"asked as {name}; a person answers it with: detent reply {name} ANSWER")
-    state, answer = _awaited(request, handle.id, name, timeout_s)
+    name = ""
+    try:
+        with request.changing() as project:
+            handle = session_of(project, session)
+            name = _asked(handle, text, choices, phase or _own_phase(handle.state))
+        if not wait:
+            request.answer(lambda canvas: canvas.clean(name), {"question": name, "answer": None, "state": "open"})
+            return 0
+        if not request.json:
+            request.print_notices()
+            print_error(f"asked as {name}; a person answers it with: detent reply {name} ANSWER")
+        state, answer = _awaited(request, handle.id, name, timeout_s)
+    except KeyboardInterrupt:
+        if name:
+            request.notices.append(f"{name} {_STATES['open']}; asking the same question again waits for it")
+        raise
     if request.json:
         request.answer(lambda _: "", {"question": name, "answer": answer, "state": state})
     elif answer is not None:
@@ -93,16 +99,12 @@ def _awaited(request: Request, session: str, name: str, timeout_s: float) -> tup
     until = time.monotonic() + timeout_s
     with request.reading() as project:
         handle = project.session(session)
-        try:
-            while True:
-                answer = handle.answer_to(name)
-                if answer:
-                    return "answered", answer
-                if answer == "":
-                    return "dropped", None
-                if time.monotonic() >= until:
-                    return "open", None
-                time.sleep(POLL_S)
-        except KeyboardInterrupt:
-            request.notices.append(f"{name} {_STATES['open']}; asking the same question again waits for it")
-            raise
+        while True:
+            answer = handle.answer_to(name)
+            if answer:
+                return "answered", answer
+            if answer == "":
+                return "dropped", None
+            if time.monotonic() >= until:
+                return "open", None
+            time.sleep(POLL_S)
