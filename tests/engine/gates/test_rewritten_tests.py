@@ -81,7 +81,7 @@ def test_new_tests_of_such_a_phase_are_not_lost_afterwards(tmp_path, handle):
 
 @pytest.mark.parametrize("is_gated", [False], indirect=True)
 @pytest.mark.parametrize(
-    ("path", "text", "outcome"),
+    ("file", "text", "outcome"),
     [
         ("tests/test_sub.py", "", "missing"),
         ("tests/test_sub.py", f"import pytest\n{SUB}".replace("def ", "@pytest.mark.skip\ndef "), "skipped"),
@@ -89,8 +89,8 @@ def test_new_tests_of_such_a_phase_are_not_lost_afterwards(tmp_path, handle):
     ],
     ids=["deleted", "skipped", "not collected"],
 )
-def test_a_phase_without_a_tests_gate_loses_no_test_either(tmp_path, handle, path, text, outcome):
-    write(tmp_path, path, text)
+def test_a_phase_without_a_tests_gate_loses_no_test_either(tmp_path, handle, file, text, outcome):
+    write(tmp_path, file, text)
     write(tmp_path, "calc.py", OTHER_CODE)
     handle.finish("rewritten")
     handle.begin()
