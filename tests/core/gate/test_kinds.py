@@ -89,7 +89,7 @@ def test_only_a_merge_runs_last():
 @pytest.mark.parametrize(
     ("gate", "delegates", "is_observed", "reason"),
     [
-        (ConstitutionGate(articles=("I",)), False, True, "the project has no docs/constitution.md"),
+        (ConstitutionGate(articles=("I",)), False, True, "no docs/constitution.md with the project's rules"),
         (ConstitutionGate(articles=("I",), file="there"), False, True, None),
         (DelegationGate(), False, False, NO_CLIENT),
         (DelegationGate(), True, False, None),

@@ -78,7 +78,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
 
     def skipped_because(self, project: Surroundings) -> str | None:
         return (
-            None if project.exists(self.file) else f"no constitution gate: the project has no {self.file} (its rules)"
+            None if project.exists(self.file) else f"no constitution gate: no {self.file} with the project's rules"
         )
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
