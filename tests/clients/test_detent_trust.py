@@ -55,3 +55,16 @@ def test_a_hook_that_does_not_answer_in_time_lets_the_call_through(stage):
     )
 
     assert (stage.project / "detent.toml").read_text() == "gates = 'off'\n"
+
+
+def test_without_detent_the_client_works_and_the_person_is_told(stage):
+    """As after `pip uninstall detent`: the file that the hooks start is gone."""
+    set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
+    settings = stage.project / settings_path(stage)
+    settings.write_text(settings.read_text().replace("/hooks/fast.py", "/hooks/gone.py"))
+
+    run = play(stage, "[[S:main]] go", {"main": [do(stage.kind.shell("echo hi > made.txt")), say("done")]})
+
+    assert (stage.project / "made.txt").read_text() == "hi\n"
+    if stage.kind is not codex:  # Codex shows such messages only on its own screen.
+        assert "this project is not guarded" in run.stdout + run.stderr
