@@ -155,6 +155,28 @@ def test_a_run_mends_what_the_gate_found_and_records_what_the_client_used(stage)
         assert all(each["input"].endswith((".md", ".txt")) for each in used["tool_invocations"])
 
 
+def test_the_shell_of_an_agent_in_a_run_has_this_detent_on_its_path(stage):
+    """A login shell would set PATH anew."""
+    set_up(stage, *UNASKED[stage.kind])
+    asked = do(stage.kind.shell("detent status --json"))
+    stage.server.play(
+        {
+            "main": [
+                asked,
+                say("Summary: planned"),
+                do(stage.kind.write("answer.txt", "42\n")),
+                say("Summary: wrote the answer\nDeliverables: answer.txt"),
+            ]
+        }
+    )
+
+    with run(stage) as running:
+        exit_code, told = end_of(running)
+
+    assert exit_code == 0, told
+    assert '"session"' in stage.server.conversation("main")[1].told
+
+
 def test_hooks_in_the_client_do_not_stand_in_the_way_of_a_run(stage):
     """They may hold a stop while the gate is closed; then the model mends its work in the same turn."""
 
