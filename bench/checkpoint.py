@@ -59,7 +59,7 @@ def _first_row(setting: Setting, count: int) -> Row:
             shutil.copytree(new, state)
             os.sync()
             with open_project(ours, actor=ACTOR) as project:
-                return seconds_each(project.session().checkpoint, 1)
+                return seconds_each(project.session().checkpoints.take, 1)
 
         def commit() -> float:
             shutil.rmtree(os.path.join(theirs, ".git"), ignore_errors=True)
@@ -91,7 +91,7 @@ def _one_change_rows(setting: Setting, count: int) -> tuple[Row, Row]:
                 rounds=rounds,
             )
 
-        alone = compared(session.checkpoint, setting.pick(9, 3))
+        alone = compared(session.checkpoints.take, setting.pick(9, 3))
         whole = compared(with_documents, 3)
     what = f"checkpoint : git commit, 1 of {count:,} files"
     return (

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from statistics import median, quantiles
 
 import msgspec
@@ -68,7 +69,7 @@ def _node(event: bytes, setting: Setting) -> Row:
 def _tail(allow: bytes, deny: bytes, setting: Setting) -> tuple[str, ...]:
     told = []
     for name, event in (("allowed", allow), ("denied", deny)):
-        times = [seconds_each(lambda event=event: _run(_HOOK, event), 1) for _ in range(setting.pick(_CALLS, 20))]
+        times = [seconds_each(partial(_run, _HOOK, event), 1) for _ in range(setting.pick(_CALLS, 20))]
         p95 = quantiles(times, n=20)[-1]
         told.append(f"{name}: p50 {median(times) * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms over {len(times)} calls")
     return tuple(told)

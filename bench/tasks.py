@@ -89,9 +89,9 @@ def tasks(setting: Setting) -> Section:
     ):
         what = f"task {verb}, {more:,} tasks : {less:,}"
         rows.append(_compared(what, ours[verb, more], ours[verb, less], goal, rounds=setting.pick(7, 3)))
-    for verb in (_NEXT, _LIST):
-        mb = _peak_mb(verb, projects[many])
-        what = f"task {verb[-1]}, {many:,} tasks : {_MEMORY_MB} MB of memory"
+    for command in (_NEXT, _LIST):
+        mb = _peak_mb(command, projects[many])
+        what = f"task {command[-1]}, {many:,} tasks : {_MEMORY_MB} MB of memory"
         rows.append(Row(what=what, unit="MB", ours=mb, theirs=_MEMORY_MB, ratio=mb / _MEMORY_MB, goal=Goal(1.0)))
     rows += _done(setting, projects[many], few, f"{many:,} tasks : {few:,}")
     load = os.getloadavg()[0]
