@@ -27,7 +27,7 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import matching_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
-from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
+from detent.documents import PUBLISHED_TASKS, SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
 from detent.engine.journal import SessionJournal
@@ -546,11 +546,14 @@ class Project:
             from detent.documents import workflow  # noqa: PLC0415
 
             documents.append(workflow.STATE)
-        if not self.store.names(f"{active}/.task/IMPL") or self.is_damaged(active):
+        if self.store.get(f"{active}/{PUBLISHED_TASKS}") is None and not self.store.names(f"{active}/.task/IMPL"):
             return documents
-        from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - many sessions have no tasks
+        from detent.engine.projections.task_files import MAX_WATCHED, TaskFiles  # noqa: PLC0415 - few have tasks
 
-        return [*documents, *TaskFiles(self.store, self.journal(active)).edited()]
+        files = TaskFiles(self.store, self.journal(active))
+        if files.published().count > MAX_WATCHED or self.is_damaged(active):
+            return documents
+        return [*documents, *files.edited()]
 
     def _edited_workflow(self) -> bytes | None:
         """The workflow document of a client, if it was edited by hand."""
@@ -563,7 +566,7 @@ class Project:
     def pending_settings(self) -> list[str]:
         """Says that detent.toml was changed since the active session last saw it."""
         active = self.active()
-        if active is None or self.is_damaged(active):
+        if active is None or self._has_old_settings(active) or self.is_damaged(active):
             return []
         session, digest = self.journal(active).session(), places.settings_digest(self.place.root)
         if session.options.settings == digest:
@@ -573,6 +576,15 @@ class Project:
         from detent.core.session.describe import event_lines  # noqa: PLC0415
 
         return event_lines(decide(session, RecordSettings(digest=digest)))
+
+    def _has_old_settings(self, name: str) -> bool:
+        """Whether detent.toml is older than the documents of the session, which saves reading a long journal."""
+        if self.journal(name).is_loaded:
+            return False
+        config = os.path.join(self.place.root, places.CONFIG)
+        # A file that is not there may have been removed.
+        changed = os.stat(config if os.path.exists(config) else self.place.root).st_ctime_ns
+        return changed < self.store.written(f"{name}/{SESSION_DOCUMENT}")
 
     def touched(self, session: str, *, urgent: bool = False) -> None:
         """Publish the documents of a session soon, and before the process ends."""

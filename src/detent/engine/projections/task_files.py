@@ -38,6 +38,7 @@ from detent.core.session.events import (
 )
 from detent.core.task.id import read_id
 from detent.core.task.row import Row
+from detent.documents import PUBLISHED_TASKS
 from detent.documents import task as task_document
 from detent.documents.state.writing import current_phase
 from detent.engine.journal import SessionJournal
@@ -48,7 +49,6 @@ from detent.store.port import START, Cursor, Store
 
 #: Views list at most this many tasks, and the number of the others.
 MAX_SHOWN = 2_000
-_PUBLISHED = f"{task_document.FOLDER}/.published.json"
 #: With more tasks than this, only `adopt` and `doctor` look at every file.
 MAX_WATCHED = 5_000
 #: Events that change neither a task file nor a view of the tasks.
@@ -117,7 +117,7 @@ class TaskFiles:
         suspects_now = [to_text(stem) for stem in edited]
         if since.documents or since.replanned or before.cursor.version == 0 or suspects_now != before.suspects:
             after = Progress(__version__, since.end, mark, suspects_now, count, next_row)
-            self._store.put(f"{self._session}/{_PUBLISHED}", msgspec.json.encode(after))
+            self._store.put(f"{self._session}/{PUBLISHED_TASKS}", msgspec.json.encode(after))
         return Published(edited, kept)
 
     def _write(self, task: str, document: dict[str, Any] | None, row: Row | None, version: int) -> bool:
@@ -192,7 +192,7 @@ class TaskFiles:
 
     def published(self) -> "Progress":
         """The progress of the files. It is a cache: without it all files are written again."""
-        data = self._store.get(f"{self._session}/{_PUBLISHED}")
+        data = self._store.get(f"{self._session}/{PUBLISHED_TASKS}")
         try:
             return _decode_progress(data) if data else Progress()
         except UNREADABLE:

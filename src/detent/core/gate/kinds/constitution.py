@@ -77,9 +77,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         return not self.checks
 
     def skipped_because(self, project: Surroundings) -> str | None:
-        return (
-            None if project.exists(self.file) else f"no constitution gate: no {self.file} with the project's rules"
-        )
+        return None if project.exists(self.file) else f"no constitution gate: no {self.file} with the project's rules"
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
         compliant = state.receipt is not None and state.receipt.result is Result.PASSED
