@@ -1,5 +1,6 @@
 """The open decisions of a session at this moment: with the files, the steps of tasks, and the run that works on it."""
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -58,13 +59,13 @@ def verdicts_now(project: "Project", session: Session) -> Judged:
         return {}
     if any(_depends_on_files(session, key) for key in session.with_status(Status.IN_PROGRESS)):
         return project.session(session.id).gates.judgements()
-    return recorded_verdicts(session)
+    return recorded_verdicts(session, lambda path: os.path.exists(os.path.join(project.place.base, path)))
 
 
 def _depends_on_files(session: Session, phase: str) -> bool:
     for gate in session.workflow.by_key[phase].gates:
         receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
-        if gate.paths or (receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED):
+        if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
             return True
     return False
 

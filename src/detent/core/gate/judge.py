@@ -6,7 +6,7 @@ A gate that cannot be judged is ERROR, and one without evidence is PENDING; neit
 from msgspec.structs import replace
 
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
-from detent.core.gate.kind import Evidence, Gate, gate_name, required_paths
+from detent.core.gate.kind import Evidence, Gate, gate_name
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 
@@ -34,15 +34,14 @@ def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:
     return Judgement(gate=gate_name(gate), kind=gate.kind, verdict=verdict, reason=reason, way_out=way_out)
 
 
-def judge_recorded(session: Session, phase: str, gate: Gate, *, paths_exist: bool = False) -> Judgement:
+def judge_recorded(session: Session, phase: str, gate: Gate, *, exists: frozenset[str] | None = None) -> Judgement:
     """The verdict that the journal supports, for documents and reports.
 
-    Inputs count as unchanged. Whether required paths exist is unknown, unless `paths_exist` takes it for granted.
+    Inputs count as unchanged. `exists` are the required paths that exist, if that is known.
     The gates of a completed phase are open: it was finished with every gate open.
     """
     receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
     unchanged = {receipt.inputs: ()} if receipt is not None and receipt.inputs is not None else {}
-    exists = frozenset(required_paths(gate, session.folder)) if paths_exist else None
     judgement = judge(session, phase, gate, replace(NOTHING_KNOWN, changed=unchanged, exists=exists))
     if judgement.verdict is Verdict.PASS or session.phases[phase].status is not Status.COMPLETED:
         return judgement

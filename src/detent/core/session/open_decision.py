@@ -5,7 +5,7 @@ it is for. A word in capitals stands for a text of that person.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -15,6 +15,7 @@ from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.closed import closed_gates, is_held, is_personal
 from detent.core.gate.evidence import GateState, Judgement, Result, Verdict
 from detent.core.gate.judge import judge_recorded
+from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.budget import BUDGET_EXCEEDED
@@ -114,14 +115,18 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
     )
 
 
-def recorded_verdicts(session: Session) -> dict[str, tuple[Judgement, ...]]:
-    """The verdicts of the phases in progress, as far as the journal tells."""
+def recorded_verdicts(
+    session: Session, exists: Callable[[str], bool] = lambda _: True
+) -> dict[str, tuple[Judgement, ...]]:
+    """The verdicts of the phases in progress, as far as the journal tells. `exists` tells of a required path."""
     if not session.gates_apply:
         return {}
-    return {
-        key: tuple(judge_recorded(session, key, gate, paths_exist=True) for gate in session.workflow.by_key[key].gates)
-        for key in session.with_status(Status.IN_PROGRESS)
-    }
+    verdicts = {}
+    for key in session.with_status(Status.IN_PROGRESS):
+        gates = session.workflow.by_key[key].gates
+        there = frozenset(path for gate in gates for path in required_paths(gate, session.folder) if exists(path))
+        verdicts[key] = tuple(judge_recorded(session, key, gate, exists=there) for gate in gates)
+    return verdicts
 
 
 #: Phases that do the tasks if the workflow declares none; the first that it has.

@@ -11,6 +11,7 @@ from typing import Any
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import GateState, Judgement, Verdict
 from detent.core.gate.judge import judge_recorded
+from detent.core.gate.kind import required_paths
 from detent.core.session.budget import BudgetStatus, budget_status, spent
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session, SessionStatus
@@ -225,7 +226,7 @@ def _listed(session: Session, phase: str, gate: Gate, judgement: Judgement) -> D
     if gate.paths:
         entry["paths"] = list(gate.paths)
         if judgement.verdict is not Verdict.PASS:
-            judgement = judge_recorded(session, phase, gate, paths_exist=True)
+            judgement = judge_recorded(session, phase, gate, exists=frozenset(required_paths(gate, session.folder)))
             if judgement.verdict is Verdict.PASS:
                 return entry
     return {**entry, "verdict": str(judgement.verdict), "reason": judgement.reason}
