@@ -26,6 +26,7 @@ from detent.run.context import RunOptions
 from detent.run.scheduler import Runner
 
 _OVERHEAD_S = 0.025
+_MAX_TURNS = 1_000_000
 _FILES = 20
 _STATUS = "/proc/self/status"
 _MEMORY_S_MAX = 600
@@ -236,8 +237,10 @@ def _project(directory: str, *, checkpoints: bool) -> Project:
     for number in range(_FILES):
         with open(os.path.join(directory, "src", f"part_{number}.py"), "w", encoding="utf-8") as file:
             file.write(f"def part_{number}():\n    return {number}\n" * 20)
-    if not checkpoints:
-        with open(os.path.join(directory, "detent.toml"), "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, "detent.toml"), "w", encoding="utf-8") as file:
+        # The limits of a run are for agents that do not end.
+        file.write(f"[run]\nmax_turns = {_MAX_TURNS}\n")
+        if not checkpoints:
             file.write('[checkpoint]\ncapture = "off"\n')
     Repository(directory).commit()
     init_project(directory)
