@@ -26,6 +26,7 @@ from detent.run.context import RunOptions
 from detent.run.scheduler import Runner
 
 _OVERHEAD_S = 0.025
+#: The limit is for agents that do not end.
 _MAX_TURNS = 1_000_000
 _FILES = 20
 _STATUS = "/proc/self/status"
@@ -68,7 +69,7 @@ class Chain:
     def run(self, tell: Callable[[RunEvent], None] = lambda _: None) -> None:
         """Start a session, run it to its end, and write the documents that are written behind."""
         handle = self.project.start(self._workflow, f"Measure run {next(self._numbers)}")
-        end = Runner(self.project, handle.id, self._agents, options=RunOptions(), tell=tell).run()
+        end = Runner(self.project, handle.id, self._agents, options=RunOptions(max_turns=_MAX_TURNS), tell=tell).run()
         if end is not End.COMPLETED:
             raise RuntimeError(f"the run of {handle.id} ended {end}, instead of completed")
         self.project.flush()
@@ -237,10 +238,8 @@ def _project(directory: str, *, checkpoints: bool) -> Project:
     for number in range(_FILES):
         with open(os.path.join(directory, "src", f"part_{number}.py"), "w", encoding="utf-8") as file:
             file.write(f"def part_{number}():\n    return {number}\n" * 20)
-    with open(os.path.join(directory, "detent.toml"), "w", encoding="utf-8") as file:
-        # The limits of a run are for agents that do not end.
-        file.write(f"[run]\nmax_turns = {_MAX_TURNS}\n")
-        if not checkpoints:
+    if not checkpoints:
+        with open(os.path.join(directory, "detent.toml"), "w", encoding="utf-8") as file:
             file.write('[checkpoint]\ncapture = "off"\n')
     Repository(directory).commit()
     init_project(directory)
