@@ -27,12 +27,13 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import matching_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
-from detent.documents import PUBLISHED_TASKS, SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
+from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
+from detent.engine.projections.task_progress import MAX_WATCHED, read_progress
 from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
 from detent.errors import Corrupt, Invalid, NotFound, Refused, StoreFailed
@@ -546,14 +547,14 @@ class Project:
             from detent.documents import workflow  # noqa: PLC0415
 
             documents.append(workflow.STATE)
-        if self.store.get(f"{active}/{PUBLISHED_TASKS}") is None and not self.store.names(f"{active}/.task/IMPL"):
+        count = read_progress(self.store, active).count
+        if count > MAX_WATCHED or (not count and not self.store.names(f"{active}/.task/IMPL")):
             return documents
-        from detent.engine.projections.task_files import MAX_WATCHED, TaskFiles  # noqa: PLC0415 - few have tasks
+        if self.is_damaged(active):
+            return documents
+        from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - few sessions have tasks
 
-        files = TaskFiles(self.store, self.journal(active))
-        if files.published().count > MAX_WATCHED or self.is_damaged(active):
-            return documents
-        return [*documents, *files.edited()]
+        return [*documents, *TaskFiles(self.store, self.journal(active)).edited()]
 
     def _edited_workflow(self) -> bytes | None:
         """The workflow document of a client, if it was edited by hand."""

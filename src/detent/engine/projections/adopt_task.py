@@ -24,7 +24,8 @@ from detent.documents import task as task_document
 from detent.engine.projections.adopt import Adoption
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.projections.rejected_edits import keep_rejected
-from detent.engine.projections.task_files import MAX_WATCHED, TaskFiles
+from detent.engine.projections.task_files import TaskFiles
+from detent.engine.projections.task_progress import MAX_WATCHED
 from detent.engine.redact_command import redact_command
 from detent.errors import DetentError, Refused
 

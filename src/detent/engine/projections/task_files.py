@@ -44,32 +44,16 @@ from detent.documents.state.writing import current_phase
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.publish import UNREADABLE, encode, publish_views
 from detent.engine.projections.rejected_edits import keep_rejected
+from detent.engine.projections.task_progress import MAX_WATCHED, Progress, read_progress
 from detent.errors import Corrupt
 from detent.store.port import START, Cursor, Store
 
 #: Views list at most this many tasks, and the number of the others.
 MAX_SHOWN = 2_000
-#: With more tasks than this, only `adopt` and `doctor` look at every file.
-MAX_WATCHED = 5_000
 #: Events that change neither a task file nor a view of the tasks.
 _NO_TASK = (
     SessionEvent | GateEvent | DelegationEvent | QuestionEvent | EscalationEvent | CheckpointTaken | PhaseFailed
 ) | (PhaseSkipped | PhaseReset | PhaseReviewed | PhasesImported | DocumentAdopted | RecordEvent | BaselineEvent)
-
-
-class Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The journal position of the files, and facts of that moment."""
-
-    written_by: str = ""
-    cursor: Cursor = START
-    #: The store's mark of the last look at the files, and the files that were edited then.
-    mark: int = 0
-    suspects: list[str] = []
-    count: int = 0
-    next: Row | None = None
-
-
-_decode_progress = msgspec.json.Decoder(Progress).decode
 
 
 class Published(NamedTuple):
@@ -190,13 +174,8 @@ class TaskFiles:
         rendered = encode(task_document.render(document, row, version))
         self._store.put(task_document.name_of(self._session, row.stem), rendered)
 
-    def published(self) -> "Progress":
-        """The progress of the files. It is a cache: without it all files are written again."""
-        data = self._store.get(f"{self._session}/{PUBLISHED_TASKS}")
-        try:
-            return _decode_progress(data) if data else Progress()
-        except UNREADABLE:
-            return Progress()
+    def published(self) -> Progress:
+        return read_progress(self._store, self._session)
 
     def document(self, task: str) -> dict[str, Any]:
         """The current document of a task: from its file if Detent wrote it, else from the journal."""

@@ -100,7 +100,7 @@ def _edited(project: "Project", handle: "SessionHandle", task: str) -> "Adoption
     """Open the editor on the task's file, and adopt the saved file."""
     from detent.documents.task import name_of
     from detent.engine.projections.adopt_task import TaskAdoption
-    from detent.engine.projections.task_files import MAX_WATCHED
+    from detent.engine.projections.task_progress import MAX_WATCHED
     from detent.store.port import PROJECT
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
