@@ -583,8 +583,9 @@ class Project:
         if self.journal(name).is_loaded:
             return False
         config = os.path.join(self.place.root, places.CONFIG)
-        # A file that is not there may have been removed.
-        changed = os.stat(config if os.path.exists(config) else self.place.root).st_ctime_ns
+        # A file that is not there may have been removed, which changes the directory.
+        has_config = os.path.exists(config)
+        changed = os.stat(config).st_ctime_ns if has_config else os.stat(self.place.root).st_mtime_ns
         return changed < self.store.written(f"{name}/{SESSION_DOCUMENT}")
 
     def touched(self, session: str, *, urgent: bool = False) -> None:
