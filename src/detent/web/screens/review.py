@@ -1,11 +1,11 @@
 """The review of a phase: the files that changed since it began, and the digest of the tree that is shown."""
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from detent.core.checkpoint.manifest import Manifest, changes
 from detent.core.path_text import from_text, to_text
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.session import Session
@@ -13,6 +13,7 @@ from detent.engine.checkpoints.checkpoints import NOW
 from detent.engine.checkpoints.comparison import MAX_SHOWN_BYTES, Comparison
 from detent.engine.project import Project
 from detent.errors import Conflict, DetentError, NotFound
+from detent.objects.universe import Files
 from detent.web.projects import KnownProject
 from detent.web.screens.needs import session_needs
 from detent.web.screens.session import gate_lines
@@ -39,25 +40,28 @@ class ShownTrees:
     """The trees that pages were shown."""
 
     def __init__(self) -> None:
-        self._shown: OrderedDict[str, Manifest] = OrderedDict()
+        self._shown: OrderedDict[str, Files] = OrderedDict()
+        self._lock = threading.Lock()
 
     def show(self, project: Project) -> str:
         """The digest of the present files; they are kept for a while."""
         files = project.files()
-        self._shown[files.digest] = files.entries
-        self._shown.move_to_end(files.digest)
-        while len(self._shown) > MAX_SHOWN:
-            self._shown.popitem(last=False)
-        return files.digest
+        digest = files.digest
+        with self._lock:
+            self._shown[digest] = files
+            self._shown.move_to_end(digest)
+            while len(self._shown) > MAX_SHOWN:
+                self._shown.popitem(last=False)
+        return digest
 
     def check(self, project: Project, tree: str) -> None:
         """Refuse a decision about files that are not as they were shown, and name them."""
         present = project.files()
         if present.digest == tree:
             return
-        shown = self._shown.get(tree)
-        changed = changes(shown, present.entries) if shown is not None else None
-        paths = sorted(map(to_text, (path for part in changed for path in part))) if changed is not None else []
+        with self._lock:
+            shown = self._shown.get(tree)
+        paths = [to_text(path) for path in shown.changed(present)] if shown is not None else []
         named = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}" if paths else ""
         raise TreeChanged(
             f"the files have changed since they were shown{named}", paths, way_out="look at the changes and decide again"
