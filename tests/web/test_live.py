@@ -80,7 +80,7 @@ def test_one_stream_tells_of_many_sessions_and_of_changes_elsewhere(page, base, 
         other = opened_project.start("short", "another one").id
 
     with page.stream(f"/api/events?s={project}/{session}@1") as messages:
-        next(message for message in messages if message.event == "run")
+        assert next(messages).data == {"project": None, "session": None}
         with open_project(root) as opened_project:
             opened_project.session(other).cancel("enough")
         changed = (message for message in messages if message.event == "changed")
