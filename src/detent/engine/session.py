@@ -304,11 +304,14 @@ class SessionHandle:
             position, decisions = self._journal.end, decided_in(session, decide(session, command, facts))
         if not decisions:
             return self._actor, None
-        about = subject([event for _, event in decisions])
-        statement = statement_about(self._project, session, decisions[0][0], about, position=position, now=facts.now)
         if self._signer is None:
             check_strength(session, decisions, Assurance.ATTENDED)
-        return proven(self._project, self._actor, statement, self._signer)
+        about = subject([event for _, event in decisions])
+        files = self._project.files() if about.about_files else None
+        statement = statement_about(
+            self._project, session, decisions[0][0], about, position=position, now=facts.now, files=files
+        )
+        return proven(self._project, self._actor, statement, self._signer, files)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
         return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))
