@@ -476,9 +476,8 @@ def _with_own_code(env: Mapping[str, str], directory: str) -> dict[str, str]:
     tests run in.
     """
     own = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
-    if own[-1:] and (env.get("PYTHONPATH") or "").split(":")[: len(own)] == own:
-        return dict(env)
-    return {**env, "PYTHONPATH": ":".join((*own, *filter(None, [env.get("PYTHONPATH")])))}
+    others = filter(None, env.get("PYTHONPATH", "").split(":"))
+    return {**env, "PYTHONPATH": ":".join(dict.fromkeys((*own, *others)))}
 
 
 def _is_missing(receipt: Receipt) -> bool:
