@@ -349,7 +349,8 @@ def test_a_run_publishes_what_an_agent_finished_and_was_ended_before_it_publishe
         "Project.touched = lambda *_, **__: os._exit(0); detent.open('.').session().finish('by itself')"
     )
 
-    completed(play(f'{sys.executable} -c "{code}"'))
+    # By then the run has published what it committed itself.
+    completed(play(f'sleep 1; {sys.executable} -c "{code}"; sleep 60'))
 
 
 def test_an_agent_that_fails_its_phase_itself_is_tried_again_until_a_person_decides(play):
