@@ -173,3 +173,17 @@ def test_a_check_runs_the_code_of_the_worktree_and_not_an_installed_checkout(tmp
     with opened(root) as project:
         assert project.session().state.phases["a"].status != "completed"
     assert (root / "shop.py").read_text() == "broken = 0\n"
+
+
+@pytest.mark.parametrize("named", [".venv/bin/check", "{root}/.venv/bin/check", "check"])
+def test_a_program_of_the_project_is_the_same_one_in_a_worktree(tmp_path, monkeypatch, named):
+    root = tmp_path / "shop"
+    monkeypatch.setenv("PATH", f"{root}/.venv/bin:{os.environ['PATH']}")
+    settings = CHECKED.replace("[run]", '[run]\nlink = [".venv"]')
+    repository(root, settings.format(check=named.format(root=root), root=root))
+    (root / ".venv/bin").mkdir(parents=True)
+    (root / ".venv/bin/check").write_text("#!/bin/sh\nexit 0\n")
+    (root / ".venv/bin/check").chmod(0o755)
+    commit(root, __gitignore=".venv/\n")
+
+    assert run(root, "--no-wait").wait(60) == 0

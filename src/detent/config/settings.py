@@ -131,6 +131,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None
+    #: Ignored files of the project, by pattern, to which each worktree has links: `.venv`, `node_modules`.
+    link: tuple[str, ...] = ()
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
 

@@ -153,7 +153,7 @@ class GateChecks:
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
     def program(self, command: str, variables: Mapping[str, str]) -> Program | None:
-        return program_of(command, variables["PATH"].split(":"), self._base)
+        return program_of(command, variables["PATH"].split(":"), self._place)
 
     def run_command(
         self, command: str, env: Mapping[str, str], cwd: str | None = None, options: str = ""

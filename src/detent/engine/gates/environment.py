@@ -37,7 +37,7 @@ def toolchain(
         path=tool_path(environment.get("PATH", "").split(":"), roots, _real_directory, is_trusted=is_trusted),
         homes=tool_homes(environment, roots, is_trusted=is_trusted),
     )
-    programs = (program_of(command, tools.path, place.base) for command in commands)
+    programs = (program_of(command, tools.path, place) for command in commands)
     return replace(tools, programs={program.name: program for program in programs if program is not None})
 
 
@@ -56,16 +56,20 @@ def environment_of(
     return environment._replace(variables=variables)
 
 
-def program_of(command: str, path: Iterable[str], base: str) -> Program | None:
-    """The program that the command starts; None if it is not found, or only the shell works."""
-    name = program_name(command, base)
+def program_of(command: str, path: Iterable[str], place: "Place") -> Program | None:
+    """The program that the command starts; None if it is not found, or only the shell works.
+
+    A program of the project has the same path in all worktrees.
+    """
+    name = program_name(command, place.base)
     if name is None:
         return None
-    file = _found(name, path, base)
+    file = _found(name, path, place.base)
     digest = _digest(file) if file is not None else None
     if file is None or digest is None:
         return None
-    return Program(name=name, path=os.path.relpath(file, base) if is_below(file, base) else file, digest=digest)
+    below = next((top for top in _roots(place)[::-1] if is_below(file, top)), None)
+    return Program(name=name, path=os.path.relpath(file, below) if below else file, digest=digest)
 
 
 def missing_program(command: str, path: Iterable[str], base: str) -> str | None:
