@@ -187,3 +187,19 @@ def test_a_program_of_the_project_is_the_same_one_in_a_worktree(tmp_path, monkey
     commit(root, __gitignore=".venv/\n")
 
     assert run(root, "--no-wait").wait(60) == 0
+
+
+@pytest.mark.parametrize("installed", ["a link, as pipx makes it", "another installation"])
+def test_the_work_is_merged_by_the_detent_that_runs_whichever_is_on_the_path(place, tmp_path, monkeypatch, installed):
+    program = tmp_path / "bin/detent"
+    program.parent.mkdir()
+    if "link" in installed:
+        program.symlink_to(DETENT)
+    else:
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    root = place("session")
+
+    assert run(root).wait(60) == 0
+    check_done(root)

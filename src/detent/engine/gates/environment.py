@@ -12,7 +12,8 @@ from detent.core.actor import ActorKind
 from detent.core.gate.environment import CheckEnvironment, check_environment, is_below, tool_homes, tool_path
 from detent.core.gate.evidence import Program, Toolchain
 from detent.engine.actor import agent_marks
-from detent.engine.agents.environment import GATE
+from detent.engine.agents.environment import BIN, GATE
+from detent.engine.agents.own_program import NAME, write_program
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -53,18 +54,24 @@ def environment_of(
     environment = check_environment(inherited, gate.env, replace(tools, path=stands), marks=agent_marks())
     # Agents write what a check runs, so nothing in it counts as a person.
     variables = {GATE: session.id, **environment.variables, **marks}
+    if BIN in marks:
+        variables["PATH"] = f"{marks[BIN]}{os.pathsep}{environment.variables['PATH']}"
     return environment._replace(variables=variables)
 
 
-def program_of(command: str, path: Iterable[str], place: "Place") -> Program | None:
+def program_of(command: str, path: Iterable[str], place: "Place", own: str | None = None) -> Program | None:
     """The program that the command starts; None if it is not found, or only the shell works.
 
-    A program of the project has the same path in all worktrees.
+    A program of the project has the same path in all worktrees. `own` is a directory with this installation of Detent,
+    which is written anew, so that it is the one.
     """
     name = program_name(command, place.base)
     if name is None:
         return None
     file = _found(name, path, place.base)
+    if own is not None and file == os.path.join(own, NAME):
+        write_program(own)
+        return None
     digest = _digest(file) if file is not None else None
     if file is None or digest is None:
         return None
