@@ -117,6 +117,21 @@ def test_a_runner_that_is_started_directly_has_settings_and_another_command_may_
     assert [settings_of(command) for command in ("make test", "npm test", "tox", None)] == [None] * 4
 
 
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("[pytest]\naddopts = -q --cov=x\n", True),
+        ("[pytest]\naddopts =\n    -q\n    --cov\n", True),
+        ('[tool.pytest.ini_options]\naddopts = ["-q", "--cov"]\n', True),
+        ('addopts = """\n-q\n--cov\n"""\n', True),
+        ("[pytest]\naddopts = -q\n[testenv]\ncommands =\n    pytest --cov {posargs}\n", False),
+        ('addopts = ["-q"]\ncommand = "pytest --cov"\n', False),
+    ],
+)
+def test_the_settings_of_pytest_ask_for_coverage_in_its_options_only(text, is_asked):
+    assert bool(re.search(settings_of("pytest")["pyproject.toml"], text)) is is_asked
+
+
 def test_a_command_may_measure_coverage_itself_and_another_is_named_that_would():
     assert [measures(line) for line in ("pytest --cov", "go test -cover ./...", "pytest -q", "make recover")] == [
         True,

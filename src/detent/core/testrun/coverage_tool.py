@@ -21,9 +21,11 @@ TOOL_FILES = {
     "pom.xml": r"jacoco",
     "build.gradle*": r"jacoco|kover",
 }
+#: The options that pytest always gets, as text or as a list, on one line or on several.
+_ADDED = r'\baddopts\s*=\s*(?:\[[^\]]*|"""[^"]*|[^\n]*(?:\n[ \t]+[^\n]*)*?)--cov\b'
 #: Runner to the settings, by name of the file, with which it measures coverage without being asked in the command.
 _SETTINGS = {
-    "pytest": dict.fromkeys(("pyproject.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini"), r"--cov\b"),
+    "pytest": dict.fromkeys(("pyproject.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini"), _ADDED),
     "jest": dict.fromkeys(("package.json", "jest.config.*"), r"collectCoverage\b"),
     "vitest": dict.fromkeys(("vitest.config.*", "vite.config.*"), r"\bcoverage\b"),
 }
