@@ -1,5 +1,6 @@
 """Looks before a run begins, and before anything is spent: agents, tests, files, branch, hooks, limits."""
 
+import json
 import os
 import shlex
 import shutil
@@ -20,7 +21,7 @@ from detent.engine.gates.applicable import is_observed
 from detent.engine.gates.environment import missing_program, program_name, toolchain
 from detent.errors import DetentError, Refused
 from detent.run.git import Git
-from detent.run.worktree_links import linked_paths, unmatched
+from detent.run.worktree_links import left_behind, linked_paths, unmatched
 
 if TYPE_CHECKING:
     from detent.config.settings import AgentSettings
@@ -187,12 +188,20 @@ def _link_checks(project: "Project") -> Iterator[Check]:
     base, patterns = project.place.base, project.settings.run.link
     try:
         paths, missing = linked_paths(base, patterns), unmatched(base, patterns)
+        needed = left_behind(base, paths)
     except Refused as error:
         yield Check(subject="files", state=State.PROBLEM, text=error.message, way_out=error.way_out)
         return
     if missing:
         text = f"link names {', '.join(missing)}, and {base} has no such file"
         yield Check(subject="files", state=State.WARNING, text=text, way_out="make it, or change link in detent.toml")
+    if needed:
+        more = f" and {len(needed) - _LISTED} more" if len(needed) > _LISTED else ""
+        text = f"git ignores {', '.join(needed[:_LISTED])}{more}, so a worktree does not have them"
+        way_out = (
+            f"if tests need them: link = {json.dumps(needed[:_LISTED])} under [run] in detent.toml; it takes patterns"
+        )
+        yield Check(subject="files", state=State.WARNING, text=text, way_out=way_out)
     if paths:
         yield Check(subject="files", text=f"worktrees have links to {', '.join(paths[:_LISTED])}")
 
