@@ -34,7 +34,7 @@ def folder(disk, handle):
 
 
 def document(id_="IMPL-1", title="A task", **changes):
-    """A task as somebody writes it; `context__parent="x"` changes one key inside `context`."""
+    """A task as an author writes it; `context__parent="x"` changes one key inside `context`."""
     made = new_document(id_, title)
     for key, value in changes.items():
         *path, last = key.split("__")

@@ -168,7 +168,7 @@ def test_a_daemon_that_holds_the_pipe_keeps_nobody_waiting():
     items = talked(f'{sys.executable} -c "{daemon}" & sleep 0.5; echo done')
     pid = int(lines(items)[0])
     try:
-        assert is_running(pid)  # and nobody waited for it
+        assert is_running(pid)  # and the call did not wait for it
         assert (lines(items)[-1], items[-1].exit_code) == (b"done", 0)
     finally:
         os.kill(pid, signal.SIGKILL)

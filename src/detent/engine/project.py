@@ -128,7 +128,7 @@ class Project:
         #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
-        #: Gets the name of a gate and the seconds that its check has run, while somebody waits for it.
+        #: Gets the name of a gate and the seconds that its check has run, while a command waits for it.
         self.checking: Callable[[str, float], object] | None = None
         #: Gets the output of a check as it comes.
         self.streaming: Callable[[bytes], object] | None = None
@@ -202,7 +202,7 @@ class Project:
     def session(self, name: str | None = None, *, actor: Actor | None = None) -> "SessionHandle":
         """The named session; else the one that this process works for; else the active one.
 
-        `actor` is the author of what is done through the handle, where that is not the one who opened the project.
+        `actor` is the author of what is done through the handle, where that is not the project's own actor.
         """
         from detent.engine.session import SessionHandle  # noqa: PLC0415
 

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 class SessionHandle:
     def __init__(self, project: "Project", session: str, actor: Actor | None = None) -> None:
-        """`actor` is the author of what is done through this handle; by default the one who opened the project."""
+        """`actor` is the author of what is done through this handle; by default the project's own actor."""
         self.id = session
         self._project = project
         self._actor = actor or project.actor

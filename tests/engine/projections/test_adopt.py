@@ -1,4 +1,4 @@
-"""Documents that somebody edited by hand: understood and adopted, or refused with every reason and kept."""
+"""Documents that a person edited by hand: understood and adopted, or refused with every reason and kept."""
 
 import json
 

@@ -42,7 +42,7 @@ def _clean_and_kept(project, files):
         json.dumps(json.loads(line), sort_keys=True) for line in kept.split(b"\n") if line.startswith(b'{"version"')
     ]
     for text in files.written:
-        assert text in kept or in_journal(text, journal), f"nobody has {text[:60]!r} any more"
+        assert text in kept or in_journal(text, journal), f"{text[:60]!r} is lost"
 
 
 def everything(directory):

@@ -209,7 +209,7 @@ def _quorum_problems(phases: Iterable[Phase], roles: Mapping[str, Sequence[str]]
                 # One person may fill two roles; whether enough people are there is asked when a session starts.
                 seats = sum(max(1, len(filled.get(name, ()))) for name in gate.approvers)
                 if not 1 <= gate.quorum <= seats:
-                    who = ", ".join(gate.approvers) or "nobody"
+                    who = ", ".join(gate.approvers) or "no approvers"
                     yield (
                         f"gate {gate_name(gate)} of phase {phase.key} has a quorum of {gate.quorum}, "
                         f"and {seats} can vote ({who}): it must be from 1 to {seats}; name more approvers, or lower it"

@@ -39,7 +39,7 @@ class Copied(NamedTuple):
     #: Files that are not in the copy.
     without: Collection[str] = ()
     #: Path to content and whether it is executable, in place of what the project has.
-    replaced: dict[str, tuple[bytes, bool]] = {}  # noqa: RUF012 - a default that nobody changes
+    replaced: dict[str, tuple[bytes, bool]] = {}  # noqa: RUF012 - a default that is never changed
 
 
 @contextmanager

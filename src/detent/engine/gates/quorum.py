@@ -40,7 +40,7 @@ def with_quorum(workflow: Workflow, quorum: int) -> Workflow:
 def check_quorums(workflow: Workflow, phases: Collection[str], *, identity: str, roles: Roles) -> None:
     """Refuse a workflow in which the known people cannot open a gate that asks for votes.
 
-    Known are `identity`, who starts the session, and everybody who fills a role.
+    Known are `identity`, who starts the session, and the people who fill its roles.
     """
     gates = [gate for key in phases for gate in workflow.by_key[key].gates if isinstance(gate, Voted)]
     known = {identity, *(name for filled in (roles, *(gate.roles for gate in gates)) for name in _people(filled))}

@@ -64,7 +64,7 @@ class Reports:
             poll.register(self._ended, select.POLLIN)
             is_ended = False
             while not is_ended:
-                # What was written before the end is in the pipe by now; whoever still writes is not waited for.
+                # What was written before the end is in the pipe by now; a process that still writes is not waited for.
                 is_ended = any(fd == self._ended for fd, _ in poll.poll())
                 while self._take(pipe) and not (is_ended and self._size > MAX_BYTES):
                     pass
