@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from detent.core.gate.environment import is_below
+from detent.engine.gates.scratch import scratch_directory
 
 try:
     from fcntl import ioctl
@@ -45,7 +46,7 @@ class Copied(NamedTuple):
 @contextmanager
 def project_copy(given: Copied) -> Iterator[str]:
     """The directory of the copy, which stands for the project's directory."""
-    with tempfile.TemporaryDirectory(prefix="detent-protected-", dir=_outside(given.root, given.base)) as directory:
+    with scratch_directory("protected", _outside(given.root, given.base)) as directory:
         # pytest and others compare real paths.
         yield _Copy(given, os.path.realpath(directory)).make()
 
