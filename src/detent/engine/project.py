@@ -24,7 +24,6 @@ from detent.core.run.choices import RunChoices
 from detent.core.session.events import Commit, Discovery, Event, Options
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session, SessionStatus
-from detent.core.session.slug import matching_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
@@ -211,10 +210,15 @@ class Project:
     def session_id(self, name: str | None = None) -> str:
         """The id of the session that `session` returns. A part of the name is enough if no other session has it."""
         own = self.binding.session if self.binding is not None else None
-        wanted = matching_id(name, self.store.sessions()) if name is not None else own or self.active()
+        wanted = self._named(name) if name is not None else own or self.active()
         if wanted is None:
             raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
         return wanted
+
+    def _named(self, name: str) -> str:
+        from detent.core.session.slug import matching_id  # noqa: PLC0415 - most commands name no session
+
+        return matching_id(name, self.store.sessions())
 
     def start(
         self,
@@ -236,6 +240,7 @@ class Project:
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
+        from detent.core.session.slug import slugify  # noqa: PLC0415
         from detent.documents.workflow import seconds_until_free  # noqa: PLC0415
         from detent.engine.redact_command import redact_start, redact_text  # noqa: PLC0415
         from detent.engine.session import SessionHandle  # noqa: PLC0415
