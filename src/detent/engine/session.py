@@ -66,6 +66,7 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
+from detent.engine.outside import notice_settings
 from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
@@ -299,7 +300,7 @@ class SessionHandle:
 
     def notice_settings(self) -> None:
         """Record it if detent.toml was changed since the session last saw it."""
-        self._project.notice_settings(self.id)
+        notice_settings(self._project, self.id)
 
     def now(self) -> datetime:
         return self._project.clock()

@@ -9,6 +9,7 @@ import pytest
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.doctor.tasks import check_tasks
+from detent.engine.outside import pending_edits
 from detent.engine.project import open_project
 
 FLOW = "plan-implement-review"
@@ -300,11 +301,11 @@ def test_of_two_new_files_of_one_number_one_is_adopted(project, handle, files):
 
 
 def test_whoever_only_looks_is_told_of_an_edited_task_file(project, handle, files):
-    assert project.pending_edits() == []
+    assert pending_edits(project) == []
     files.edit("IMPL-1", title="Better")
     files.write("IMPL-7", new_document("IMPL-7", "New"))
 
-    assert project.pending_edits() == [f"{handle.id}/.task/{task}.json" for task in ("IMPL-1", "IMPL-7")]
+    assert pending_edits(project) == [f"{handle.id}/.task/{task}.json" for task in ("IMPL-1", "IMPL-7")]
 
 
 def test_two_files_edited_at_once_are_both_adopted(project, handle, files):
