@@ -73,7 +73,7 @@ def check_done(root):
     assert sorted((root / "shared.txt").read_text().split()) == ["a", "b", "begin", "c", "d"]
     assert {path.name for path in root.glob("?.txt")} == {"a.txt", "b.txt", "c.txt", "d.txt"}
     assert git(root, "branch", "--list", "detent/*") == ""
-    # What a kill left of a worktree that was just being made is set aside, since nobody knows what it has.
+    # What a kill left of a worktree that was just being made is set aside, since its contents are unknown.
     left = [path.name for path in (root / ".workflow/worktrees").glob("WFS-*")]
     assert [name for name in left if ".aside-" not in name] == []
     with opened(root) as project:

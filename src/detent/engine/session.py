@@ -66,6 +66,7 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
+from detent.engine.outside import notice_settings
 from detent.engine.policy import authorize_command
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 
 class SessionHandle:
     def __init__(self, project: "Project", session: str, actor: Actor | None = None) -> None:
-        """`actor` is the author of what is done through this handle; by default the one who opened the project."""
+        """`actor` is the author of what is done through this handle; by default the project's own actor."""
         self.id = session
         self._project = project
         self._actor = actor or project.actor
@@ -299,7 +300,7 @@ class SessionHandle:
 
     def notice_settings(self) -> None:
         """Record it if detent.toml was changed since the session last saw it."""
-        self._project.notice_settings(self.id)
+        notice_settings(self._project, self.id)
 
     def now(self) -> datetime:
         return self._project.clock()

@@ -44,7 +44,7 @@ class DecisionKind(StrEnum):
     REPORT = "report"
     #: Tests that stood at the start are gone, or a check used another program.
     ACCEPT = "accept"
-    #: A check has to run again, or for the first time by a command that nobody has named.
+    #: A check has to run again, or for the first time by a command that is not named yet.
     STALE = "stale"
     CLOSED = "closed"
     COMMAND = "command"
@@ -69,7 +69,7 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     #: Further commands that decide it in another way.
     others: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
-    #: The people for whom the command is, if it is not for the one who looks.
+    #: The people for whom the command is, if it is not for the viewer.
     waits_for: tuple[str, ...] = ()
 
     @property
@@ -78,9 +78,9 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Who looks, and what the session itself does not tell."""
+    """The viewer, and what the session itself does not tell."""
 
-    #: The account whose votes count; None for one who cannot decide, such as an agent.
+    #: The account whose votes count; None for a viewer that cannot decide, such as an agent.
     identity: str | None = ""
     #: Whether this is the active session; commands name any other.
     active: bool = True
@@ -303,7 +303,7 @@ class _Listed:
         )
 
     def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
-        """The people who can still vote, if the one who looks cannot; empty if that one can."""
+        """The people who can still vote, if the viewer cannot; empty if the viewer can."""
         identity = self._view.identity
         if not isinstance(gate, Voted) or not identity:
             return ()

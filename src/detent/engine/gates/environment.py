@@ -48,7 +48,7 @@ def environment_of(
     """The environment of a check of the gate. `marks` are the variables of a runner."""
     tools = session.toolchain
     if tools is None:
-        # The start recorded nothing: whoever asks is not trusted.
+        # The start recorded nothing: the environment of the asking process is not trusted.
         tools = toolchain(inherited, place, (), started_by=ActorKind.AGENT)
     stands = tuple(entry for entry in tools.path if _real_directory(entry) is not None)
     environment = check_environment(inherited, gate.env, replace(tools, path=stands), marks=agent_marks())

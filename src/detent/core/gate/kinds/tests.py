@@ -350,7 +350,7 @@ def _with_loss(receipt: Receipt) -> Receipt:
 
 
 def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
-    """The sentence about lost tests that nobody accepted; None if there are none."""
+    """The sentence about lost tests that were not accepted; None if there are none."""
     lost = unaccepted(receipt.lost, baseline.accepted)
     if not receipt.lost:
         count = receipt.lost_count
