@@ -18,7 +18,7 @@ from detent.core.task.split import ChildDraft
 _PROSE = frozenset(
     {
         *("answer", "choice", "choices", "context", "deliverables", "detail", "error", "input"),
-        *("note", "reason", "report", "summary", "text", "tool", "tools"),
+        *("note", "reason", "report", "summary", "text", "tool", "tools", "worker"),
     }
 )
 #: Fields of a part of a task that people and agents write in their own words.

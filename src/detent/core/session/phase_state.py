@@ -44,6 +44,15 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     version: str = ""
 
+    def describe(self) -> str:
+        return f"{self.agent} ({self.model})" if self.model else self.agent
+
+
+def run_agent(agent_id: str) -> str:
+    """The configured agent to which a run gave this id; empty if no run gave it."""
+    run, _, rest = agent_id.partition("/")
+    return rest.partition("/")[0] if run.startswith("run-") else ""
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The report of an agent about its part of an attempt, with its usage."""

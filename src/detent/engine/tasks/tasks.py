@@ -189,7 +189,7 @@ class Tasks:
         if not 0 < lease_s < math.inf:
             raise Invalid(f"a lease must be a number of seconds above 0, not {lease_s}")
         claim = Claim(
-            owner=owner or self._project.actor.name,
+            owner=owner or self._project.actor.shown,
             fence=0,
             since=self._project.clock(),
             host=os.uname().nodename,
@@ -244,7 +244,7 @@ class Tasks:
     def resume(self, task: str, *, owner: str | None = None) -> Claimed:
         """Continue a task at the point where a person was asked."""
         self._check_active()
-        claim = Claim(owner=owner or self._project.actor.name, fence=0, since=self._project.clock())
+        claim = Claim(owner=owner or self._project.actor.shown, fence=0, since=self._project.clock())
         return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
 
     def retry(self, task: str) -> Outcome:
