@@ -13,6 +13,7 @@ from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
 from detent.core.session.decide_gate import find_gate
+from detent.core.session.open_decision import escalations_open, way_out
 from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -387,7 +388,8 @@ def _stop(event: Event) -> str:
     phase, _ = actionable[0]
     detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
     event.handle.escalate("stop_blocked", phase, detail)
-    return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
+    decisions = escalations_open(event.handle.state)
+    return f"Detent: a person must decide about {phase}: {detail}. A person types: {way_out(decisions)}"
 
 
 #: Verdicts that an agent must act on. Without a runner, which judges pending gates after the agent stops, PENDING too.

@@ -45,6 +45,7 @@ from detent.core.session.events import (
     SessionStarted,
 )
 from detent.core.session.evolve import apply
+from detent.core.session.open_decision import escalations_open, reviews_open, way_out
 from detent.core.session.phase_state import PhaseState, Report, ToolUse, Worker
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -352,12 +353,11 @@ def _check_free(session: Session) -> None:
     """Refuse to begin a phase while an escalation or a review waits for a person."""
     if session.awaiting_review:
         waiting = ", ".join(session.awaiting_review)
-        raise Refused(f"{waiting} waits for a person's review", way_out="detent review continue|review|redo")
+        raise Refused(f"{waiting} waits for a person's review", way_out=way_out(reviews_open(session)))
     if session.escalations:
         first = session.escalations[0]
-        raise Refused(
-            f"a person must decide first: {first.phase}: {first.detail}", way_out="detent resolve retry|skip|cancel"
-        )
+        message = f"a person must decide first: {first.phase}: {first.detail}"
+        raise Refused(message, way_out=way_out(escalations_open(session)))
 
 
 def _way_out(session: Session, phase: str) -> str:
