@@ -291,6 +291,8 @@ class MoveTask(_Command, frozen=True, kw_only=True):
     action: Action
     reason: str = ""
     summary: str | None = None
+    #: How each acceptance criterion was met, for done.
+    met: tuple[str, ...] = ()
     #: The new claim, for start and resume. `decide` sets its fence.
     claim: Claim | None = None
     #: The fence of the caller's claim; None skips the check.

@@ -274,6 +274,8 @@ def _check_gates(session: Session, phase: str, facts: Facts) -> None:
         raise GateClosed("\n  - ".join([headline, *reasons]), way_out=closed[0].way_out)
 
 
+#: Maximum number of texts about acceptance criteria in a report.
+MAX_MET = 100
 _CLOSING = PhaseFinished | PhaseSkipped
 
 
@@ -415,6 +417,7 @@ def checked_report(report: Report) -> Report:
         artifacts=check_artifacts(report.artifacts),
         deliverables=check_deliverables(report.deliverables),
         context=cut(report.context, MAX_REASON),
+        met=tuple(cut(text, MAX_REASON) for text in report.met[:MAX_MET]),
         tools=tuple(map(_short, report.tools[-MAX_TOOLS:])),
         tools_dropped=report.tools_dropped + max(0, len(report.tools) - MAX_TOOLS),
         worker=_short_worker(report.worker) if report.worker is not None else None,

@@ -402,6 +402,8 @@ class TaskMoved(_Event, frozen=True, kw_only=True, tag="task_moved"):
     reason: str = ""
     #: The file of the summary of a task that is done.
     summary: str | None = None
+    #: How each acceptance criterion of a task that is done was met, in their order.
+    met: tuple[str, ...] = ()
     claim: Claim | None = None
 
 

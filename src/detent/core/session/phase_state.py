@@ -61,6 +61,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     artifacts: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
     context: str = ""
+    #: How each acceptance criterion of a task was met.
+    met: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     tools_dropped: int = 0
@@ -74,6 +76,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts)))[-MAX_PATHS:],
             deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables)))[-MAX_PATHS:],
             context=later.context or self.context,
+            met=later.met or self.met,
             tokens=self.tokens + later.tokens,
             tools=tools[-max_tools:],
             tools_dropped=self.tools_dropped + later.tools_dropped + max(0, len(tools) - max_tools),
