@@ -8,7 +8,7 @@ from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
-from detent.core.session.phase_state import Report, Tokens, ToolUse
+from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.testrun.detect import runner
@@ -253,7 +253,8 @@ def _usage(event: Event, agent_id: str) -> Report | None:
     if usage is None:
         return None
     tools = tuple(ToolUse(tool=call.tool, input=call.input, succeeded=call.succeeded) for call in usage.calls)
-    return Report(tokens=Tokens(input=usage.input, output=usage.output), tools=tools)
+    worker = Worker(agent=event.project.actor.name, model=usage.model)
+    return Report(tokens=Tokens(input=usage.input, output=usage.output), tools=tools, worker=worker)
 
 
 def _next_up(session: Session, phase: str) -> str:

@@ -5,6 +5,7 @@ import msgspec
 from detent.clients.dialect import text_of
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.decide_gate import find_gate
+from detent.core.session.open_decision import escalations_open, way_out
 from detent.engine.projections.publish import UNREADABLE
 from detent.hooks.event import Event
 from detent.store.port import PROJECT
@@ -48,7 +49,8 @@ def stop(event: Event) -> str:
     phase, _ = actionable[0]
     detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
     event.handle.escalate("stop_blocked", phase, detail)
-    return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
+    decisions = escalations_open(event.handle.state)
+    return f"Detent: a person must decide about {phase}: {detail}. A person types: {way_out(decisions)}"
 
 
 def _is_openable(event: Event, phase: str, judgement: Judgement) -> bool:

@@ -631,3 +631,12 @@ def test_the_same_broken_text_twice_is_kept_once(project, handle, files):
         project.reconcile()
 
     assert [name for name in os.listdir(files.folder) if "rejected" in name] == ["IMPL-1.json.rejected-1"]
+
+
+def test_an_edit_does_not_complete_a_task_whose_criteria_nobody_told_as_met(project, handle, files):
+    handle.tasks.replan("IMPL-1", {"context": {"acceptance": ["it works"]}}, reason="more")
+    handle.tasks.start("IMPL-1")
+    project.flush()
+    files.edit("IMPL-1", status="completed")
+
+    assert_refused(project, handle, "IMPL-1", "acceptance criteria: 1", "texts that say how each is met: 0")

@@ -19,7 +19,7 @@ from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.budget import BUDGET_EXCEEDED
-from detent.core.session.session import Escalation, Question, Session, SessionStatus
+from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
@@ -29,6 +29,11 @@ MAX_TASKS = 20
 MAX_NAMED = 3
 
 Judged = Mapping[str, Sequence[Judgement]]
+
+
+def way_out(decisions: Sequence["OpenDecision"]) -> str:
+    """The commands of the first of them, as one sentence."""
+    return " or ".join(decisions[0].commands)
 
 
 class DecisionKind(StrEnum):
@@ -73,6 +78,10 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     waits_for: tuple[str, ...] = ()
 
     @property
+    def commands(self) -> tuple[str, ...]:
+        return self.command, *self.others
+
+    @property
     def is_yours(self) -> bool:
         return not self.waits_for
 
@@ -113,6 +122,15 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         *listed.failed(),
         *listed.tasks(),
     )
+
+
+def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    """One for each phase with escalations, the first escalation first."""
+    return tuple(_Listed(session, view).escalations())
+
+
+def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    return tuple(_Listed(session, view).reviews())
 
 
 def recorded_verdicts(
@@ -180,9 +198,9 @@ class _Listed:
                 since=min(entry.at for entry in entries),
                 phase=phase,
                 gate=next((entry.gate for entry in entries if entry.gate), None),
-                command=self._typed(f"resolve retry {phase}"),
-                others=tuple(self._typed(f"resolve {action} {phase}") for action in ("skip", "cancel")),
-                choices=("retry", "skip", "cancel"),
+                command=self._typed(resolve_commands(phase)[0]),
+                others=tuple(map(self._typed, resolve_commands(phase)[1:])),
+                choices=RESOLUTIONS,
             )
 
     def reviews(self) -> Iterator[OpenDecision]:
