@@ -18,6 +18,7 @@ from detent.config.place import Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
+from detent.core.decision.statement import Statement
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
 from detent.core.run.choices import RunChoices
@@ -28,23 +29,27 @@ from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
+from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
 from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
+from detent.store.state_home import PROJECT_ID
 
 if TYPE_CHECKING:
     from detent.config.catalogue import Catalogue
     from detent.core.checkpoint.manifest import Manifest
+    from detent.engine.approvers import ApproversFile
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.projections.adopt import Adoption
+    from detent.engine.proofs import Signer
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
     from detent.objects.maintenance import Collected
-    from detent.objects.universe import Moment
+    from detent.objects.universe import Files, Moment
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -128,6 +133,10 @@ class Project:
         self.checking: Callable[[str, float], object] | None = None
         #: Gets the output of a check as it comes.
         self.streaming: Callable[[bytes], object] | None = None
+        #: Signs the decisions that are made through this project; without it they are those of the process.
+        self.signer: Signer | None = None
+        #: Asks whether a decision that nobody signed is the person's. A surface that has shown it need not ask again.
+        self.confirm: Callable[[Statement], object] = confirm
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
@@ -155,6 +164,24 @@ class Project:
         checkpoints.notices = self.notices
         return checkpoints
 
+    @property
+    def id(self) -> str:
+        """The id of the project in the user's state directory; empty if it has none."""
+        return (self.store.get(PROJECT_ID) or b"").decode("ascii", "replace").strip()
+
+    def files(self) -> "Files":
+        """The files as they are now; their digest is what a decision is about."""
+        from detent.objects.universe import files_now  # noqa: PLC0415
+
+        return files_now(self.checkpoints.moment())
+
+    @property
+    def approvers(self) -> "ApproversFile":
+        """The approvers of the project, and the changes of their list."""
+        from detent.engine.approvers import ApproversFile  # noqa: PLC0415 - few commands need it
+
+        return ApproversFile(self.place.root, self.id, self.clock)
+
     @cached_property
     def rollbacks(self) -> "Rollbacks":
         from detent.engine.checkpoints.rollback import Rollbacks  # noqa: PLC0415
@@ -181,7 +208,7 @@ class Project:
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
-        from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
+        from detent.engine.gates.quorum import with_assurance, with_roles  # noqa: PLC0415
 
         kept, left_out = applicable(
             workflow,
@@ -191,7 +218,7 @@ class Project:
             delegates=delegates,
             captures_all=self.settings.checkpoint.capture == "tree",
         )
-        kept = with_roles(kept, self.settings.decisions.roles)
+        kept = with_assurance(with_roles(kept, self._roles()), self.settings.decisions.assurance)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -314,7 +341,12 @@ class Project:
             return
         left_out = workflow.sizes.get(size, ()) if size else ()
         phases = [key for key in workflow.order if key not in left_out]
-        check_quorums(workflow, phases, identity=account(), roles=self.settings.decisions.roles)
+        check_quorums(workflow, phases, identity=account(), roles=self._roles(), approvers=self.approvers.read())
+
+    def _roles(self) -> Mapping[str, tuple[str, ...]]:
+        from detent.engine.gates.quorum import all_roles  # noqa: PLC0415
+
+        return all_roles(self.settings.decisions.roles, self.approvers.read())
 
     def _toolchain(self, workflow: Workflow) -> Toolchain:
         """The programs that the checks of a new session use."""
