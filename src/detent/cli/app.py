@@ -59,7 +59,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("note", "Keep an analysis, a talk or ideas with the session."),
     ],
     "Checkpoints": [
-        ("checkpoint", "Take, list, verify, clean up, export or import checkpoints."),
+        ("checkpoint", "Take, list, verify or clean up checkpoints."),
         ("undo", "Undo the last rollback."),
     ],
     "Sessions": [
@@ -71,8 +71,8 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("cancel", "Cancel the session, with a reason."),
         ("reopen", "Reopen a session that has ended."),
         ("archive", "Archive a session that has ended."),
-        ("export", "Write a document of the session to a file."),
-        ("import", "Create a session from a state document."),
+        ("export", "Write a document of the session, or all of it as a bundle."),
+        ("import", "Create a session from a bundle or from a state document."),
     ],
     "Setup": [
         ("init", "Make a directory a project, and install hooks in agents."),

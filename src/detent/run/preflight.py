@@ -19,7 +19,7 @@ from detent.core.session.budget import TIERS
 from detent.engine.gates.applicable import is_observed
 from detent.engine.gates.environment import missing_program, program_name, toolchain
 from detent.errors import DetentError
-from detent.run.git import Git
+from detent.process.git import Git
 
 if TYPE_CHECKING:
     from detent.config.settings import AgentSettings
