@@ -73,7 +73,7 @@ def verify_proof(proof: Proof, approvers: Approvers) -> Verified:
         known = ", ".join(approvers.names) or "nobody"
         raise Refused(
             f"the key {proof.key[:80] or '(none)'} belongs to no approver; approvers.toml lists {known}",
-            way_out="detent approver add NAME --key FILE, signed by one of them",
+            way_out="detent approver add NAME --public-key FILE, signed by one of them",
         )
     try:
         statement = read_statement(proof.statement)
@@ -96,7 +96,7 @@ class SshSigner:
     def __init__(self, file: str) -> None:
         """`file` is the private key or the `.pub` file beside it."""
         self._file = os.path.expanduser(file)
-        self.key = _public_key(self._file)
+        self.key = public_key(self._file)
 
     @property
     def is_hardware(self) -> bool:
@@ -107,7 +107,7 @@ class SshSigner:
         if owned is None:
             raise Refused(
                 f"the key {self._file} ({fingerprint(self.key)}) belongs to no approver",
-                way_out=f"detent approver add NAME --key {self._file}",
+                way_out=f"detent approver add NAME --public-key {self._file}",
             )
         return owned.approver.name
 
@@ -144,7 +144,7 @@ def ssh_proof(statement: Statement, armored: str) -> Proof:
     )
 
 
-def _public_key(file: str) -> str:
+def public_key(file: str) -> str:
     """The public part of a key, read from the `.pub` file."""
     for path in (file, f"{file}.pub"):
         try:
@@ -175,7 +175,7 @@ def own_signer(approvers: Approvers, directory: str) -> SshSigner:
         known = ", ".join(approvers.names) or "nobody"
         raise Refused(
             f"no key in {directory} belongs to an approver; approvers.toml lists {known}",
-            way_out="name your key with --key FILE, or detent approver add NAME --key FILE",
+            way_out="name your key with --key FILE, or detent approver add NAME --public-key FILE",
         )
     return min(found, key=lambda signer: not signer.is_hardware)
 

@@ -50,8 +50,12 @@ class SshKey(_Value, frozen=True, kw_only=True, tag_field="type", tag="ssh"):
         return fingerprint(self.key)
 
     @property
+    def kind(self) -> str:
+        return self.key.split(" ", 1)[0]
+
+    @property
     def is_hardware(self) -> bool:
-        return self.key.split(" ", 1)[0] in HARDWARE_TYPES
+        return self.kind in HARDWARE_TYPES
 
 
 class WebAuthnKey(_Value, frozen=True, kw_only=True, tag_field="type", tag="webauthn"):
@@ -63,6 +67,10 @@ class WebAuthnKey(_Value, frozen=True, kw_only=True, tag_field="type", tag="weba
     public_key: str
     #: The page that it was enrolled in, with its port: the browser does not tell ports of one host apart.
     origin: str
+
+    @property
+    def kind(self) -> str:
+        return "webauthn"
 
     @property
     def is_hardware(self) -> bool:

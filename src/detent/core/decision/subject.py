@@ -97,16 +97,19 @@ def _of(first: Event, rest: Iterable[Event]) -> Subject:
         case events.SessionReopened():
             return Subject(reason=first.reason)
         case events.RolledBack():
-            return Subject(choice=rollback_choice(first))
+            choice = rollback_choice(
+                first.name, first.to, first.paths, phase_only=first.phase_only, undoes=first.undoes
+            )
+            return Subject(choice=choice)
         case _:
             # Decisions that say everything by their name.
             return Subject()
 
 
-def rollback_choice(event: events.RolledBack) -> str:
-    """The checkpoint and what comes back from it."""
-    what = "phases only" if event.phase_only else _listed(event.paths) or "all files"
-    return f"{event.name} {event.to}: {what}" + (f"; undoes {event.undoes}" if event.undoes else "")
+def rollback_choice(name: str, checkpoint: str, paths: Sequence[str], *, phase_only: bool, undoes: str | None) -> str:
+    """The checkpoint, and what comes back from it."""
+    what = "phases only" if phase_only else _listed(paths) or "all files"
+    return f"{name} {checkpoint}: {what}" + (f"; undoes {undoes}" if undoes else "")
 
 
 def _listed(names: Iterable[str]) -> str:
