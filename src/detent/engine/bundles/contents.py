@@ -71,7 +71,12 @@ def check_contents(reader: Reader) -> Contents:
 
 
 def commits(reader: Reader) -> Iterator[Commit]:
-    """The commits. Each line is checked against the one before it, and the last against the header.
+    return (commit for commit, _ in lines(reader))
+
+
+def lines(reader: Reader) -> Iterator[tuple[Commit, str]]:
+    """The commits, each with the sum of its line. Each line is checked against the one before it, and the last against
+    the header.
 
     The store encodes them again, so a line in another encoding is refused.
     """
@@ -87,7 +92,7 @@ def commits(reader: Reader) -> Iterator[Commit]:
                 raise Corrupt(f"line {version} of its journal is not in the form that this Detent writes")
             if version == 1:
                 _check_first(commit, header.session)
-            yield commit
+            yield commit, total
     if pending or (version, total) != (header.commits, header.sum) or not version:
         raise Corrupt(f"its journal ends at commit {version} and should end at {header.commits}")
 

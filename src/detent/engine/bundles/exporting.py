@@ -82,6 +82,7 @@ def export_session(
         format=bundle_file.FORMAT,
         version=bundle_file.VERSION,
         written_by=__version__,
+        project=project.id,
         session=session,
         with_files=with_files,
         git=git_tree(project.place.base, project.notices),
@@ -113,30 +114,32 @@ class _Source(NamedTuple):
     copy: Callable[[int], None]
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A commit, its line in the journal, and the sum of the line."""
+
     commit: Commit
     data: bytes
     sum: str
 
 
-def _lines(store: Store, session: str) -> Iterator[_Line]:
+def lines(store: Store, session: str) -> Iterator[Line]:
     """The lines of the journal, in the encoding that all stores share."""
     cursor, total, more = START, START.sum, True
     while more:
         commits, cursor, _, more = store.read(session, cursor)
         for commit in commits:
             data, total = encode_line(commit, total)
-            yield _Line(commit, data, total)
+            yield Line(commit, data, total)
         if total != cursor.sum:
             raise Corrupt(f"the journal of {session} is not in the form that this Detent writes")
 
 
-def _journal(project: "Project", session: str, *, with_files: bool) -> tuple[_Source, _Line, set[str]]:
+def _journal(project: "Project", session: str, *, with_files: bool) -> tuple[_Source, Line, set[str]]:
     """The journal, its last line, and the objects of its checkpoints: manifests; with files also contents, archives."""
     size, digest, last = 0, hashlib.sha256(), None
     manifests: set[str] = set()
     objects: set[str] = set()
-    for line in _lines(project.store, session):
+    for line in lines(project.store, session):
         size, last = size + len(line.data), line
         digest.update(line.data)
         manifests.update(event.tree.manifest for event in line.commit.events if isinstance(event, CheckpointTaken))
@@ -149,7 +152,7 @@ def _journal(project: "Project", session: str, *, with_files: bool) -> tuple[_So
     end = last.commit.version
 
     def copy(fd: int) -> None:
-        for line in _lines(project.store, session):
+        for line in lines(project.store, session):
             disk.write_all(fd, line.data)
             if line.commit.version == end:
                 return
