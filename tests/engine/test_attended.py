@@ -119,7 +119,10 @@ def test_without_a_terminal_nobody_decides(held):
     )
 
     assert "approve is a person's decision, and this process has no terminal (/dev/tty cannot be opened)" in ran.stderr
-    assert "try: type it in a terminal of your own; CI, cron and services cannot decide" in ran.stderr
+    assert (
+        "try: type it in a terminal of your own; without one, an SSH key of an approver can sign it: --sign"
+        in ran.stderr
+    )
     assert held.new_commits() == []
 
 

@@ -173,8 +173,8 @@ def _replayed(history: tuple[Change, ...]) -> Trusted:
     for number, change in enumerate(history):
         before = Approvers(approver=tuple(entries.values()))
         statement = read_statement(change.statement)
-        said = (statement.decision, statement.version, statement.sum)
-        if said != (Decision.APPROVERS, number, _digest(before.approver)):
+        basis = (statement.decision, statement.version, statement.sum)
+        if basis != (Decision.APPROVERS, number, _digest(before.approver)):
             raise Refused(f"change {number + 1} of {FILE} was signed for another list")
         if number:
             verify_proof(_proof(change), before)

@@ -16,7 +16,7 @@ from detent.core.actor import Actor, ActorKind, Assurance, Channel
 from detent.core.decision.approvers import Approvers
 from detent.core.decision.matching import expected, mismatches
 from detent.core.decision.statement import Statement
-from detent.core.decision.subject import needed_assurance, subject
+from detent.core.decision.subject import DecisionEvent, needed_assurance, subject
 from detent.core.gate import gate_name
 from detent.core.session.commands import (
     AcceptLoss,
@@ -104,7 +104,7 @@ class Rule(NamedTuple):
 
     decision: Decision
     commands: tuple[type[Command], ...] = ()
-    events: tuple[type[Event], ...] = ()
+    events: tuple[type[DecisionEvent], ...] = ()
 
 
 #: `FORCE` and `REPORT` are told by their fields, see below. Other rows without an event are authorized by name, where
@@ -187,13 +187,13 @@ def decision_of(command: Command) -> Decision | None:
     return Decision.FORCE if is_forced else _BY_COMMAND.get(type(command))
 
 
-def decided(session: Session | None, events: Iterable[Event]) -> list[tuple[Decision, Event]]:
+def decided(session: Session | None, events: Iterable[Event]) -> list[tuple[Decision, DecisionEvent]]:
     """The decisions among the events of a commit; `session` is the one before it."""
-    found = ((_decision(session, event), event) for event in events)
-    return [(decision, event) for decision, event in found if decision is not None]
+    pairs = ((_decision(session, event), event) for event in events if isinstance(event, DecisionEvent))
+    return [(decision, event) for decision, event in pairs if decision is not None]
 
 
-def _decision(session: Session | None, event: Event) -> Decision | None:
+def _decision(session: Session | None, event: DecisionEvent) -> Decision | None:
     if isinstance(event, SessionCompleted):
         return Decision.FORCE if event.forced else None
     if isinstance(event, GateChecked):
@@ -217,20 +217,20 @@ def authorize_events(
 
     `witness` and `check_position` are asked if the decision is signed.
     """
-    found = decided(session, events)
-    if not found:
+    decisions = decided(session, events)
+    if not decisions:
         return actor
-    decision = found[0][0]
+    decision = decisions[0][0]
     if actor.proof is not None and actor.proof.signature:
         if witness is None or check_position is None:
             raise Refused(f"{decision} cannot be signed here", way_out="type it in a terminal of your own")
-        author = _signed(actor, found, session, witness, check_position)
+        author = _signed(actor, decisions, session, witness, check_position)
     else:
         author = authorize(actor, decision)
-    needed = needed_assurance(session, [event for _, event in found])
+    needed = needed_assurance(session, [event for _, event in decisions])
     if author.proof is None or not author.proof.assurance.reaches(needed):
         raise too_weak(decision, needed, author.proof.assurance if author.proof is not None else None)
-    for _, event in found:
+    for _, event in decisions:
         if isinstance(event, VoteCast):
             _check_vote(author, event)
     return author
@@ -238,7 +238,7 @@ def authorize_events(
 
 def _signed(
     actor: Actor,
-    found: list[tuple[Decision, Event]],
+    decisions: list[tuple[Decision, DecisionEvent]],
     session: Session,
     witness: Witness,
     check_position: Callable[[Statement], object],
@@ -246,12 +246,12 @@ def _signed(
     """The approver who signed the decision. Raises `Refused` if the signature is not about this decision."""
     from detent.engine.proofs import verify_proof  # noqa: PLC0415 - few decisions are signed
 
-    decision = found[0][0]
+    decision = decisions[0][0]
     authorize_or_sign(actor, decision, is_signed=True)
     assert actor.proof is not None
     verified = verify_proof(actor.proof, witness.approvers)
     check_signer(actor, decision, verified.assurance)
-    about = subject([event for _, event in found])
+    about = subject([event for _, event in decisions])
     must = expected(session, decision, about, project=witness.project, tree=witness.tree)
     wrong = mismatches(verified.statement, must)
     if wrong:

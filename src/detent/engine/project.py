@@ -208,7 +208,7 @@ class Project:
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
-        from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
+        from detent.engine.gates.quorum import with_assurance, with_roles  # noqa: PLC0415
 
         kept, left_out = applicable(
             workflow,
@@ -218,7 +218,7 @@ class Project:
             delegates=delegates,
             captures_all=self.settings.checkpoint.capture == "tree",
         )
-        kept = with_roles(kept, self.settings.decisions.roles)
+        kept = with_assurance(with_roles(kept, self._roles()), self.settings.decisions.assurance)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -335,7 +335,12 @@ class Project:
             return
         left_out = workflow.sizes.get(size, ()) if size else ()
         phases = [key for key in workflow.order if key not in left_out]
-        check_quorums(workflow, phases, identity=account(), roles=self.settings.decisions.roles)
+        check_quorums(workflow, phases, identity=account(), roles=self._roles(), approvers=self.approvers.read())
+
+    def _roles(self) -> Mapping[str, tuple[str, ...]]:
+        from detent.engine.gates.quorum import all_roles  # noqa: PLC0415
+
+        return all_roles(self.settings.decisions.roles, self.approvers.read())
 
     def _toolchain(self, workflow: Workflow) -> Toolchain:
         """The programs that the checks of a new session use."""

@@ -295,15 +295,15 @@ class SessionHandle:
         if self._signer is None:
             return self._actor
         with self._journal.reading() as session:
-            position, found = self._journal.end, decided_in(session, decide(session, command, facts))
-        if not found:
+            position, decisions = self._journal.end, decided_in(session, decide(session, command, facts))
+        if not decisions:
             return self._actor
-        about = subject([event for _, event in found])
+        about = subject([event for _, event in decisions])
         return signed_actor(
             self._project,
             self._actor,
             self._signer,
-            found[0][0],
+            decisions[0][0],
             about,
             session=session,
             position=position,
