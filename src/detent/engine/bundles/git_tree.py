@@ -6,7 +6,7 @@ git gets an index and a directory of objects of its own. It reads those of the r
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from detent.config.place import repository
@@ -36,7 +36,7 @@ def git_tree(directory: str, notices: list[str]) -> GitTree | None:
 
 
 @contextmanager
-def scratch(top: str) -> Iterator[Git]:
+def scratch(top: str, env: Mapping[str, str] | None = None) -> Iterator[Git]:
     """git in the repository at `top`, with an index and objects of its own that are removed afterwards."""
     own = Git(top)
     objects, index = (os.path.join(top, own.ask("rev-parse", "--git-path", name)) for name in ("objects", "index"))
@@ -50,6 +50,7 @@ def scratch(top: str) -> Iterator[Git]:
         yield Git(
             top,
             {
+                **(env or {}),
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": made,
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects),
