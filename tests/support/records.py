@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from detent.doctor.verification import Demands, verify_bundle
-from detent.doctor.verified import Outcome, Verification
-from detent.engine.bundles import bundle_file
-from detent.engine.bundles.contents import commits
-from detent.engine.bundles.exporting import export_session
 
 from detent.core.actor import Actor, ActorKind, Assurance, Channel, Proof
 from detent.core.session.events import Commit, Event
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session
+from detent.doctor.verification import Demands, verify_bundle
+from detent.doctor.verified import Outcome, Verification
+from detent.engine.bundles import bundle_file
+from detent.engine.bundles.contents import commits
+from detent.engine.bundles.exporting import export_session
 from detent.engine.project import Project
 from detent.store.line import GENESIS, encode_line
 

@@ -9,7 +9,7 @@ from detent.core.actor import Actor, ActorKind, Assurance, Proof
 from detent.core.decision.approvers import Approvers
 from detent.core.decision.matching import expected, mismatches
 from detent.core.decision.statement import Statement
-from detent.core.decision.subject import needed_assurance, strongest, subject
+from detent.core.decision.subject import DecisionEvent, needed_assurance, strongest, subject
 from detent.core.session.events import Commit, Event, PhaseBegun, PhaseRedone, PhaseSkipped, VoteCast
 from detent.core.session.session import Session
 from detent.doctor.verified import Check, Decided, unchecked, wrong
@@ -96,7 +96,7 @@ class Deciders:
         return None
 
     def _signed_problems(
-        self, before: Session, commit: Commit, decision: Decision, changes: list[Event], sums: list[str]
+        self, before: Session, commit: Commit, decision: Decision, changes: list[DecisionEvent], sums: list[str]
     ) -> list[str]:
         actor, proof = commit.actor, commit.actor.proof
         assert proof is not None
