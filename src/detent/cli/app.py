@@ -44,8 +44,8 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("escalations", "List the escalations that wait for a person."),
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
-        ("publish", "Bring the bundle of a session where CI finds it."),
-        ("verify", "Check that the record of a session holds, here or elsewhere."),
+        ("publish", "Bring the bundle of the session where CI finds it."),
+        ("verify", "Check that the record of a session holds."),
         ("approver", "Add, list or remove the people whose keys sign decisions."),
     ],
     "Phases by hand": [

@@ -43,13 +43,13 @@ class Deciders:
         for event in commit.events:
             if isinstance(event, PhaseBegun | PhaseRedone):
                 self.approved.pop(event.phase, None)
-        found = decided(before, commit.events)
+        made = decided(before, commit.events)
         if not before.version:
-            found = [(decision, event) for decision, event in found if not _is_by_size(before, event)]
-        if not found:
+            made = [(decision, event) for decision, event in made if not _is_by_size(before, event)]
+        if not made:
             return
-        decision, first = found[0]
-        changes = [event for _, event in found]
+        decision, first = made[0]
+        changes = [event for _, event in made]
         what = f"{decision}{_where(first)}"
         needed = strongest([needed_assurance(before, changes), self._floor])
         proof, problems, is_verified = commit.actor.proof, list[str](), False
@@ -105,29 +105,29 @@ class Deciders:
             about = subject(changes)
         except DetentError as error:
             return [error.message]
-        said = verified.statement
+        statement = verified.statement
         must = expected(before, decision, about, project=self._project, tree=None)
-        problems = mismatches(said, must)
+        problems = mismatches(statement, must)
         if verified.name != proof.identity:
             problems.append(f"the key is that of {verified.name}, and the commit names {proof.identity}")
         if not verified.assurance.reaches(proof.assurance):
             problems.append(f"the signature is {verified.assurance}, and the commit says {proof.assurance}")
         if actor.kind is not ActorKind.PERSON or actor.channel not in MAY_SIGN:
             problems.append(f"it is by {actor.kind} {actor.name}, by {actor.channel}")
-        if not 0 < said.version <= len(sums) or sums[said.version - 1] != said.sum:
-            problems.append(f"it was signed at version {said.version} of another journal")
-        if (used := self._nonces.setdefault(said.nonce, commit.version)) != commit.version:
+        if not 0 < statement.version <= len(sums) or sums[statement.version - 1] != statement.sum:
+            problems.append(f"it was signed at version {statement.version} of another journal")
+        if (used := self._nonces.setdefault(statement.nonce, commit.version)) != commit.version:
             problems.append(f"its signature was used before, in commit {used}")
         if not problems:
-            self._remember(said, verified.name, commit.version, is_against=about.is_against)
+            self._remember(statement, verified.name, commit.version, is_against=about.is_against)
         return problems
 
-    def _remember(self, said: Statement, by: str, version: int, *, is_against: bool) -> None:
-        approvals = self.approved.setdefault(said.phase, {})
-        if said.tree and said.gate and not is_against:
-            approvals[said.gate, by] = Approved(version, said.tree)
+    def _remember(self, statement: Statement, by: str, version: int, *, is_against: bool) -> None:
+        approvals = self.approved.setdefault(statement.phase, {})
+        if statement.tree and statement.gate and not is_against:
+            approvals[statement.gate, by] = Approved(version, statement.tree)
         else:
-            approvals.pop((said.gate, by), None)
+            approvals.pop((statement.gate, by), None)
 
 
 def _unsigned_problems(what: str, actor: Actor, proof: Proof) -> list[str]:

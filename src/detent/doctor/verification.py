@@ -161,8 +161,8 @@ class _Walk:
                 yield from self._check_manifest(event, commit.version)
             self._note(event, commit.version)
         after = evolve(before, commit)
-        if (found := fingerprint(after)) != commit.state:
-            yield wrong(f"replaying it gives state {found}, and it recorded {commit.state}", commit.version)
+        if (state := fingerprint(after)) != commit.state:
+            yield wrong(f"replaying it gives state {state}, and it recorded {commit.state}", commit.version)
         started = before if before is not None else _started(commit)
         yield from self.deciders.commit(started, commit, self.sums)
         self.session = after
@@ -198,7 +198,7 @@ class _Walk:
     def notes(self) -> Iterator[Check]:
         """What rests on the word of the machine that made the record."""
         yield from self._notes
-        attended = [one.commit for one in self.deciders.decisions if one.assurance is Assurance.ATTENDED]
+        attended = [made.commit for made in self.deciders.decisions if made.assurance is Assurance.ATTENDED]
         if attended:
             yield note(f"attended decisions rest on the word of the machine that ran: {listed_commits(attended)}")
         if self._runs:

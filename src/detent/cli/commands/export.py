@@ -25,7 +25,7 @@ KINDS = ("state", "session", "workflow", "history", "log", BUNDLE)
 @click.option("--with-files", is_flag=True, help="With bundle: also the contents of files, to restore checkpoints.")
 @session_option
 def export_verb(request: Request, document: str, output: str | None, *, with_files: bool, session: str | None) -> None:
-    """Write a document of the session, or all of it, to a file.
+    """Write a document of the session, or all of it as a bundle.
 
     state, session and workflow are JSON; history and log are JSON Lines, oldest first. `detent schema` describes them.
     bundle is one file with the journal, receipts, proofs and manifests of the session: detent verify checks it on any

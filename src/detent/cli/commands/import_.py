@@ -14,7 +14,7 @@ from detent.errors import Invalid
 @verb("import", example="detent import login.bundle")
 @click.argument("file", metavar="FILE")
 def import_verb(request: Request, file: str) -> None:
-    """Create a session from a bundle, or from a state document.
+    """Create a session from a bundle or from a state document.
 
     A bundle of detent export brings the same session with its journal. It does not become the active one, and no file
     of the project is touched: detent rollback with --session restores the files of a checkpoint, if the bundle holds

@@ -7,13 +7,13 @@ it in full, and files that a test runner reads count whatever they are called.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import translate
 from functools import lru_cache
 
 import msgspec
 
-from detent.core.checkpoint.manifest import Entry, Manifest
+from detent.core.checkpoint.manifest import Entry
 from detent.core.testrun.runner_files import roles, test_directory
 from detent.engine.gates.stored import content_name
 from detent.errors import Invalid
@@ -76,7 +76,9 @@ def _digest(entry: Entry) -> str:
     return f"link:{entry.digest[:32]}" if entry.kind == "l" else entry.digest[:32]
 
 
-def changed_since(recorded: FileDigests, files: Manifest, patterns: Iterable[str], known: Collection[str]) -> list[str]:
+def changed_since(
+    recorded: FileDigests, files: Mapping[str, Entry], patterns: Iterable[str], known: Collection[str]
+) -> list[str]:
     """The input files of a run that are other ones among the files of a checkpoint.
 
     Files that a checkpoint does not take cannot be told: those that are too large or too secret, which were recorded by
