@@ -99,7 +99,7 @@ ASK_PROJECT = {
 #: the tests of a session (tests/engine/gates/test_baseline.py), and about the approvers (test_approvers.py).
 ELSEWHERE = {
     *(Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET),
-    *(Decision.INTO, Decision.MEND, Decision.APPROVERS),
+    *(Decision.INTO, Decision.MEND, Decision.LIST, Decision.UNLIST),
     *(Decision.ACCEPT, Decision.COMMAND, Decision.BASELINE),
 }
 

@@ -96,7 +96,8 @@ class Decision(StrEnum):
     # Nor choose where its work goes.
     INTO = "merge --into"
     # Nor say whose signature counts.
-    APPROVERS = "changing the approvers"
+    LIST = "approver add"
+    UNLIST = "approver remove"
 
 
 class Rule(NamedTuple):
@@ -137,7 +138,8 @@ RULES = (
     Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
     Rule(Decision.FORGET),
     Rule(Decision.INTO),
-    Rule(Decision.APPROVERS),
+    Rule(Decision.LIST),
+    Rule(Decision.UNLIST),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
@@ -163,6 +165,8 @@ class Witness(NamedTuple):
     approvers: Approvers
     #: The digest of the present files.
     tree: str
+    #: What a person confirmed without signing it.
+    shown: Statement | None = None
 
 
 def authorize_command(actor: Actor, command: Command, *, is_signed: bool = False) -> None:
@@ -227,9 +231,9 @@ def authorize_events(
         author = _signed(actor, decisions, session, witness, check_position)
     else:
         author = authorize(actor, decision)
-    needed = needed_assurance(session, [event for _, event in decisions])
-    if author.proof is None or not author.proof.assurance.reaches(needed):
-        raise too_weak(decision, needed, author.proof.assurance if author.proof is not None else None)
+        if witness is not None and witness.shown is not None:
+            _check_matches(decisions, session, witness, witness.shown)
+    check_strength(session, decisions, author.proof.assurance if author.proof is not None else None)
     for _, event in decisions:
         if isinstance(event, VoteCast):
             _check_vote(author, event)
@@ -251,17 +255,25 @@ def _signed(
     assert actor.proof is not None
     verified = verify_proof(actor.proof, witness.approvers)
     check_signer(actor, decision, verified.assurance)
-    about = subject([event for _, event in decisions])
-    must = expected(session, decision, about, project=witness.project, tree=witness.tree)
-    wrong = mismatches(verified.statement, must)
-    if wrong:
-        raise Refused(
-            f"{decision} was signed for something else: {'; '.join(wrong)}", way_out="look at it and sign again"
-        )
+    _check_matches(decisions, session, witness, verified.statement)
     check_position(verified.statement)
     proof = msgspec.structs.replace(actor.proof, assurance=verified.assurance, identity=verified.name)
     # The key says who it is, whoever owns the process.
     return msgspec.structs.replace(actor, kind=ActorKind.PERSON, name=verified.name, proof=proof)
+
+
+def _check_matches(
+    decisions: list[tuple[Decision, DecisionEvent]], session: Session, witness: Witness, statement: Statement
+) -> None:
+    """Refuse a statement about something else than these decisions."""
+    decision, about = decisions[0][0], subject([event for _, event in decisions])
+    must = expected(session, decision, about, project=witness.project, tree=witness.tree)
+    wrong = mismatches(statement, must)
+    if wrong:
+        how = "signed" if witness.shown is None else "confirmed"
+        raise Refused(
+            f"{decision} was {how} for something else: {'; '.join(wrong)}", way_out="look at it, and decide again"
+        )
 
 
 def check_signer(actor: Actor, decision: Decision, assurance: Assurance) -> None:
@@ -269,8 +281,17 @@ def check_signer(actor: Actor, decision: Decision, assurance: Assurance) -> None
     if actor.kind is ActorKind.AGENT and not assurance.reaches(Assurance.HARDWARE):
         raise Refused(
             f"{decision} is a person's decision, and this is {_described(actor)}, which may use your SSH key",
-            way_out="sign it in a terminal of your own, or with a key that has to be touched",
+            way_out="type it in a terminal of your own, or sign it with a key that has to be touched",
         )
+
+
+def check_strength(
+    session: Session, decisions: list[tuple[Decision, DecisionEvent]], assurance: Assurance | None
+) -> None:
+    """Refuse decisions that need a stronger assurance."""
+    needed = needed_assurance(session, [event for _, event in decisions])
+    if assurance is None or not assurance.reaches(needed):
+        raise too_weak(decisions[0][0], needed, assurance)
 
 
 def _check_vote(author: Actor, vote: VoteCast) -> None:

@@ -18,6 +18,7 @@ from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
+from detent.core.decision.statement import Statement
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
 from detent.core.run.choices import RunChoices
@@ -30,6 +31,7 @@ from detent.core.workflow.graph import Workflow, problems
 from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
+from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
@@ -137,6 +139,8 @@ class Project:
         self.streaming: Callable[[bytes], object] | None = None
         #: Signs the decisions that are made through this project; without it they are those of the process.
         self.signer: Signer | None = None
+        #: Asks whether a decision that nobody signed is the person's. A surface that has shown it need not ask again.
+        self.confirm: Callable[[Statement], object] = confirm
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
