@@ -9,7 +9,7 @@ import time
 import pytest
 
 from detent.errors import Conflict, GateClosed
-from detent.run import git as git_module
+from detent.process import git as git_module
 from detent.run.merging import merge
 from detent.run.worktree import ensure
 from tests.support.repository import (

@@ -147,6 +147,13 @@ class DecisionSettings(_Table, frozen=True, kw_only=True):
     assurance: Assurance = Assurance.ATTENDED
 
 
+class PublishSettings(_Table, frozen=True, kw_only=True):
+    """The settings of `detent publish`."""
+
+    #: The git remote that `--to ref` pushes refs/detent/… to. Without it nothing is pushed.
+    remote: str | None = None
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -157,6 +164,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     decisions: DecisionSettings = DecisionSettings()
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
+    publish: PublishSettings = PublishSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

@@ -20,7 +20,7 @@ from detent.core.session.budget import TIERS
 from detent.engine.gates.applicable import is_observed
 from detent.engine.gates.environment import missing_program, program_name, toolchain
 from detent.errors import DetentError, Refused
-from detent.run.git import Git
+from detent.process.git import Git
 from detent.run.worktree_links import left_behind, linked_paths, unmatched
 
 if TYPE_CHECKING:

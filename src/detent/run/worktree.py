@@ -14,7 +14,7 @@ from detent.core.run.isolation import Mode
 from detent.core.session.session import Session, SessionStatus
 from detent.engine.project import Project
 from detent.errors import DetentError, Refused
-from detent.run.git import Git, last_lines
+from detent.process.git import Git, last_lines
 from detent.run.merging import destination_of, merge
 from detent.run.worktree_links import add_links
 from detent.run.worktree_record import (

@@ -13,7 +13,7 @@ from detent.config import place as places
 from detent.core.path_text import is_inside
 from detent.engine.project import Project
 from detent.errors import Refused
-from detent.run.git import Git
+from detent.process.git import Git
 
 _ENVIRONMENT = re.compile(r"(?:\.venv|venv|node_modules|vendor)/").fullmatch
 #: Files that a program or a test loads; not caches, logs or results.

@@ -294,6 +294,10 @@ class Gate:
         """The weakest assurance that counts for its votes; None for that of the session."""
         return None
 
+    def contradiction(self, receipt: Receipt) -> str | None:
+        """The reason why no run of this gate can have left the receipt; None if one can have."""
+        return None
+
     def check_voter(self, phase: str, identity: str, stands_for: str) -> None:
         """Refuse the vote of a person who is no approver, or who may not vote in the place of `stands_for`."""
 
