@@ -9,7 +9,7 @@
   const frozen = window.DETENT_EXPORT;
   const channel = typeof BroadcastChannel === "function" && !frozen ? new BroadcastChannel("detent-token") : null;
   let token = null;
-  let access = { can_decide: false, read_only_because: frozen ? "This is a copy. It can be read, not changed." : "" };
+  let access = { can_decide: false, read_only_because: null };
   const lost = new Set();
 
   class ApiError extends Error {
@@ -22,16 +22,24 @@
   const store = (value) => {
     token = value;
     try {
-      if (value) sessionStorage.setItem(KEY, JSON.stringify({ token: value, access }));
+      if (value) sessionStorage.setItem(KEY, value);
       else sessionStorage.removeItem(KEY);
     } catch {
       // A browser that forbids storage keeps the token until the tab is loaded again.
     }
   };
 
+  const read = () => {
+    try {
+      return sessionStorage.getItem(KEY);
+    } catch {
+      return null;
+    }
+  };
+
   if (channel)
     channel.onmessage = ({ data }) => {
-      if (data.ask && token) channel.postMessage({ token, access });
+      if (data.ask && token) channel.postMessage({ token });
     };
 
   const fromOpenTab = () =>
@@ -42,7 +50,7 @@
         answers.close();
         resolve(value);
       };
-      answers.onmessage = ({ data }) => data.token && end(data);
+      answers.onmessage = ({ data }) => data.token && end(data.token);
       answers.postMessage({ ask: true });
       setTimeout(() => end(null), ANSWER_WITHIN_MS);
     });
@@ -52,24 +60,14 @@
     if (frozen) return true;
     const given = new URLSearchParams(location.hash.slice(1)).get("token");
     if (given) {
-      const to = new URLSearchParams(location.hash.slice(1)).get("to") || "/needs";
-      history.replaceState(null, "", `${location.pathname}#${to}`);
-      const reply = await request("POST", "/api/exchange", { token: given });
-      ({ can_decide: access.can_decide, read_only_because: access.read_only_because } = reply);
-      store(reply.token);
+      const go = new URLSearchParams(location.hash.slice(1)).get("go") || "/needs";
+      history.replaceState(null, "", `${location.pathname}#${go.replace(/^#/, "")}`);
+      store((await request("POST", "/api/exchange", { token: given })).token);
       return true;
     }
-    let kept = null;
-    try {
-      kept = JSON.parse(sessionStorage.getItem(KEY));
-    } catch {
-      kept = null;
-    }
-    kept = kept || (await fromOpenTab());
-    if (!kept) return false;
-    access = kept.access;
-    store(kept.token);
-    return true;
+    const kept = read() || (await fromOpenTab());
+    if (kept) store(kept);
+    return Boolean(kept);
   }
 
   const headers = (extra) => ({ ...(token ? { Authorization: `Bearer ${token}` } : {}), ...extra });
@@ -90,7 +88,7 @@
     const data = await reply.json().catch(() => ({}));
     if (reply.ok) return data;
     const error = new ApiError(reply.status, data.error);
-    if (reply.status === 401 || error.kind === "token") {
+    if (error.kind === "unauthorized" && path !== "/api/exchange") {
       store(null);
       for (const tell of lost) tell(error);
     }
@@ -98,23 +96,29 @@
   }
 
   const fromExport = async (path) => {
-    const [bare, query] = path.split("?");
-    const found = frozen.api[path] ?? frozen.api[bare];
-    if (found === undefined)
-      throw new ApiError(404, { message: "This copy does not have that.", way_out: "Open the page of the project: detent ui" });
-    return window.detent.narrow ? window.detent.narrow(bare, new URLSearchParams(query), found) : found;
+    const found = frozen.answers[path];
+    if (found !== undefined) return found;
+    throw new ApiError(404, { message: "This copy does not have that.", way_out: "The page of the project has it: detent ui" });
   };
 
   const get = (path) => (frozen ? fromExport(path) : request("GET", path));
   const post = (path, body = {}) =>
-    frozen ? Promise.reject(new ApiError(403, { message: access.read_only_because })) : request("POST", path, body);
+    frozen ? Promise.reject(new ApiError(403, { message: "This is a copy. It can be read, not changed." })) : request("POST", path, body);
+
+  // Who looks, and whether this page may decide.
+  const learn = async () => (access = await get("/api/me"));
 
   const encode = encodeURIComponent;
+  // Optional parameters that are not given are left out: a copy looks answers up by the whole path.
+  const query = (given) => {
+    const parts = Object.entries(given).filter(([, value]) => value != null && value !== "");
+    return parts.length ? `?${parts.map(([name, value]) => `${name}=${encode(value)}`).join("&")}` : "";
+  };
   const of = (project, session) => `/api/p/${encode(project)}${session ? `/s/${encode(session)}` : ""}`;
 
   window.detent.api = {
-    ApiError, enter, get, post, headers, of, encode,
-    frozen: Boolean(frozen),
+    ApiError, enter, learn, get, post, headers, of, encode, query,
+    frozen: frozen || null,
     get access() { return access; },
     onLost: (tell) => { lost.add(tell); return () => lost.delete(tell); },
   };
