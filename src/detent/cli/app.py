@@ -24,6 +24,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     ],
     "Start and run": [
         ("watch", "Follow a run from another terminal."),
+        ("ui", "Show sessions in a browser, and decide there."),
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown, HTML or JSON."),

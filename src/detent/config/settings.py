@@ -142,6 +142,12 @@ class DecisionSettings(_Table, frozen=True, kw_only=True):
     roles: dict[str, tuple[str, ...]] = {}
 
 
+class PageSettings(_Table, frozen=True, kw_only=True):
+    """The settings of `detent ui`."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -152,6 +158,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     decisions: DecisionSettings = DecisionSettings()
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
+    ui: PageSettings = PageSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

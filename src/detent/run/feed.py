@@ -105,14 +105,14 @@ def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: st
     `from_start` includes the events that the file already holds. `run` skips the events of other runs. Once `stopping`
     is true the rest of the file is read, and the iteration ends.
     """
-    reader = _Reader(path, skips=not from_start)
+    reader = FeedReader(path, skips=not from_start)
     try:
         yield from _followed(reader, stopping, run)
     finally:
         reader.close()
 
 
-def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
+def _followed(reader: "FeedReader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
     gist, current = _Gist(), ""
     while True:
         is_last = stopping()
@@ -167,7 +167,7 @@ class _Gist:
         self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
 
 
-class _Reader:
+class FeedReader:
     """Reads a file that may not exist yet, and that another file may replace."""
 
     def __init__(self, path: str, *, skips: bool) -> None:

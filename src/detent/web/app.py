@@ -1,0 +1,376 @@
+"""The routes of the page's server. Handlers read the request, call a screen or an action, and write JSON."""
+
+import mimetypes
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib import resources
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from detent import __version__
+from detent.engine.actor import account
+from detent.engine.project import Project
+from detent.errors import Corrupt, DetentError, Invalid, LockTimeout, NotFound, StoreFailed
+from detent.web.access import (
+    HEADERS,
+    MAX_BODY,
+    MAX_TARGET,
+    READING,
+    Forbidden,
+    Origin,
+    ReadOnly,
+    TooLarge,
+    Unauthorized,
+    check_request,
+)
+from detent.web.projects import KnownProject, Projects
+from detent.web.screens.log import log_screen
+from detent.web.screens.needs import Needs
+from detent.web.screens.session import session_screen, sessions_record
+from detent.web.tail import MAX_WATCHED, Tails
+from detent.web.tokens import Grant, Tokens
+
+_STATUS: tuple[tuple[type[DetentError], int], ...] = (
+    (Forbidden, 403),
+    (Unauthorized, 403),
+    (ReadOnly, 403),
+    (TooLarge, 413),
+    (NotFound, 404),
+    (Invalid, 400),
+    (Corrupt, 500),
+    (StoreFailed, 500),
+    (LockTimeout, 503),
+)
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Site:
+    """What all handlers share."""
+
+    def __init__(
+        self, *, origin: Origin, projects: Projects, tokens: Tokens, read_only_because: str | None = None
+    ) -> None:
+        self.origin, self.projects, self.tokens = origin, projects, tokens
+        #: The reason why this server changes nothing; None if it may.
+        self.read_only_because = read_only_because
+        self.tails = Tails(projects)
+        self.needs = Needs(projects)
+        self.assets = _assets()
+
+    def why_not(self, grant: Grant) -> str | None:
+        """The reason why the page of this token decides nothing."""
+        if self.read_only_because is not None:
+            return self.read_only_because
+        return None if grant.can_decide else "the page was opened by a process that no person attends"
+
+
+def application(site: Site) -> ASGIApp:
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await site.tails.stop()
+            site.projects.close()
+
+    of_project, of_session = "/api/p/{project}", "/api/p/{project}/s/{session}"
+    routes = [
+        Route("/", _asset(site, "index.html")),
+        Route("/assets/{name:path}", _asset(site)),
+        Route("/api/exchange", _exchange(site), methods=["POST"]),
+        Route("/api/me", _answer(site, lambda _request, grant: me_record(site, grant))),
+        Route("/api/projects", _answer(site, lambda _request, _grant: projects_record(site.projects))),
+        Route("/api/needs", _answer(site, lambda _request, _grant: site.needs.all())),
+        Route("/api/events", _events(site)),
+        Route(f"{of_project}/sessions", _project(site, lambda known, project, _: sessions_record(known, project))),
+        Route(of_session, _session(site, session_screen)),
+        Route(f"{of_session}/log", _session(site, _log)),
+        Route(f"{of_session}/events", _session_events(site)),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_error})
+    return _Gatekeeper(app, site)
+
+
+class _Gatekeeper:
+    """Stands in front of everything: checks where a request comes from, and adds the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app, self._site = app, site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADER_BYTES]
+            await send(message)
+
+        try:
+            _check(self._site.origin, scope)
+        except DetentError as error:
+            await error_response(error)(scope, receive, sending)
+            return
+        await self._app(scope, receive, sending)
+
+
+_HEADER_BYTES = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+def _check(origin: Origin, scope: Scope) -> None:
+    names = [name for name, _ in scope["headers"]]
+    if names.count(b"host") > 1 or names.count(b"origin") > 1:
+        raise Forbidden("the request has a header twice")
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_TARGET:
+        raise TooLarge(f"an address may have {MAX_TARGET} characters")
+    check_request(origin, scope["method"], scope["path"], headers)
+    if scope["method"] not in READING:
+        _check_body(headers)
+
+
+def _check_body(headers: dict[str, str]) -> None:
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Invalid("the body of a change is application/json")
+    length = headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and int(length) > MAX_BODY:
+        raise TooLarge(f"a request may have {MAX_BODY} bytes, and this one has {length}")
+
+
+# Handlers
+
+
+def _answer(site: Site, make: Callable[[Request, Grant], dict[str, Any]]) -> Handler:
+    """A GET whose answer is made in a thread: the engine reads files."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            grant = site.tokens.grant(bearer(request))
+            return json_response(await run_in_threadpool(make, request, grant))
+        except DetentError as error:
+            return error_response(error)
+
+    return handle
+
+
+def _project(site: Site, make: Callable[[KnownProject, Project, Request], dict[str, Any]]) -> Handler:
+    def answer(request: Request, _grant: Grant) -> dict[str, Any]:
+        known = site.projects.find(request.path_params["project"])
+        with site.projects.reading(known) as project:
+            return make(known, project, request)
+
+    return _answer(site, answer)
+
+
+def _session(site: Site, make: Callable[..., dict[str, Any]]) -> Handler:
+    """`make` gets the project, the session's id, and the request if it has a fourth parameter."""
+
+    def answer(known: KnownProject, project: Project, request: Request) -> dict[str, Any]:
+        name = known_session(project, request.path_params["session"])
+        return make(known, project, name, request) if make in _WITH_QUERY else make(known, project, name)
+
+    return _project(site, answer)
+
+
+def known_session(project: Project, name: str) -> str:
+    """The session of exactly this name. A link must not mean another session later."""
+    if name not in project.store.sessions():
+        raise NotFound(f"there is no session {name[:80]}")
+    return name
+
+
+def _log(_known: KnownProject, project: Project, session: str, request: Request) -> dict[str, Any]:
+    query = request.query_params
+    return log_screen(
+        project,
+        session,
+        before=number(request, "before"),
+        limit=number(request, "limit") or 100,
+        text=query.get("q", ""),
+        kind=query.get("kind", ""),
+        phase=query.get("phase", ""),
+    )
+
+
+_WITH_QUERY: frozenset[Callable[..., dict[str, Any]]] = frozenset({_log})
+
+
+def _exchange(site: Site) -> Handler:
+    async def handle(request: Request) -> Response:
+        try:
+            body = await read_body(request)
+            token = body.get("token")
+            if not isinstance(token, str):
+                raise Invalid("the exchange needs a token")
+            fresh, grant = await run_in_threadpool(site.tokens.exchange, token)
+        except DetentError as error:
+            return error_response(error)
+        because = site.why_not(grant)
+        record = {"token": fresh, "expires": grant.expires, "can_decide": because is None, "read_only_because": because}
+        return json_response(record)
+
+    return handle
+
+
+def _events(site: Site) -> Handler:
+    """One stream for everything that a page looks at."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            site.tokens.grant(bearer(request))
+            asked = request.query_params.getlist("s")
+            if len(asked) > MAX_WATCHED:
+                raise Invalid(f"a stream may name {MAX_WATCHED} sessions, and this one names {len(asked)}")
+            wanted = await run_in_threadpool(lambda: [_wanted(site, text) for text in asked])
+        except DetentError as error:
+            return error_response(error)
+        return _stream(site.tails.stream(wanted, alone=False))
+
+    return handle
+
+
+def _session_events(site: Site) -> Handler:
+    async def handle(request: Request) -> Response:
+        try:
+            site.tokens.grant(bearer(request))
+            last = request.headers.get("last-event-id") or request.query_params.get("after") or ""
+            project, session = request.path_params["project"], request.path_params["session"]
+            wanted = await run_in_threadpool(_wanted, site, f"{project}/{session}@{last}")
+        except DetentError as error:
+            return error_response(error)
+        return _stream(site.tails.stream([wanted], alone=True))
+
+    return handle
+
+
+def _wanted(site: Site, text: str) -> tuple[KnownProject, str, int | None]:
+    """The session and the version of `PROJECT/SESSION@VERSION`; without a version, the present one."""
+    place, _, version = text.rpartition("@")
+    project, _, session = place.rpartition("/")
+    if version and not (version.isascii() and version.isdigit() and len(version) < 12):
+        raise Invalid(f"{version[:40]!r} is no version")
+    known = site.projects.find(project)
+    with site.projects.reading(known) as opened:
+        return known, known_session(opened, session), int(version) if version else None
+
+
+def _stream(events: AsyncIterator[bytes]) -> Response:
+    return StreamingResponse(events, media_type="text/event-stream")
+
+
+def _asset(site: Site, fixed: str | None = None) -> Handler:
+    async def handle(request: Request) -> Response:
+        name = fixed or request.path_params["name"]
+        data = site.assets.get(name) if fixed or name != "index.html" else None
+        if data is None:
+            return error_response(NotFound(f"there is no file {name[:80]}"))
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        charset = "; charset=utf-8" if kind.startswith("text/") or kind.endswith(("javascript", "json")) else ""
+        return Response(data, media_type=f"{kind}{charset}")
+
+    return handle
+
+
+def _assets() -> dict[str, bytes]:
+    """Every file of the page by name. Nothing else is ever served, whatever a path says."""
+    found: dict[str, bytes] = {}
+
+    def collect(directory: Any, prefix: str) -> None:
+        for entry in directory.iterdir():
+            if entry.is_dir():
+                collect(entry, f"{prefix}{entry.name}/")
+            else:
+                found[prefix + entry.name] = entry.read_bytes()
+
+    collect(resources.files("detent.web") / "assets", "")
+    return found
+
+
+# Answers
+
+
+def me_record(site: Site, grant: Grant) -> dict[str, Any]:
+    because = site.why_not(grant)
+    return {
+        "can_decide": because is None,
+        "read_only_because": because,
+        "expires": grant.expires,
+        "account": account(),
+        "version": __version__,
+        "hardware": False,
+        "project": site.projects.started_in,
+    }
+
+
+def projects_record(projects: Projects) -> dict[str, Any]:
+    return {"projects": [_project_record(projects, known) for known in projects.all()]}
+
+
+def _project_record(projects: Projects, known: KnownProject) -> dict[str, Any]:
+    record = {"id": known.id, "name": known.name, "root": known.root, "package": known.package}
+    try:
+        with projects.reading(known) as project:
+            return {**record, "active": project.active(), "sessions": len(project.store.sessions()), "problem": None}
+    except DetentError as error:
+        return {**record, "active": None, "sessions": 0, "problem": error.message}
+
+
+def bearer(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def number(request: Request, name: str) -> int | None:
+    """A number of the query; None if it is not given."""
+    text = request.query_params.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise Invalid(f"{name} must be a number, not {text[:40]!r}")
+    return int(text)
+
+
+async def read_body(request: Request) -> dict[str, Any]:
+    """The object that was posted."""
+    data = b""
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > MAX_BODY:
+                raise TooLarge(f"a request may have {MAX_BODY} bytes")
+    except ClientDisconnect as gone:
+        raise Invalid("the request was cut off") from gone
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"the body is not a JSON object: {error}") from error
+
+
+def json_response(record: object, status: int = 200) -> Response:
+    return Response(_encode(record), status_code=status, media_type="application/json")
+
+
+def error_response(error: DetentError) -> Response:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
+    record: dict[str, Any] = {"kind": error.kind, "message": error.message, "way_out": error.way_out}
+    paths = getattr(error, "paths", None)
+    if paths is not None:
+        record["paths"] = list(paths)
+    return json_response({"error": record}, status)
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    """An address that no route has, or another method."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    message = {404: "there is nothing at this address", 405: "this address has no such method"}.get(status, "an error")
+    return json_response({"error": {"kind": "not_found", "message": message, "way_out": None}}, status)
