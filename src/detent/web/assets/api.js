@@ -2,8 +2,9 @@
 //
 // The link that `detent ui` opens has a token in its fragment. It is exchanged once for the token of this browser session,
 // which lives in sessionStorage. Another tab gets it from an open tab.
-(() => {
-  "use strict";
+"use strict";
+
+const api = (() => {
   const KEY = "detent-token";
   const ANSWER_WITHIN_MS = 400;
   const frozen = window.DETENT_EXPORT;
@@ -116,7 +117,7 @@
   };
   const of = (project, session) => `/api/p/${encode(project)}${session ? `/s/${encode(session)}` : ""}`;
 
-  window.detent.api = {
+  return {
     ApiError, enter, learn, get, post, headers, of, encode, query,
     frozen: frozen || null,
     get access() { return access; },

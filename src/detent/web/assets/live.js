@@ -3,9 +3,9 @@
 //
 // Each tab knows the version of a journal that it shows. A commit that it has is dropped, and one that it missed makes it
 // ask again, so each commit is shown once, whichever tab reads and however often the server ends.
-(() => {
-  "use strict";
-  const { api } = window.detent;
+"use strict";
+
+const live = (() => {
   const RETRY_MS = [300, 600, 1000, 2000, 5000];
   const GATHER_MS = 30;
   const LOOK_MS = 5000;
@@ -184,7 +184,7 @@
     else lead();
   }
 
-  window.detent.live = {
+  return {
     begin, watch, listen,
     get state() { return state; },
     onState: (tell) => { states.add(tell); return () => states.delete(tell); },

@@ -1,113 +1,111 @@
 // Decisions: what waits for a person, and the dialog in which it is decided.
-(() => {
-  "use strict";
-  const { html, useState, useEffect, useRef, api, plain, Text, Time, Status, Shape, Dialog, Fault, say, links, count, classes, live } = window.detent;
+"use strict";
 
-  const KINDS = {
-    question: "Question", escalation: "Escalation", budget: "Budget", review: "Review", vote: "Approval", answer: "Choice", report: "Report", accept: "Accept",
-    stale: "Check again", closed: "Closed gate", command: "Test command", failed: "Failed", task: "Task", step: "Step", tasks_left: "Tasks left",
-  };
+const KINDS = {
+  question: "Question", escalation: "Escalation", budget: "Budget", review: "Review", vote: "Approval", answer: "Choice", report: "Report", accept: "Accept",
+  stale: "Check again", closed: "Closed gate", command: "Test command", failed: "Failed", task: "Task", step: "Step", tasks_left: "Tasks left",
+};
 
-  const copy = async (text) => {
+const copy = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("The command was copied.");
+  } catch {
+    say("The browser does not let this page copy. Select the command and copy it.", "bad");
+  }
+};
+const Command = ({ text }) => html`<span class="command"><code>${plain(text)}</code><button class="icon" title="Copy" aria-label=${`Copy ${plain(text)}`} onClick=${() => copy(text)}>⧉</button></span>`;
+
+// The files that an approval is about, as the server sees them now.
+const Shown = ({ review, href, onLeave }) => html`<div class="shown">
+  ${review.since
+    ? html`<p><strong>${count(review.files.length + review.left_out, "file")}</strong> changed since <code>${plain(review.since)}</code>. <a href=${href} onClick=${onLeave}>Look at the changes</a></p>`
+    : html`<p>No checkpoint was taken when the phase began, so there is no diff.</p>`}
+  <ul class="paths">${review.files.slice(0, 6).map((file) => html`<li key=${file.path}>${shape(file.status === "removed" ? "deleted" : file.status)}<code>${plain(file.path)}</code>
+    <span class="num">${file.binary ? "binary" : html`<ins>+${file.added ?? "?"}</ins> <del>−${file.removed ?? "?"}</del>`}</span></li>`)}
+    ${review.files.length > 6 && html`<li class="note">and ${count(review.files.length - 6, "more file")}</li>`}</ul>
+  <p class="note">You decide about exactly these files: <code title=${review.tree}>${plain(String(review.tree).slice(0, 12))}</code></p>
+</div>`;
+
+// `given` is the review that the person looked at; without it, the dialog shows one.
+const Decide = ({ need, action, given, text = "", onClose, onDone }) => {
+  const at = links(need.project, need.session);
+  const [reason, setReason] = useState(text);
+  const [also, setAlso] = useState("");
+  const [review, setReview] = useState(given || null);
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const look = () => api.get(`${at.api}/review${api.query({ phase: need.phase })}`).then((found) => { setReview(found); setError(null); }, setError);
+  useEffect(() => { if (action.needs_tree && !given) look(); }, []);
+  const ready = (!action.needs_reason || reason.trim()) && (!action.also || also.trim()) && (!action.needs_tree || review) && !busy;
+  const send = async (event) => {
+    event?.preventDefault();
+    if (!ready) return;
+    setBusy(true);
+    setError(null);
     try {
-      await navigator.clipboard.writeText(text);
-      say("The command was copied.");
-    } catch {
-      say("The browser does not let this page copy. Select the command and copy it.", "bad");
+      const body = { ...action.body, decision: action.decision };
+      if (action.needs_reason) body[action.reason_field] = reason.trim();
+      if (action.also) body[action.also[0]] = also.trim();
+      if (action.needs_tree) Object.assign(body, { tree: review.tree, position: review.position });
+      const proof = need.assurance === "hardware" && window.detent.prove ? await window.detent.prove(at, body) : null;
+      const reply = await api.post(`${at.api}/decide`, proof ? { ...body, proof } : body);
+      onClose();
+      say([...reply.done, ...(reply.warnings || [])].join(" · ") || `${action.label}: done.`);
+      onDone?.(reply);
+    } catch (fault) {
+      setError(fault);
+      setBusy(false);
     }
   };
-  const Command = ({ text }) => html`<span class="command"><code>${plain(text)}</code><button class="icon" title="Copy" aria-label=${`Copy ${plain(text)}`} onClick=${() => copy(text)}>⧉</button></span>`;
-
-  // The files that an approval is about, as the server sees them now.
-  const Shown = ({ review, href, onLeave }) => html`<div class="shown">
-    ${review.since
-      ? html`<p><strong>${count(review.files.length + review.left_out, "file")}</strong> changed since <code>${plain(review.since)}</code>. <a href=${href} onClick=${onLeave}>Look at the changes</a></p>`
-      : html`<p>No checkpoint was taken when the phase began, so there is no diff.</p>`}
-    <ul class="paths">${review.files.slice(0, 6).map((file) => html`<li key=${file.path}><${Shape} of=${file.status === "removed" ? "deleted" : file.status} /><code>${plain(file.path)}</code>
-      <span class="num">${file.binary ? "binary" : html`<ins>+${file.added ?? "?"}</ins> <del>−${file.removed ?? "?"}</del>`}</span></li>`)}
-      ${review.files.length > 6 && html`<li class="note">and ${count(review.files.length - 6, "more file")}</li>`}</ul>
-    <p class="note">You decide about exactly these files: <code title=${review.tree}>${plain(String(review.tree).slice(0, 12))}</code></p>
-  </div>`;
-
-  // `given` is the review that the person looked at; without it, the dialog shows one.
-  const Decide = ({ need, action, given, text = "", onClose, onDone }) => {
-    const at = links(need.project, need.session);
-    const [reason, setReason] = useState(text);
-    const [review, setReview] = useState(given || null);
-    const [error, setError] = useState(null);
-    const [busy, setBusy] = useState(false);
-    const look = () => api.get(`${at.api}/review${api.query({ phase: need.phase })}`).then((found) => { setReview(found); setError(null); }, setError);
-    useEffect(() => { if (action.needs_tree && !given) look(); }, []);
-    const ready = (!action.needs_reason || reason.trim()) && (!action.needs_tree || review) && !busy;
-    const send = async (event) => {
-      event?.preventDefault();
-      if (!ready) return;
-      setBusy(true);
-      setError(null);
-      try {
-        const body = { ...action.body, decision: action.decision };
-        if (action.needs_reason) body[action.decision === "reply" ? "answer" : "reason"] = reason.trim();
-        if (action.needs_tree) Object.assign(body, { tree: review.tree, position: review.position });
-        const proof = need.assurance === "hardware" && window.detent.prove ? await window.detent.prove(at, body) : null;
-        const reply = await api.post(`${at.api}/decide`, proof ? { ...body, proof } : body);
-        onClose();
-        say([...reply.done, ...(reply.warnings || [])].join(" · ") || `${action.label}: done.`);
-        onDone?.(reply);
-      } catch (fault) {
-        setError(fault);
-        setBusy(false);
-      }
-    };
-    const keys = (event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && send(event);
-    return html`<${Dialog} title=${`${action.label}${need.phase ? ` · ${plain(need.phase)}` : ""}`} onClose=${onClose}>
-      <form onSubmit=${send} onKeyDown=${keys}>
-        <p class="about"><${Text} value=${need.what} limit=${600} /></p>
-        ${action.needs_tree && review && html`<${Shown} review=${review} href=${at.review(need.phase)} onLeave=${onClose} />`}
-        ${action.needs_tree && !review && !error && html`<p class="loading">Looking at the files…</p>`}
-        ${action.needs_reason && html`<label class="field"><span>${plain(action.reason_label || "Why")}</span>
-          <textarea data-focus rows="3" required value=${reason} onInput=${(event) => setReason(event.target.value)}></textarea></label>`}
-        ${error && html`<${Fault} error=${error} />`}
-        ${error?.kind === "tree_changed" && html`<p><button type="button" onClick=${() => { setReview(null); look(); }}>Look at the files as they are now</button></p>`}
-        <footer>
-          <button type="button" onClick=${onClose}>Not now</button>
-          <button type="submit" class=${action.style} disabled=${!ready} data-focus=${action.needs_reason ? undefined : true}>${plain(action.label)}</button>
-        </footer>
-      </form>
-    </${Dialog}>`;
-  };
-
-  // One entry of the list, with its decisions. `compact` leaves out what the screen around it says.
-  const Need = ({ need, compact, chosen, id, onDone, onDecide }) => {
-    const at = links(need.project, need.session);
-    const can = api.access.can_decide;
-    return html`<article class=${classes("need", chosen && "chosen")} id=${id} aria-label=${`${KINDS[need.kind] || need.kind}: ${plain(need.what).slice(0, 120)}`}>
-      <header>
-        <span class="kind"><${Shape} of=${need.is_yours ? "needs_you" : "waiting"} />${KINDS[need.kind] || need.kind}</span>
-        <span class="where">
-          ${!compact && html`<a href=${at.session} class="quiet-link"><${Text} value=${need.task_text || need.session} limit=${90} /></a><span class="note">${plain(need.project_name)}</span>`}
-          ${need.phase && html`<a class="chip" href=${at.phase(need.phase)}>${plain(need.phase)}</a>`}
-          ${need.gate && html`<a class="chip" href=${at.gate(need.phase, need.gate)}>${plain(need.gate)}</a>`}
-          ${need.task && html`<a class="chip" href=${at.task(need.task)}>${plain(need.task)}</a>`}
-        </span>
-        <${Time} at=${need.since} />
-      </header>
-      <p class="what"><${Text} value=${need.what} limit=${500} /></p>
-      ${need.waits_for.length > 0 && html`<p class="note">Waits for ${plain(need.waits_for.join(", "))}.</p>`}
+  const keys = (event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && send(event);
+  return html`<${Dialog} title=${`${action.label}${need.phase ? ` · ${plain(need.phase)}` : ""}`} onClose=${onClose}>
+    <form onSubmit=${send} onKeyDown=${keys}>
+      <p class="about">${text(need.what, 600)}</p>
+      ${action.needs_tree && review && html`<${Shown} review=${review} href=${at.review(need.phase)} onLeave=${onClose} />`}
+      ${action.needs_tree && !review && !error && html`<p class="loading">Looking at the files…</p>`}
+      ${action.also && html`<label class="field"><span>${plain(action.also[1])}</span><input class="mono" data-focus required value=${also} onInput=${(event) => setAlso(event.target.value)} /></label>`}
+      ${action.needs_reason && html`<label class="field"><span>${plain(action.reason_label)}</span>
+        <textarea data-focus rows="3" required value=${reason} onInput=${(event) => setReason(event.target.value)}></textarea></label>`}
+      ${error && html`<${Fault} error=${error} />`}
+      ${error?.kind === "tree_changed" && html`<p><button type="button" onClick=${() => { setReview(null); look(); }}>Look at the files as they are now</button></p>`}
       <footer>
-        ${can && need.is_yours && need.actions.map((action) => html`<button key=${action.label} class=${action.style} onClick=${() => onDecide(need, action)}>${plain(action.label)}</button>`)}
-        ${need.actions.some((action) => action.needs_tree) && html`<a class="button" href=${at.review(need.phase)}>Review changes</a>`}
-        ${(!can || !need.is_yours || !need.actions.length) && html`<${Command} text=${need.command} />`}
+        <button type="button" onClick=${onClose}>Not now</button>
+        <button type="submit" class=${action.style} disabled=${!ready} data-focus=${action.needs_reason ? undefined : true}>${plain(action.label)}</button>
       </footer>
-    </article>`;
-  };
+    </form>
+  </${Dialog}>`;
+};
 
-  // The state of a dialog: [what to draw, how to open it].
-  const useDecide = (onDone) => {
-    const [open, set] = useState(null);
-    const dialog = open && html`<${Decide} key=${`${open.need.id} ${open.action.label}`} ...${open} onClose=${() => set(null)} onDone=${onDone} />`;
-    return [dialog, (need, action, more = {}) => set({ need, action, ...more })];
-  };
-  const actionOf = (need, style) => (api.access.can_decide && need?.is_yours ? need.actions.find((action) => action.style === style) : undefined);
+// One entry of the list, with its decisions. `compact` leaves out what the screen around it says.
+const Need = ({ need, compact, chosen, id, onDone, onDecide }) => {
+  const at = links(need.project, need.session);
+  const can = api.access.can_decide;
+  return html`<article class=${classes("need", chosen && "chosen")} id=${id} aria-label=${`${KINDS[need.kind] || need.kind}: ${plain(need.what).slice(0, 120)}`}>
+    <header>
+      <span class="kind">${shape(need.is_yours ? "needs_you" : "waiting")}${KINDS[need.kind] || need.kind}</span>
+      <span class="where">
+        ${!compact && html`<a href=${at.session} class="quiet-link">${text(need.task_text || need.session, 90)}</a><span class="note">${plain(need.project_name)}</span>`}
+        ${need.phase && html`<a class="chip" href=${at.phase(need.phase)}>${plain(need.phase)}</a>`}
+        ${need.gate && html`<a class="chip" href=${at.gate(need.phase, need.gate)}>${plain(need.gate)}</a>`}
+        ${need.task && html`<a class="chip" href=${at.task(need.task)}>${plain(need.task)}</a>`}
+      </span>
+      ${when(need.since)}
+    </header>
+    <p class="what">${text(need.what, 500)}</p>
+    ${need.waits_for.length > 0 && html`<p class="note">Waits for ${plain(need.waits_for.join(", "))}.</p>`}
+    <footer>
+      ${can && need.is_yours && need.actions.map((action) => html`<button key=${action.label} class=${action.style} onClick=${() => onDecide(need, action)}>${plain(action.label)}</button>`)}
+      ${need.actions.some((action) => action.needs_tree) && html`<a class="button" href=${at.review(need.phase)}>Review changes</a>`}
+      ${(!can || !need.is_yours || !need.actions.length) && html`<${Command} text=${need.command} />`}
+    </footer>
+  </article>`;
+};
 
-  Object.assign(window.detent, { Need, useDecide, actionOf, Command, KINDS });
-})();
+// The state of a dialog: [what to draw, how to open it].
+const useDecide = (onDone) => {
+  const [open, set] = useState(null);
+  const dialog = open && html`<${Decide} key=${`${open.need.id} ${open.action.label}`} ...${open} onClose=${() => set(null)} onDone=${onDone} />`;
+  return [dialog, (need, action, more = {}) => set({ need, action, ...more })];
+};
+const actionOf = (need, style) => (api.access.can_decide && need?.is_yours ? need.actions.find((action) => action.style === style) : undefined);

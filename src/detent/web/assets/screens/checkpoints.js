@@ -1,74 +1,71 @@
 // Checkpoints: compare any two, go back to one after looking at what would happen, and undo it.
-(() => {
-  "use strict";
-  const { html, useState, useEffect, useGet, Loaded, Fault, Dialog, Time, useChosen, useKeys, links, go, api, plain, count, size, say, classes, words, Text, Shape } = window.detent;
+"use strict";
 
-  const Paths = ({ title, of: shape, paths }) => (paths.length ? html`<h3>${title} <span class="note">${paths.length}</span></h3><ul class="paths">${paths.slice(0, 30).map((path) => html`<li key=${path}><${Shape} of=${shape} /><code>${plain(path)}</code></li>`)}${paths.length > 30 && html`<li class="note">and ${count(paths.length - 30, "more file")}</li>`}</ul>` : null);
-  const listed = (value) => (Array.isArray(value) ? value : []);
+const Paths = ({ title, of: shape, paths }) => (paths.length ? html`<h3>${title} <span class="note">${paths.length}</span></h3><ul class="paths">${paths.slice(0, 30).map((path) => html`<li key=${path}>${shape(shape)}<code>${plain(path)}</code></li>`)}${paths.length > 30 && html`<li class="note">and ${count(paths.length - 30, "more file")}</li>`}</ul>` : null);
+const listed = (value) => (Array.isArray(value) ? value : []);
 
-  // The dry run comes first, and what is carried out is what it showed.
-  const Rollback = ({ at, path, to, title, label, onClose, onDone }) => {
-    const [plan, setPlan] = useState(null);
-    const [error, setError] = useState(null);
-    const [busy, setBusy] = useState(false);
-    const look = () => api.post(`${at.api}/${path}`, { ...(to ? { to } : {}), dry_run: true }).then((found) => { setPlan(found); setError(null); }, setError);
-    useEffect(() => { look(); }, []);
-    const send = async () => {
-      setBusy(true);
-      try {
-        const reply = await api.post(`${at.api}/${path}`, { ...(to ? { to } : {}), dry_run: false, plan_id: plan.plan_id });
-        say(`Done. ${reply.result?.safety ? `The state before is checkpoint ${reply.result.safety.name || reply.result.safety.id}.` : ""}`);
-        onClose();
-        onDone();
-      } catch (fault) { setError(fault); setBusy(false); }
-    };
-    const shown = plan?.plan;
-    const changes = Object.entries(shown?.phases || {}).filter(([, change]) => change.before !== change.after);
-    return html`<${Dialog} wide title=${title} onClose=${onClose}>
-      ${!plan && !error && html`<p class="loading">Looking at what would change…</p>`}
-      ${shown && html`<p class="note">Nothing was changed yet. This would happen:</p>
-        ${changes.length > 0 && html`<h3>Phases</h3><ul class="paths">${changes.map(([key, change]) => html`<li key=${key}><strong>${plain(key)}</strong> ${words(change.before)} → ${words(change.after)}</li>`)}</ul>`}
-        <${Paths} title="Restored" of="modified" paths=${listed(shown.files.restored)} />
-        <${Paths} title="Added again" of="added" paths=${listed(shown.files.added)} />
-        <${Paths} title="Removed" of="deleted" paths=${listed(shown.files.removed)} />
-        ${!listed(shown.files.restored).length && !listed(shown.files.added).length && !listed(shown.files.removed).length && html`<p>No file changes.</p>`}
-        ${listed(shown.warnings).map((warning) => html`<p class="notice">${plain(warning)}</p>`)}`}
-      ${error && html`<${Fault} error=${error} retry=${error.status === 409 ? look : null} />`}
-      <footer><button onClick=${onClose} data-focus>Leave as it is</button><button class="danger" disabled=${!plan || busy} onClick=${send}>${label}</button></footer>
-    </${Dialog}>`;
+// The dry run comes first, and what is carried out is what it showed.
+const Rollback = ({ at, path, to, title, label, onClose, onDone }) => {
+  const [plan, setPlan] = useState(null);
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const look = () => api.post(`${at.api}/${path}`, { ...(to ? { to } : {}), dry_run: true }).then((found) => { setPlan(found); setError(null); }, setError);
+  useEffect(() => { look(); }, []);
+  const send = async () => {
+    setBusy(true);
+    try {
+      const reply = await api.post(`${at.api}/${path}`, { ...(to ? { to } : {}), dry_run: false, plan_id: plan.plan_id });
+      say(`Done. ${reply.result?.safety ? `The state before is checkpoint ${reply.result.safety.name || reply.result.safety.id}.` : ""}`);
+      onClose();
+      onDone();
+    } catch (fault) { setError(fault); setBusy(false); }
   };
+  const shown = plan?.plan;
+  const changes = Object.entries(shown?.phases || {}).filter(([, change]) => change.before !== change.after);
+  return html`<${Dialog} wide title=${title} onClose=${onClose}>
+    ${!plan && !error && html`<p class="loading">Looking at what would change…</p>`}
+    ${shown && html`<p class="note">Nothing was changed yet. This would happen:</p>
+      ${changes.length > 0 && html`<h3>Phases</h3><ul class="paths">${changes.map(([key, change]) => html`<li key=${key}><strong>${plain(key)}</strong> ${words(change.before)} → ${words(change.after)}</li>`)}</ul>`}
+      <${Paths} title="Restored" of="modified" paths=${listed(shown.files.restored)} />
+      <${Paths} title="Added again" of="added" paths=${listed(shown.files.added)} />
+      <${Paths} title="Removed" of="deleted" paths=${listed(shown.files.removed)} />
+      ${!listed(shown.files.restored).length && !listed(shown.files.added).length && !listed(shown.files.removed).length && html`<p>No file changes.</p>`}
+      ${listed(shown.warnings).map((warning) => html`<p class="notice">${plain(warning)}</p>`)}`}
+    ${error && html`<${Fault} error=${error} retry=${error.status === 409 ? look : null} />`}
+    <footer><button onClick=${onClose} data-focus>Leave as it is</button><button class="danger" disabled=${!plan || busy} onClick=${send}>${label}</button></footer>
+  </${Dialog}>`;
+};
 
-  window.detent.screens.checkpoints = ({ data, onDone }) => {
-    const at = links(data.project, data.session);
-    const found = useGet(`${at.api}/checkpoints`, { project: data.project, session: data.session });
-    const list = found.data?.checkpoints || [];
-    const [marked, mark] = useState(null);
-    const [open, setOpen] = useState(null);
-    const [chosen, choose] = useChosen(list.length, (index) => go(at.diff(list[index].id, "now")), { id: "checkpoint" });
-    const compare = (id) => (marked && marked !== id ? go(at.diff(...older(list, marked, id))) : mark(marked === id ? null : id));
-    const can = api.access.can_decide;
-    const done = () => { found.reload(); onDone(); };
-    useKeys([
-      { keys: "m", label: "Mark for a comparison, or compare with the marked", off: !list.length, run: () => compare(list[chosen].id) },
-      { keys: "b", label: "Go back to the checkpoint", off: !can || !list.length, run: () => setOpen({ to: list[chosen] }) },
-      { keys: "u", label: "Undo the rollback", off: !can || !found.data?.undo, run: () => setOpen({ undo: true }) },
-    ]);
-    return html`<div class="column"><${Loaded} from=${found}>${(shown) => html`
-      ${can && shown.undo && html`<p class="notice">The last rollback can be undone. <button onClick=${() => setOpen({ undo: true })}>Undo it <kbd>u</kbd></button></p>`}
-      ${!list.length && html`<p class="note">No checkpoint was taken yet.</p>`}
-      <ul class="rows">${list.map((each, index) => html`<li key=${each.id} id=${`checkpoint-${index}`} class=${classes("line", "tall", index === chosen && "chosen", marked === each.id && "marked")} onClick=${() => choose(index)}>
-        <span class="grow"><strong>${plain(each.name || each.id)}</strong> <span class="note">${plain(words(each.taken))}${each.by ? ` · ${plain(each.by)}` : ""} · ${count(each.files, "file")}, ${size(each.bytes)}${each.version ? ` · version ${each.version}` : ""}</span>
-          ${each.note && html`<div><${Text} value=${each.note} limit=${200} /></div>`}</span>
-        <span class="buttons"><a class="button small" href=${at.diff(each.id, "now")}>Diff to now</a>
-          ${!api.frozen && html`<button class="small" aria-pressed=${marked === each.id} onClick=${() => compare(each.id)}>${marked && marked !== each.id ? "Compare with marked" : marked === each.id ? "Marked" : "Compare"}</button>`}
-          ${can && html`<button class="small danger" onClick=${() => setOpen({ to: each })}>Go back…</button>`}</span>
-        <${Time} at=${each.at} /></li>`)}</ul>
-      ${open && html`<${Rollback} at=${at} path=${open.undo ? "undo" : "rollback"} to=${open.to?.id} title=${open.undo ? "Undo the rollback" : `Go back to ${open.to.name || open.to.id}`} label=${open.undo ? "Undo it" : "Go back"} onClose=${() => setOpen(null)} onDone=${done} />`}
-    `}</${Loaded}></div>`;
-  };
-  // The older first: the list has the newest first.
-  const older = (list, a, b) => {
-    const at = (id) => list.findIndex((each) => each.id === id);
-    return at(a) > at(b) ? [a, b] : [b, a];
-  };
-})();
+const CheckpointsScreen = ({ data, onDone }) => {
+  const at = links(data.project, data.session);
+  const found = useGet(`${at.api}/checkpoints`, { project: data.project, session: data.session });
+  const list = found.data?.checkpoints || [];
+  const [marked, mark] = useState(null);
+  const [open, setOpen] = useState(null);
+  const [chosen, choose] = useChosen(list.length, (index) => go(at.diff(list[index].id, "now")), { id: "checkpoint" });
+  const compare = (id) => (marked && marked !== id ? go(at.diff(...older(list, marked, id))) : mark(marked === id ? null : id));
+  const can = api.access.can_decide;
+  const done = () => { found.reload(); onDone(); };
+  useKeys([
+    { keys: "m", label: "Mark for a comparison, or compare with the marked", off: !list.length, run: () => compare(list[chosen].id) },
+    { keys: "b", label: "Go back to the checkpoint", off: !can || !list.length, run: () => setOpen({ to: list[chosen] }) },
+    { keys: "u", label: "Undo the rollback", off: !can || !found.data?.undo, run: () => setOpen({ undo: true }) },
+  ]);
+  return html`<div class="column"><${Loaded} from=${found}>${(shown) => html`
+    ${can && shown.undo && html`<p class="notice">The last rollback can be undone. <button onClick=${() => setOpen({ undo: true })}>Undo it <kbd>u</kbd></button></p>`}
+    ${!list.length && html`<p class="note">No checkpoint was taken yet.</p>`}
+    <ul class="rows">${list.map((each, index) => html`<li key=${each.id} id=${`checkpoint-${index}`} class=${classes("line", "tall", index === chosen && "chosen", marked === each.id && "marked")} onClick=${() => choose(index)}>
+      <span class="grow"><strong>${plain(each.name || each.id)}</strong> <span class="note">${plain(words(each.taken))}${each.by ? ` · ${plain(each.by)}` : ""} · ${count(each.files, "file")}, ${size(each.bytes)}${each.version ? ` · version ${each.version}` : ""}</span>
+        ${each.note && html`<div>${text(each.note, 200)}</div>`}</span>
+      <span class="buttons"><a class="button small" href=${at.diff(each.id, "now")}>Diff to now</a>
+        ${!api.frozen && html`<button class="small" aria-pressed=${marked === each.id} onClick=${() => compare(each.id)}>${marked && marked !== each.id ? "Compare with marked" : marked === each.id ? "Marked" : "Compare"}</button>`}
+        ${can && html`<button class="small danger" onClick=${() => setOpen({ to: each })}>Go back…</button>`}</span>
+      ${when(each.at)}</li>`)}</ul>
+    ${open && html`<${Rollback} at=${at} path=${open.undo ? "undo" : "rollback"} to=${open.to?.id} title=${open.undo ? "Undo the rollback" : `Go back to ${open.to.name || open.to.id}`} label=${open.undo ? "Undo it" : "Go back"} onClose=${() => setOpen(null)} onDone=${done} />`}
+  `}</${Loaded}></div>`;
+};
+// The older first: the list has the newest first.
+const older = (list, a, b) => {
+  const at = (id) => list.findIndex((each) => each.id === id);
+  return at(a) > at(b) ? [a, b] : [b, a];
+};
