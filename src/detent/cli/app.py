@@ -45,6 +45,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("escalations", "List the escalations that wait for a person."),
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
+        ("approver", "Add, list or remove the people whose keys sign decisions."),
     ],
     "Phases by hand": [
         ("begin", "Begin a phase, before its work is delegated."),

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.gate import Gate
 from detent.core.gate.registry import decode_gate
 from detent.core.session.budget import TIERS
@@ -140,6 +141,8 @@ class DecisionSettings(_Table, frozen=True, kw_only=True):
 
     #: Role to the accounts of the operating system that fill it. A session keeps the roles that it started with.
     roles: dict[str, tuple[str, ...]] = {}
+    #: The weakest assurance of a decision: attended, signed or hardware. A session keeps the one it started with.
+    assurance: Assurance = Assurance.ATTENDED
 
 
 class PageSettings(_Table, frozen=True, kw_only=True):
@@ -168,7 +171,9 @@ class Settings(_Table, frozen=True, kw_only=True):
         """The options of a session; supervision of imported work stays unless it is set here."""
         budget = TIERS[self.budget] if isinstance(self.budget, str) else self.budget
         supervised = self.supervised or (imported.supervised if imported else None)
-        return Options(gates=self.gates == "strict", supervised=supervised, budget=budget)
+        return Options(
+            gates=self.gates == "strict", supervised=supervised, budget=budget, assurance=self.decisions.assurance
+        )
 
 
 def parse_settings(text: str, source: str) -> Settings:

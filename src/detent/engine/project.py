@@ -38,17 +38,20 @@ from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
 from detent.errors import Corrupt, Invalid, NotFound, Refused, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
+from detent.store.state_home import PROJECT_ID
 
 if TYPE_CHECKING:
     from detent.config.catalogue import Catalogue
     from detent.core.checkpoint.manifest import Manifest
+    from detent.engine.approvers import ApproversFile
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.projections.adopt import Adoption
+    from detent.engine.proofs import Signer
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
     from detent.objects.maintenance import Collected
-    from detent.objects.universe import Moment
+    from detent.objects.universe import Files, Moment
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -132,6 +135,8 @@ class Project:
         self.checking: Callable[[str, float], object] | None = None
         #: Gets the output of a check as it comes.
         self.streaming: Callable[[bytes], object] | None = None
+        #: Signs the decisions that are made through this project; without it they are those of the process.
+        self.signer: Signer | None = None
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
@@ -158,6 +163,24 @@ class Project:
         checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
         checkpoints.notices = self.notices
         return checkpoints
+
+    @property
+    def id(self) -> str:
+        """The id of the project in the user's state directory; empty if it has none."""
+        return (self.store.get(PROJECT_ID) or b"").decode("ascii", "replace").strip()
+
+    def files(self) -> "Files":
+        """The files as they are now; their digest is what a decision is about."""
+        from detent.objects.universe import files_now  # noqa: PLC0415
+
+        return files_now(self.checkpoints.moment())
+
+    @property
+    def approvers(self) -> "ApproversFile":
+        """The approvers of the project, and the changes of their list."""
+        from detent.engine.approvers import ApproversFile  # noqa: PLC0415 - few commands need it
+
+        return ApproversFile(self.place.root, self.id, self.clock)
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":

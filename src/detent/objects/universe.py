@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import NamedTuple
 
-from detent.core.checkpoint.manifest import Entry
+from detent.core.checkpoint.manifest import Entry, changes, tree_digest
 from detent.errors import StoreFailed
 from detent.objects.pack import Batch, Hashing
 from detent.objects.stat_cache import (
@@ -343,6 +343,30 @@ class Moment:
     def _sink(self, stack: ExitStack) -> Callable[[], Sink]:
         storing = self._storing
         return Hashing if storing is None else lambda: stack.enter_context(storing())
+
+
+class Files(NamedTuple):
+    """The files that the rules let in, at one moment: what a person is shown and decides about."""
+
+    files: Mapping[str, Entry]
+    #: Files that are not read, with their size and time.
+    unread: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        return tree_digest(self.files, self.unread)
+
+    def changed(self, after: "Files") -> list[str]:
+        """The paths whose files are other ones in `after`; sorted."""
+        differing = changes(self.files, after.files)
+        unread = {path for path, _ in set(self.unread.items()) ^ set(after.unread.items())}
+        return sorted({*differing.added, *differing.removed, *differing.modified, *unread})
+
+
+def files_now(moment: Moment) -> Files:
+    """The files of the moment. Page, terminal and engine take the digest of a tree from here."""
+    look = moment.look(Request())
+    return Files({path: row.entry for path, row in look.rows.items() if row.origin != NAMED}, dict(look.large))
 
 
 def _content(path: str, status: os.stat_result) -> tuple[Key, str, int, bytes]:

@@ -83,7 +83,7 @@ class _RollbackVerb(Verb):
         return super().parse_args(ctx, [*rest, "--", *counts] if counts else rest)
 
 
-@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run", cls=_RollbackVerb)
+@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run", decides=True, cls=_RollbackVerb)
 @checkpoint_or_none
 @dry_run_option
 @click.option("--phase-only", is_flag=True, help="Only the phases; no file is touched.")
@@ -150,7 +150,7 @@ def _chosen(request: Request, session: str | None) -> str | None:
 
     if request.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(f"name a checkpoint, a phase, or -N for the last but N-1; {_LIST} lists them")
-    request.authorize(Decision.ROLLBACK)
+    request.authorize_early(Decision.ROLLBACK)
     with request.reading() as project:
         positions, now = session_of(project, session).checkpoints.all(), local_now(project)
     if not positions:
@@ -173,7 +173,7 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
             plan, now = target.plan(project, session_of(project, session), here), local_now(project)
         _answer(request, plan, None, now=now)
         return 0
-    request.authorize(Decision.ROLLBACK)
+    request.authorize_early(Decision.ROLLBACK)
     if not yes:
         if request.json:
             raise click.UsageError(f"{target.verb} --json cannot ask; add --yes, or --dry-run to see what it would do")

@@ -249,7 +249,7 @@ def sessions_at(before: Session | None, commit: Commit) -> Iterator[tuple[Positi
     positions = {position.event.id: position for position in positions_of(commit)}
     session = before
     for event in commit.events if positions else ():
-        session = apply(session, event, at=commit.at, version=commit.version, by=commit.author)
+        session = apply(session, event, at=commit.at, version=commit.version, actor=commit.actor)
         if isinstance(event, CheckpointTaken):
             yield positions[event.id], session
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent.config.place import INTENT, is_worktree
-from detent.core.actor import Actor
+from detent.core.actor import Actor, Assurance
 from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
 from detent.core.checkpoint.manifest import Entry
+from detent.core.decision.subject import Subject, rollback_choice
 from detent.core.gate.evidence import Facts
 from detent.core.path_text import from_text, is_inside, to_text
 from detent.core.session.commands import Rollback
@@ -26,12 +27,13 @@ from detent.core.session.session import Session, SessionStatus
 from detent.documents.checkpoint import Position
 from detent.engine.checkpoints.checkpoints import Checkpoints
 from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan
-from detent.engine.policy import Decision, authorize
+from detent.engine.policy import Decision, authorize_or_sign, too_weak
 from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import UNREADABLE
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.results import Outcome
 from detent.engine.run_lease import live_leases
+from detent.engine.signing import signed_actor, witness_of
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
@@ -102,12 +104,33 @@ class Rollbacks:
         expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
         """Roll back. `expected` is the plan that a person agreed to; `Conflict` if the present plan differs."""
-        authorize(self._project.actor, Decision.ROLLBACK)
+        signer = self._project.signer
+        authorize_or_sign(self._project.actor, Decision.ROLLBACK, is_signed=signer is not None)
         if is_worktree(self._project.place):
             raise Refused(
                 "a rollback runs in the project's own tree, and this is a worktree",
                 way_out=f"cd {self._project.place.root}",
             )
+        actor = self._project.actor
+        journal = self._project.journal(name)
+        if signer is not None:
+            expected = expected or self.plan(
+                name, to, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown
+            )
+            with journal.reading() as session:
+                actor = signed_actor(
+                    self._project,
+                    actor,
+                    signer,
+                    Decision.ROLLBACK,
+                    Subject(choice=_choice(expected)),
+                    session=session,
+                    position=journal.end,
+                    now=self._project.clock(),
+                )
+        elif journal.session().options.assurance is not Assurance.ATTENDED:
+            # Before any file changes; the commit checks it again.
+            raise too_weak(Decision.ROLLBACK, journal.session().options.assurance, Assurance.ATTENDED)
         with self._project.store.lock(PROJECT):
             self._check_free()
             if not phase_only:
@@ -118,7 +141,7 @@ class Rollbacks:
             if expected is not None and plan != expected:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)
-            intent = self._intent(plan, captured)
+            intent = self._intent(plan, captured, actor)
             is_restored = False
             try:
                 if plan.steps:
@@ -181,7 +204,7 @@ class Rollbacks:
 
     # Execution
 
-    def _intent(self, plan: RollbackPlan, captured: Captured) -> _Intent:
+    def _intent(self, plan: RollbackPlan, captured: Captured, actor: Actor) -> _Intent:
         """The intent. Stores the manifest after the rollback and the listing of the replaced files."""
         after, archive = captured.tree, None
         if plan.steps:
@@ -199,7 +222,7 @@ class Rollbacks:
             version=plan.version,
             to=plan.to.event.id,
             at=self._project.clock(),
-            actor=self._project.actor,
+            actor=actor,
             before=captured.tree,
             after=after,
             archive=archive,
@@ -224,7 +247,10 @@ class Rollbacks:
         )
         facts = Facts(now=intent.at)
         commit, session = self._project.journal(intent.session).commit(
-            lambda session: decide(session, command, facts), actor=intent.actor, now=intent.at
+            lambda session: decide(session, command, facts),
+            actor=intent.actor,
+            now=intent.at,
+            witness=witness_of(self._project, intent.actor),
         )
         return Outcome(session=session, events=commit.events)
 
@@ -346,3 +372,9 @@ def _archive_listing(plan: RollbackPlan) -> bytes:
             },
         }
     )
+
+
+def _choice(plan: RollbackPlan) -> str:
+    """What a plan restores, as its event says it."""
+    target, paths = plan.to.event, tuple(map(to_text, plan.paths))
+    return rollback_choice(target.name, target.id, paths, phase_only=plan.phase_only, undoes=plan.undoes)

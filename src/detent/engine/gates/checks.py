@@ -352,6 +352,10 @@ class GateChecks:
         """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
         return file_digests(self._moments(OWNER), patterns)
 
+    def inputs(self, receipt: Receipt) -> FileDigests | None:
+        """The input files of a run; None if it has none, or if what was stored is damaged."""
+        return self._recorded(receipt.inputs) if receipt.inputs is not None else None
+
     def _recorded(self, digest: str) -> FileDigests | None:
         """The input files of a run, empty if they are gone; None if what was stored is damaged."""
         data = self._store.get(self._name(EVIDENCE, digest))

@@ -12,7 +12,7 @@ from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, 
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
 from detent.core.session.status import Status
-from detent.engine.policy import Decision, authorize
+from detent.engine.policy import Decision
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
 from detent.errors import Refused
@@ -184,7 +184,7 @@ class SessionGates:
                 way_out=f"detent gate set {gate} --command COMMAND -m WHY",
             )
         if command in session.baseline.tests:
-            authorize(self._project.actor, Decision.BASELINE)
+            self._handle.check_may_decide(Decision.BASELINE)
         tests = self.checks.baseline(session, declared, command)
         return self._handle.execute(RecordBaseline(command=command, tests=tests, reason=reason))
 
@@ -194,8 +194,7 @@ class SessionGates:
         declared = find_gate(self._handle.state, key, gate)
         if not declared.is_reported:
             raise Refused(f"gate {gate} of {key} is not reported", way_out=declared.way_out(key, GateState()))
-        author = authorize(self._project.actor, Decision.REPORT) if compliant else self._project.actor
+        if compliant:
+            self._handle.check_may_decide(Decision.REPORT)
         receipt = self.checks.reported(compliant=compliant, note=note)
-        return self._project.session(self._handle.id, actor=author).execute(
-            CheckGate(phase=key, gate=gate, receipt=receipt)
-        )
+        return self._handle.execute(CheckGate(phase=key, gate=gate, receipt=receipt))

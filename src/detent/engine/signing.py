@@ -1,0 +1,80 @@
+"""Lets a person sign a decision: builds the statement about it, and asks the signer before any lock is taken."""
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from detent.core.actor import Actor, Proof
+from detent.core.decision.statement import NONCE_BYTES, Statement
+from detent.core.decision.subject import Subject
+from detent.core.session.session import Session
+from detent.engine.policy import Decision, Witness
+
+if TYPE_CHECKING:
+    from detent.core.decision.approvers import Approvers
+    from detent.engine.project import Project
+    from detent.engine.proofs import Signer
+    from detent.store.port import Cursor
+
+
+def is_signed(actor: Actor) -> bool:
+    return actor.proof is not None and bool(actor.proof.signature)
+
+
+def signed_actor(
+    project: "Project",
+    actor: Actor,
+    signer: "Signer",
+    decision: Decision,
+    about: Subject,
+    *,
+    session: Session,
+    position: "Cursor",
+    now: datetime,
+) -> Actor:
+    """The actor with the signature of a decision about the session at this position."""
+    statement = Statement(
+        project=project.id,
+        session=session.id,
+        phase=about.phase,
+        gate=about.gate,
+        attempt=session.phases[about.phase].attempt if about.phase else 0,
+        decision=about.decision(decision),
+        choice=about.choice,
+        reason=about.reason,
+        stands_for=about.stands_for,
+        version=position.version,
+        sum=position.sum,
+        tree=project.files().digest if about.about_files else "",
+        at=now,
+        nonce=os.urandom(NONCE_BYTES).hex(),
+    )
+    return replace(actor, proof=signer.sign(statement))
+
+
+def witness_of(project: "Project", actor: Actor) -> Witness | None:
+    """What a signed decision is compared with; None if the actor has signed nothing."""
+    if not is_signed(actor):
+        return None
+    return Witness(project.id, project.approvers.read(), project.files().digest)
+
+
+class Shown(Exception):
+    """A statement was made, and is not signed here."""
+
+
+class Preview:
+    """Keeps the statement of a decision instead of signing it."""
+
+    def __init__(self, approver: str) -> None:
+        self._approver = approver
+        self.statement: Statement | None = None
+
+    def identity(self, approvers: "Approvers") -> str:  # noqa: ARG002 - the interface of a signer
+        return self._approver
+
+    def sign(self, statement: Statement) -> Proof:
+        self.statement = statement
+        raise Shown
