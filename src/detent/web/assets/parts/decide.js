@@ -6,15 +6,15 @@ const KINDS = {
   stale: "Check again", closed: "Closed gate", command: "Test command", failed: "Failed", task: "Task", step: "Step", tasks_left: "Tasks left",
 };
 
-const copy = async (text) => {
+const copy = async (line) => {
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(line);
     say("The command was copied.");
   } catch {
     say("The browser does not let this page copy. Select the command and copy it.", "bad");
   }
 };
-const Command = ({ text }) => html`<span class="command"><code>${plain(text)}</code><button class="icon" title="Copy" aria-label=${`Copy ${plain(text)}`} onClick=${() => copy(text)}>⧉</button></span>`;
+const command = (line) => html`<span class="command"><code>${plain(line)}</code><button class="icon" title="Copy" aria-label=${`Copy ${plain(line)}`} onClick=${() => copy(line)}>⧉</button></span>`;
 
 // The files that an approval is about, as the server sees them now.
 const Shown = ({ review, href, onLeave }) => html`<div class="shown">
@@ -28,57 +28,39 @@ const Shown = ({ review, href, onLeave }) => html`<div class="shown">
 </div>`;
 
 // `given` is the review that the person looked at; without it, the dialog shows one.
-const Decide = ({ need, action, given, text = "", onClose, onDone }) => {
+const Decide = ({ need, action, given, reason: begun = "", onClose, onDone }) => {
   const at = links(need.project, need.session);
-  const [reason, setReason] = useState(text);
+  const [reason, setReason] = useState(begun);
   const [also, setAlso] = useState("");
   const [review, setReview] = useState(given || null);
   const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const look = () => api.get(`${at.api}/review${api.query({ phase: need.phase })}`).then((found) => { setReview(found); setError(null); }, setError);
-  useEffect(() => { if (action.needs_tree && !given) look(); }, []);
-  const ready = (!action.needs_reason || reason.trim()) && (!action.also || also.trim()) && (!action.needs_tree || review) && !busy;
-  const send = async (event) => {
-    event?.preventDefault();
-    if (!ready) return;
-    setBusy(true);
-    setError(null);
-    try {
-      const body = { ...action.body, decision: action.decision };
-      if (action.needs_reason) body[action.reason_field] = reason.trim();
-      if (action.also) body[action.also[0]] = also.trim();
-      if (action.needs_tree) Object.assign(body, { tree: review.tree, position: review.position });
-      const proof = need.assurance === "hardware" && window.detent.prove ? await window.detent.prove(at, body) : null;
-      const reply = await api.post(`${at.api}/decide`, proof ? { ...body, proof } : body);
-      onClose();
-      say([...reply.done, ...(reply.warnings || [])].join(" · ") || `${action.label}: done.`);
-      onDone?.(reply);
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
+  const look = () => {
+    setReview(null);
+    api.get(`${at.api}/review${api.query({ phase: need.phase })}`).then(setReview, setError);
   };
-  const keys = (event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && send(event);
-  return html`<${Dialog} title=${`${action.label}${need.phase ? ` · ${plain(need.phase)}` : ""}`} onClose=${onClose}>
-    <form onSubmit=${send} onKeyDown=${keys}>
-      <p class="about">${text(need.what, 600)}</p>
-      ${action.needs_tree && review && html`<${Shown} review=${review} href=${at.review(need.phase)} onLeave=${onClose} />`}
-      ${action.needs_tree && !review && !error && html`<p class="loading">Looking at the files…</p>`}
-      ${action.also && html`<label class="field"><span>${plain(action.also[1])}</span><input class="mono" data-focus required value=${also} onInput=${(event) => setAlso(event.target.value)} /></label>`}
-      ${action.needs_reason && html`<label class="field"><span>${plain(action.reason_label)}</span>
-        <textarea data-focus rows="3" required value=${reason} onInput=${(event) => setReason(event.target.value)}></textarea></label>`}
-      ${error && html`<${Fault} error=${error} />`}
-      ${error?.kind === "tree_changed" && html`<p><button type="button" onClick=${() => { setReview(null); look(); }}>Look at the files as they are now</button></p>`}
-      <footer>
-        <button type="button" onClick=${onClose}>Not now</button>
-        <button type="submit" class=${action.style} disabled=${!ready} data-focus=${action.needs_reason ? undefined : true}>${plain(action.label)}</button>
-      </footer>
-    </form>
-  </${Dialog}>`;
+  useEffect(() => { if (action.needs_tree && !given) look(); }, []);
+  const ready = (!action.needs_reason || reason.trim()) && (!action.also || also.trim()) && (!action.needs_tree || review);
+  const send = async () => {
+    const body = { ...action.body, decision: action.decision };
+    if (action.needs_reason) body[action.reason_field] = reason.trim();
+    if (action.also) body[action.also[0]] = also.trim();
+    if (review) Object.assign(body, { tree: review.tree, position: review.position });
+    const reply = await api.post(`${at.api}/decide`, body);
+    onDone?.(reply);
+    return reply;
+  };
+  return html`<${Ask} title=${`${action.label}${need.phase ? ` · ${plain(need.phase)}` : ""}`} label=${action.label} tone=${action.style} ready=${ready} fault=${error} send=${send} onClose=${onClose}>${(refusal, clear) => html`
+    <p class="about">${text(need.what, 600)}</p>
+    ${action.needs_tree && review && html`<${Shown} review=${review} href=${at.review(need.phase)} onLeave=${onClose} />`}
+    ${action.needs_tree && !review && !error && html`<p class="loading">Looking at the files…</p>`}
+    ${action.also && html`<${Field} label=${action.also[1]} value=${also} set=${setAlso} class="mono" first />`}
+    ${action.needs_reason && html`<${Field} label=${action.reason_label} value=${reason} set=${setReason} rows="3" first />`}
+    ${refusal?.kind === "tree_changed" && html`<p><button type="button" onClick=${() => { clear(); look(); }}>Look at the files as they are now</button></p>`}
+  `}</${Ask}>`;
 };
 
 // One entry of the list, with its decisions. `compact` leaves out what the screen around it says.
-const Need = ({ need, compact, chosen, id, onDone, onDecide }) => {
+const Need = ({ need, compact, chosen, id, onDecide }) => {
   const at = links(need.project, need.session);
   const can = api.access.can_decide;
   return html`<article class=${classes("need", chosen && "chosen")} id=${id} aria-label=${`${KINDS[need.kind] || need.kind}: ${plain(need.what).slice(0, 120)}`}>
@@ -97,7 +79,7 @@ const Need = ({ need, compact, chosen, id, onDone, onDecide }) => {
     <footer>
       ${can && need.is_yours && need.actions.map((action) => html`<button key=${action.label} class=${action.style} onClick=${() => onDecide(need, action)}>${plain(action.label)}</button>`)}
       ${need.actions.some((action) => action.needs_tree) && html`<a class="button" href=${at.review(need.phase)}>Review changes</a>`}
-      ${(!can || !need.is_yours || !need.actions.length) && html`<${Command} text=${need.command} />`}
+      ${(!can || !need.is_yours || !need.actions.length) && command(need.command)}
     </footer>
   </article>`;
 };
@@ -108,4 +90,6 @@ const useDecide = (onDone) => {
   const dialog = open && html`<${Decide} key=${`${open.need.id} ${open.action.label}`} ...${open} onClose=${() => set(null)} onDone=${onDone} />`;
   return [dialog, (need, action, more = {}) => set({ need, action, ...more })];
 };
-const actionOf = (need, style) => (api.access.can_decide && need?.is_yours ? need.actions.find((action) => action.style === style) : undefined);
+const actionOf = (need, is) => (api.access.can_decide && need?.is_yours ? need.actions.find(is) : undefined);
+const isFirst = (action) => action.style === "primary";
+const isRejection = (action) => action.style === "danger" || action.body.choice === "redo";

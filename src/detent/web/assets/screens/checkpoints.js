@@ -1,39 +1,30 @@
 // Checkpoints: compare any two, go back to one after looking at what would happen, and undo it.
 "use strict";
 
-const Paths = ({ title, of: shape, paths }) => (paths.length ? html`<h3>${title} <span class="note">${paths.length}</span></h3><ul class="paths">${paths.slice(0, 30).map((path) => html`<li key=${path}>${shape(shape)}<code>${plain(path)}</code></li>`)}${paths.length > 30 && html`<li class="note">and ${count(paths.length - 30, "more file")}</li>`}</ul>` : null);
-const listed = (value) => (Array.isArray(value) ? value : []);
+const Paths = ({ title, of, paths }) => (paths.length ? html`<h3>${title} <span class="note">${paths.length}</span></h3><ul class="paths">${paths.slice(0, 30).map((path) => html`<li key=${path}>${shape(of)}<code>${plain(path)}</code></li>`)}${paths.length > 30 && html`<li class="note">and ${count(paths.length - 30, "more file")}</li>`}</ul>` : null);
 
 // The dry run comes first, and what is carried out is what it showed.
-const Rollback = ({ at, path, to, title, label, onClose, onDone }) => {
+const Rollback = ({ at, path, to: id, title, label, onClose, onDone }) => {
   const [plan, setPlan] = useState(null);
   const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const look = () => api.post(`${at.api}/${path}`, { ...(to ? { to } : {}), dry_run: true }).then((found) => { setPlan(found); setError(null); }, setError);
-  useEffect(() => { look(); }, []);
+  const post = (more) => api.post(`${at.api}/${path}`, { ...(id ? { to: id } : {}), ...more });
+  useEffect(() => { post({ dry_run: true }).then(setPlan, setError); }, []);
   const send = async () => {
-    setBusy(true);
-    try {
-      const reply = await api.post(`${at.api}/${path}`, { ...(to ? { to } : {}), dry_run: false, plan_id: plan.plan_id });
-      say(`Done. ${reply.result?.safety ? `The state before is checkpoint ${reply.result.safety.name || reply.result.safety.id}.` : ""}`);
-      onClose();
-      onDone();
-    } catch (fault) { setError(fault); setBusy(false); }
+    const { result } = await post({ dry_run: false, plan_id: plan.plan_id });
+    onDone();
+    return { done: [result?.safety ? `Done. The state before is checkpoint ${result.safety.name || result.safety.id}.` : "Done."] };
   };
   const shown = plan?.plan;
   const changes = Object.entries(shown?.phases || {}).filter(([, change]) => change.before !== change.after);
-  return html`<${Dialog} wide title=${title} onClose=${onClose}>
+  const files = [["Restored", "modified", shown?.files.restored], ["Added again", "added", shown?.files.added], ["Removed", "deleted", shown?.files.removed]];
+  return html`<${Ask} wide title=${title} label=${label} tone="danger" ready=${plan} fault=${error} send=${send} onClose=${onClose}>
     ${!plan && !error && html`<p class="loading">Looking at what would change…</p>`}
     ${shown && html`<p class="note">Nothing was changed yet. This would happen:</p>
       ${changes.length > 0 && html`<h3>Phases</h3><ul class="paths">${changes.map(([key, change]) => html`<li key=${key}><strong>${plain(key)}</strong> ${words(change.before)} → ${words(change.after)}</li>`)}</ul>`}
-      <${Paths} title="Restored" of="modified" paths=${listed(shown.files.restored)} />
-      <${Paths} title="Added again" of="added" paths=${listed(shown.files.added)} />
-      <${Paths} title="Removed" of="deleted" paths=${listed(shown.files.removed)} />
-      ${!listed(shown.files.restored).length && !listed(shown.files.added).length && !listed(shown.files.removed).length && html`<p>No file changes.</p>`}
-      ${listed(shown.warnings).map((warning) => html`<p class="notice">${plain(warning)}</p>`)}`}
-    ${error && html`<${Fault} error=${error} retry=${error.status === 409 ? look : null} />`}
-    <footer><button onClick=${onClose} data-focus>Leave as it is</button><button class="danger" disabled=${!plan || busy} onClick=${send}>${label}</button></footer>
-  </${Dialog}>`;
+      ${files.map(([name, of, paths]) => html`<${Paths} key=${name} title=${name} of=${of} paths=${paths || []} />`)}
+      ${files.every(([, , paths]) => !paths?.length) && html`<p>No file changes.</p>`}
+      ${(shown.warnings || []).map((warning) => html`<p class="notice">${plain(warning)}</p>`)}`}
+  </${Ask}>`;
 };
 
 const CheckpointsScreen = ({ data, onDone }) => {

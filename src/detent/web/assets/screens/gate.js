@@ -28,10 +28,10 @@ const GateScreen = ({ data, phase, gate, decide }) => {
   const at = links(data.project, data.session);
   const found = useGet(`${at.api}/gate${api.query({ phase, gate })}`, { project: data.project, session: data.session });
   const needs = found.data?.needs || [];
-  const act = (style) => { const need = needs.find((each) => actionOf(each, style)); if (need) decide(need, actionOf(need, style)); };
+  const act = (is) => { const need = needs.find((each) => actionOf(each, is)); if (need) decide(need, actionOf(need, is)); };
   useKeys([
-    { keys: "a", label: "Approve, or the first decision", off: !needs.some((need) => actionOf(need, "primary")), run: () => act("primary") },
-    { keys: "r", label: "Reject", off: !needs.some((need) => actionOf(need, "danger")), run: () => act("danger") },
+    { keys: "a", label: "Approve, or the first decision", off: !needs.some((need) => actionOf(need, isFirst)), run: () => act(isFirst) },
+    { keys: "r", label: "Reject", off: !needs.some((need) => actionOf(need, isRejection)), run: () => act(isRejection) },
     { keys: "g d", label: "Go to the diff", run: () => go(at.review(phase)) },
   ]);
   return html`<div class="column"><${Loaded} from=${found}>${(shown) => html`

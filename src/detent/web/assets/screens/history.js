@@ -2,7 +2,14 @@
 "use strict";
 
 const percent = (rate) => (rate == null ? "–" : `${Math.round(rate * 100)} %`);
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// The canvas needs the colour that a variable stands for in this theme.
+const colour = (name) => {
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = `var(${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+};
 
 // One line over time. uPlot draws on a canvas, so the figures stand in the table too.
 const Plot = ({ title, times, values, say }) => {
@@ -16,7 +23,7 @@ const Plot = ({ title, times, values, say }) => {
           width: box.current.clientWidth, height: 150, legend: { show: false }, cursor: { y: false }, padding: [10, 12, 0, 0],
           scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
           axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map(say) }],
-          series: [{}, { stroke: colour("--accent"), width: 2, fill: `${colour("--accent")}22`, points: { show: true, size: 6, fill: colour("--accent") }, spanGaps: true }],
+          series: [{}, { stroke: colour("--accent"), width: 2, fill: colour("--accent-soft"), points: { show: true, size: 6, fill: colour("--accent") }, spanGaps: true }],
         },
         [times, values], box.current);
     };

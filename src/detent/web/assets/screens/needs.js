@@ -21,13 +21,13 @@ const NeedsScreen = ({ projects }) => {
     else if (need.task) go(at.task(need.task));
     else go(at.session);
   };
-  const act = (style) => {
-    const action = actionOf(needs[chosen], style);
+  const act = (is) => {
+    const action = actionOf(needs[chosen], is);
     if (action) decide(needs[chosen], action);
   };
   useKeys([
-    { keys: "a", label: "Approve, or the first decision", off: !actionOf(needs[chosen], "primary"), run: () => act("primary") },
-    { keys: "r", label: "Reject", off: !actionOf(needs[chosen], "danger"), run: () => act("danger") },
+    { keys: "a", label: "Approve, or the first decision", off: !actionOf(needs[chosen], isFirst), run: () => act(isFirst) },
+    { keys: "r", label: "Reject", off: !actionOf(needs[chosen], isRejection), run: () => act(isRejection) },
     { keys: "g d", label: "Go to the diff", off: !needs[chosen]?.phase, run: () => go(links(needs[chosen].project, needs[chosen].session).review(needs[chosen].phase)) },
   ]);
   return html`<main class="column" tabindex="-1">

@@ -13,7 +13,7 @@ const File = ({ base, from, until, file, open, onToggle, split, comments, onComm
     if (file.binary) return html`<p class="note">A binary file: ${size(file.size_before ?? 0)} before, ${size(file.size_after ?? 0)} after.</p>`;
     return html`<${Loaded} from=${found}>${(data) => {
       if (data.binary) return html`<p class="note">A binary file.</p>`;
-      if (data.large && !data.hunks.length) return html`<p class="note">The file is too large to show: ${size(file.size_after ?? file.size_before ?? 0)}. <${Command} text=${`git diff -- ${file.path}`} /></p>`;
+      if (data.large && !data.hunks.length) return html`<p class="note">The file is too large to show: ${size(file.size_after ?? file.size_before ?? 0)}. ${command(`git diff -- ${file.path}`)}</p>`;
       const hunks = data.hunks.map((hunk) => ({
         header: `@@ −${hunk.old_start},${hunk.old_count} +${hunk.new_start},${hunk.new_count} @@`,
         lines: hunk.lines.map((line) => ({ ...line, kind: KIND[line.op] })),
@@ -42,7 +42,7 @@ const Files = ({ base, from, until, files, leftOut, comments = {}, onComment }) 
     <div class="diff-bar"><strong>${count(files.length + leftOut, "file")}</strong> <span class="num"><ins>+${added}</ins> <del>−${removed}</del></span>
       <span class="switch" role="group" aria-label="How the diff is shown"><button aria-pressed=${split} onClick=${() => setSplit(true)}>Side by side</button><button aria-pressed=${!split} onClick=${() => setSplit(false)}>Inline</button></span></div>
     ${files.map((file, index) => html`<${File} key=${file.path} id=${`file-${index}`} base=${base} from=${from} until=${until} file=${file} open=${open.has(file.path)} onToggle=${() => toggle(file.path)} split=${split} comments=${comments} onComment=${onComment} chosen=${index === chosen} />`)}
-    ${leftOut > 0 && html`<p class="note">${count(leftOut, "more file")} changed. <${Command} text="git diff --stat" /></p>`}
+    ${leftOut > 0 && html`<p class="note">${count(leftOut, "more file")} changed. ${command("git diff --stat")}</p>`}
   </div>`;
 };
 
@@ -51,21 +51,25 @@ const asReason = (comments) => Object.entries(comments).filter(([, text]) => tex
 const ReviewScreen = ({ data, phase }) => {
   const at = links(data.project, data.session);
   // What was shown stays shown while somebody reads it; a decision about it is refused if the files changed.
-  const found = useGet(`${at.api}/review${api.query({ phase })}`);
-  const [comments, setComments] = useState({});
-  const [dialog, decide] = useDecide(found.reload);
-  const onComment = (place, text) => setComments((old) => { const next = { ...old, [place]: text }; if (!text) delete next[place]; return next; });
   const now = useGet(`${at.api}/review${api.query({ phase })}`, { project: data.project, session: data.session });
-  const changed = found.data && now.data && found.data.tree !== now.data.tree;
-  const need = found.data?.needs.find((each) => each.actions.length && each.is_yours);
-  const approve = actionOf(need, "primary"), reject = actionOf(need, "danger");
+  const [pinned, pin] = useState(null);
+  useEffect(() => { if (now.data && !pinned) pin(now.data); }, [now.data]);
+  const shown = pinned || now.data;
+  const again = () => { pin(null); now.reload(); };
+  const [comments, setComments] = useState({});
+  const [dialog, decide] = useDecide(again);
+  const onComment = (place, text) => setComments((old) => { const next = { ...old, [place]: text }; if (!text) delete next[place]; return next; });
+  const changed = shown && shown.tree !== now.data.tree;
+  const need = shown?.needs.find((each) => each.actions.length && each.is_yours);
+  const approve = actionOf(need, isFirst);
+  const reject = actionOf(need, isRejection);
   const said = asReason(comments);
-  const doReject = (text) => decide(need, text ? { ...reject, label: "Ask for changes" } : reject, { given: found.data, text: said });
+  const doReject = (text) => decide(need, text ? { ...reject, label: "Ask for changes" } : reject, { given: shown, reason: said });
   useKeys([
-    { keys: "a", label: "Approve", off: !approve, run: () => decide(need, approve, { given: found.data }) },
+    { keys: "a", label: "Approve", off: !approve, run: () => decide(need, approve, { given: shown }) },
     { keys: "r", label: "Reject", off: !reject, run: () => doReject(said) },
   ]);
-  return html`<div class="review"><${Loaded} from=${found}>${(shown) => html`
+  return html`<div class="review"><${Loaded} from=${now}>${() => shown && html`
     <div class="review-head">
       <div class="grow"><h2 class="title">Changes of ${plain(phase)}</h2>
         <p class="facts"><span class="note">attempt ${shown.attempt}</span>${shown.since && html`<span class="note">since ${plain(shown.since)}</span>`}<span class="note">tree <code title=${shown.tree}>${plain(String(shown.tree).slice(0, 12))}</code></span>
@@ -76,7 +80,7 @@ const ReviewScreen = ({ data, phase }) => {
         ${reject && html`<button class="danger" onClick=${() => doReject(said)}>Reject <kbd>r</kbd></button>`}
       </div>
     </div>
-    ${changed && html`<div class="fault" role="alert"><strong>The files changed after you opened this.</strong> <${Changed} before=${found.data} after=${now.data} /> <button onClick=${found.reload}>Show the files as they are now</button></div>`}
+    ${changed && html`<div class="fault" role="alert"><strong>The files changed after you opened this.</strong> <${Changed} before=${shown} after=${now.data} /> <button onClick=${again}>Show the files as they are now</button></div>`}
     ${shown.summary && html`<details class="summary" open><summary>What the agent says</summary><p class="prose">${text(shown.summary, 3000)}</p></details>`}
     ${!shown.since && html`<p class="note">No checkpoint was taken when this phase began, so there is nothing to compare with.</p>`}
     ${shown.since && !shown.files.length && html`<p class="note">No file changed since the phase began.</p>`}

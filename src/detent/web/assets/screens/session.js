@@ -103,7 +103,7 @@ const Overview = ({ data, run, decide }) => {
       ${data.needs.length > 0 && html`<section aria-label="Needs you"><h2>Needs you</h2>${data.needs.map((need) => html`<${Need} key=${need.id} compact need=${need} onDecide=${decide} />`)}</section>`}
       ${jobs.length > 0 && html`<section><h2>At work</h2><ul class="jobs">${jobs.map((job) => html`<${Job} key=${`${job.phase} ${job.task}`} job=${job} at=${at} />`)}</ul></section>`}
       ${run?.ended && html`<p class="note">The last run ended ${when(run.ended.at)}: ${text(run.ended.said || run.ended.end, 200)}</p>`}
-      ${!data.needs.length && data.next.length > 0 && html`<section><h2>Next</h2>${data.next.map((command) => html`<p><${Command} text=${command} /></p>`)}</section>`}
+      ${!data.needs.length && data.next.length > 0 && html`<section><h2>Next</h2>${data.next.map((line) => html`<p>${command(line)}</p>`)}</section>`}
       <${Timeline} project=${data.project} session=${data.session} />
     </div>
   </div>`;

@@ -52,27 +52,22 @@ const Column = ({ at, status, label, q, total, stamp, active, chosen, setRows })
   </section>`;
 };
 
-const Add = ({ at, parent, onClose, onDone }) => {
-  const [form, set] = useState({ title: "", depends_on: "", acceptance: "" });
-  const [error, setError] = useState(null);
-  const change = (name) => (event) => set({ ...form, [name]: event.target.value });
-  const send = async (event) => {
-    event.preventDefault();
-    const words = form.depends_on.split(/[\s,]+/).filter(Boolean), lines = form.acceptance.split("\n").map((line) => line.trim()).filter(Boolean);
-    try {
-      const reply = await api.post(`${at.api}/tasks`, { title: form.title.trim(), ...(parent ? { parent } : {}), ...(words.length ? { depends_on: words } : {}), ...(lines.length ? { acceptance: lines } : {}) });
-      say(reply.done.join(" · "));
-      onClose();
-      onDone();
-    } catch (fault) { setError(fault); }
+const lines = (value) => value.split("\n").map((line) => line.trim()).filter(Boolean);
+
+const Add = ({ at, onClose, onDone }) => {
+  const [title, setTitle] = useState("");
+  const [needs, setNeeds] = useState("");
+  const [conditions, setConditions] = useState("");
+  const send = async () => {
+    const reply = await api.post(`${at.api}/tasks`, { title: title.trim(), depends_on: needs.split(/[\s,]+/).filter(Boolean), acceptance: lines(conditions) });
+    onDone();
+    return reply;
   };
-  return html`<${Dialog} title="Add a task" onClose=${onClose}><form onSubmit=${send}>
-    <label class="field"><span>Title</span><input data-focus required value=${form.title} onInput=${change("title")} /></label>
-    <label class="field"><span>Needs these tasks first</span><input placeholder="IMPL-1, IMPL-2" value=${form.depends_on} onInput=${change("depends_on")} /></label>
-    <label class="field"><span>Done when, one condition a line</span><textarea rows="3" value=${form.acceptance} onInput=${change("acceptance")}></textarea></label>
-    ${error && html`<${Fault} error=${error} />`}
-    <footer><button type="button" onClick=${onClose}>Not now</button><button class="primary" disabled=${!form.title.trim()}>Add</button></footer>
-  </form></${Dialog}>`;
+  return html`<${Ask} title="Add a task" label="Add" ready=${title.trim()} send=${send} onClose=${onClose}>
+    <${Field} label="Title" value=${title} set=${setTitle} first />
+    <${Field} label="Needs these tasks first" value=${needs} set=${setNeeds} optional placeholder="IMPL-1, IMPL-2" />
+    <${Field} label="Done when, one condition a line" value=${conditions} set=${setConditions} optional rows="3" />
+  </${Ask}>`;
 };
 
 const Board = ({ data }) => {
@@ -113,44 +108,34 @@ const ACTIONS = {
 };
 const ASK = { reason: "Why", parts: "The parts, one title a line", summary: "What was done" };
 
-const Act = ({ at, id, action, onClose, onDone }) => {
-  const [path, label, field] = action;
-  const [text, setText] = useState("");
-  const [error, setError] = useState(null);
-  const send = async (event) => {
-    event?.preventDefault();
-    try {
-      const value = field === "parts" ? text.split("\n").map((line) => line.trim()).filter(Boolean) : text.trim();
-      const reply = await api.post(`${at.api}/tasks/${api.encode(id)}/${path}`, field ? { [field]: value } : {});
-      say([...reply.done, ...(reply.warnings || [])].join(" · "));
-      onClose();
-      onDone();
-    } catch (fault) { setError(fault); }
+const Act = ({ at, id, action: [path, label, field], onClose, onDone }) => {
+  const [said, setSaid] = useState("");
+  const send = async () => {
+    const reply = await api.post(`${at.api}/tasks/${api.encode(id)}/${path}`, field ? { [field]: field === "parts" ? lines(said) : said.trim() } : {});
+    onDone();
+    return reply;
   };
-  return html`<${Dialog} title=${`${label} ${plain(id)}`} onClose=${onClose}><form onSubmit=${send} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && send(event)}>
-    ${field ? html`<label class="field"><span>${ASK[field]}</span><textarea data-focus rows="4" required value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>` : html`<p>${label} this task?</p>`}
-    ${error && html`<${Fault} error=${error} />`}
-    <footer><button type="button" onClick=${onClose}>Not now</button><button class=${["remove", "fail"].includes(path) ? "danger" : "primary"} disabled=${field && !text.trim()} data-focus=${field ? undefined : true}>${label}</button></footer>
-  </form></${Dialog}>`;
+  return html`<${Ask} title=${`${label} ${plain(id)}`} label=${label} tone=${["remove", "fail"].includes(path) ? "danger" : "primary"} ready=${!field || said.trim()} send=${send} onClose=${onClose}>
+    ${field ? html`<${Field} label=${ASK[field]} value=${said} set=${setSaid} rows="4" first />` : html`<p>${label} this task?</p>`}
+  </${Ask}>`;
 };
 
 const Edit = ({ at, id, document: given, onClose, onDone }) => {
-  const [text, setText] = useState(JSON.stringify(given, null, 2));
-  const [error, setError] = useState(null);
-  const send = async (event) => {
-    event.preventDefault();
+  const [said, setSaid] = useState(JSON.stringify(given, null, 2));
+  const send = async () => {
+    let document;
     try {
-      const reply = await api.post(`${at.api}/tasks/${api.encode(id)}/edit`, { document: JSON.parse(text) });
-      say(reply.done.join(" · "));
-      onClose();
-      onDone();
-    } catch (fault) { setError(fault instanceof SyntaxError ? { message: `This is not JSON: ${fault.message}` } : fault); }
+      document = JSON.parse(said);
+    } catch (wrong) {
+      throw new api.ApiError(0, { message: `This is not JSON: ${wrong.message}` });
+    }
+    const reply = await api.post(`${at.api}/tasks/${api.encode(id)}/edit`, { document });
+    onDone();
+    return reply;
   };
-  return html`<${Dialog} wide title=${`Edit ${plain(id)}`} onClose=${onClose}><form onSubmit=${send}>
-    <label class="field"><span>The document of the task</span><textarea data-focus class="mono" rows="20" spellcheck="false" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
-    ${error && html`<${Fault} error=${error} />`}
-    <footer><button type="button" onClick=${onClose}>Not now</button><button class="primary">Save</button></footer>
-  </form></${Dialog}>`;
+  return html`<${Ask} wide title=${`Edit ${plain(id)}`} label="Save" send=${send} onClose=${onClose}>
+    <${Field} label="The document of the task" value=${said} set=${setSaid} rows="20" class="mono" spellcheck="false" first />
+  </${Ask}>`;
 };
 
 const Value = ({ value }) => {
