@@ -64,6 +64,10 @@ class ApproversFile:
 
     def add(self, name: str, key: Key | None, roles: Iterable[str], *, actor: Actor, signer: Signer | None) -> bool:
         """Add an approver, or a key and roles to one; returns whether it is trusted on first use."""
+        return self.change(self.edit_statement(self.addition(name, key, roles)), actor=actor, signer=signer)
+
+    def addition(self, name: str, key: Key | None, roles: Iterable[str]) -> Edit:
+        """The change that adds an approver, or a key and roles to one."""
         before = self.read()
         name = check_text("the name of an approver", name, MAX_NAME)
         known = next((approver for approver in before.approver if approver.name == name), Approver(name=name))
@@ -73,7 +77,7 @@ class ApproversFile:
         entry = replace(known, roles=roles, keys=(*known.keys, *([key] if key is not None else [])))
         if not entry.keys:
             raise Invalid(f"{name} has no key yet", way_out=f"detent approver add {name} --public-key FILE")
-        return self.change(self.edit_statement(Edit(name=name, entry=entry)), actor=actor, signer=signer)
+        return Edit(name=name, entry=entry)
 
     def remove(self, name: str, key: str | None, *, actor: Actor, signer: Signer | None) -> bool:
         """Remove an approver, or one key of an approver."""

@@ -4,7 +4,7 @@ import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from detent import __version__
 from detent.engine.actor import account
+from detent.engine.checkpoints.checkpoints import NOW
 from detent.engine.project import Project
 from detent.errors import Corrupt, DetentError, Invalid, LockTimeout, NotFound, StoreFailed
 from detent.web.access import (
@@ -31,12 +32,21 @@ from detent.web.access import (
     Unauthorized,
     check_request,
 )
+from detent.web.act import Actions, Caller
+from detent.web.body import Body
+from detent.web.keys import can_enrol
 from detent.web.projects import KnownProject, Projects
+from detent.web.screens.checkpoints import checkpoints_screen
+from detent.web.screens.gate import gate_screen
+from detent.web.screens.history import Histories, compare_screen, timeline_screen
 from detent.web.screens.log import log_screen
 from detent.web.screens.needs import Needs
+from detent.web.screens.review import ShownTrees, diff_screen, review_screen
 from detent.web.screens.session import session_screen, sessions_record
+from detent.web.screens.start import workflows_screen
+from detent.web.screens.tasks import task_screen, tasks_screen
 from detent.web.tail import MAX_WATCHED, Tails
-from detent.web.tokens import Grant, Tokens
+from detent.web.tokens import LINK, Grant, Tokens
 
 _STATUS: tuple[tuple[type[DetentError], int], ...] = (
     (Forbidden, 403),
@@ -64,6 +74,9 @@ class Site:
         self.read_only_because = read_only_because
         self.tails = Tails(projects)
         self.needs = Needs(projects)
+        self.trees = ShownTrees()
+        self.histories = Histories()
+        self.actions = Actions(projects, self.trees, str(origin))
         self.assets = _assets()
 
     def why_not(self, grant: Grant) -> str | None:
@@ -82,8 +95,18 @@ def application(site: Site) -> ASGIApp:
             await site.tails.stop()
             site.projects.close()
 
-    of_project, of_session = "/api/p/{project}", "/api/p/{project}/s/{session}"
-    routes = [
+    app = Starlette(
+        routes=_routes(site),
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _http_error, Exception: _bug},
+    )
+    return _Gatekeeper(app, site)
+
+
+def _routes(site: Site) -> list[Route]:
+    own, session = "/api/p/{project}", "/api/p/{project}/s/{session}"
+    act = site.actions
+    return [
         Route("/", _asset(site, "index.html")),
         Route("/assets/{name:path}", _asset(site)),
         Route("/api/exchange", _exchange(site), methods=["POST"]),
@@ -91,13 +114,35 @@ def application(site: Site) -> ASGIApp:
         Route("/api/projects", _answer(site, lambda _request, _grant: projects_record(site.projects))),
         Route("/api/needs", _answer(site, lambda _request, _grant: site.needs.all())),
         Route("/api/events", _events(site)),
-        Route(f"{of_project}/sessions", _project(site, lambda known, project, _: sessions_record(known, project))),
-        Route(of_session, _session(site, session_screen)),
-        Route(f"{of_session}/log", _session(site, _log)),
-        Route(f"{of_session}/events", _session_events(site)),
+        Route(f"{own}/sessions", _project(site, lambda known, project, _: sessions_record(known, project))),
+        Route(f"{own}/workflows", _project(site, lambda _known, project, _: workflows_screen(project))),
+        Route(f"{own}/history", _project(site, lambda known, project, _: site.histories.screen(known.id, project))),
+        Route(f"{own}/compare", _project(site, _compare)),
+        Route(f"{own}/start", _change(site, lambda at: act.start(at.known, at.body, at.caller)), methods=["POST"]),
+        Route(f"{own}/enrol", _change(site, lambda at: act.enrol(at.known, at.body, at.caller)), methods=["POST"]),
+        Route(session, _session(site, lambda at: session_screen(at.known, at.project, at.session))),
+        Route(f"{session}/timeline", _session(site, lambda at: timeline_screen(at.project, at.session))),
+        Route(f"{session}/log", _session(site, _log)),
+        Route(f"{session}/events", _session_events(site)),
+        Route(f"{session}/gate", _session(site, _gate)),
+        Route(f"{session}/review", _session(site, lambda at: _review(site, at))),
+        Route(f"{session}/diff", _session(site, _diff)),
+        Route(f"{session}/checkpoints", _session(site, lambda at: checkpoints_screen(at.project, at.session))),
+        Route(f"{session}/tasks", _session(site, _tasks), methods=["GET"]),
+        Route(f"{session}/tasks", _of_session(site, act.add_task), methods=["POST"]),
+        Route(f"{session}/tasks/{{task}}", _session(site, _task)),
+        Route(f"{session}/tasks/{{task}}/{{action}}", _change(site, lambda at: _move_task(act, at)), methods=["POST"]),
+        Route(f"{session}/decide", _of_session(site, act.decide), methods=["POST"]),
+        Route(f"{session}/statement", _of_session(site, act.statement), methods=["POST"]),
+        Route(
+            f"{session}/rollback",
+            _change(site, lambda at: _roll_back(act.rollback, at), looks=_is_dry),
+            methods=["POST"],
+        ),
+        Route(f"{session}/undo", _change(site, lambda at: _roll_back(act.undo, at), looks=_is_dry), methods=["POST"]),
+        Route(f"{session}/run", _of_session(site, act.run), methods=["POST"]),
+        Route(f"{session}/stop", _of_session(site, act.stop), methods=["POST"]),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_error})
-    return _Gatekeeper(app, site)
 
 
 class _Gatekeeper:
@@ -172,14 +217,88 @@ def _project(site: Site, make: Callable[[KnownProject, Project, Request], dict[s
     return _answer(site, answer)
 
 
-def _session(site: Site, make: Callable[..., dict[str, Any]]) -> Handler:
-    """`make` gets the project, the session's id, and the request if it has a fourth parameter."""
+class _At(NamedTuple):
+    """A GET about a session."""
 
+    known: KnownProject
+    project: Project
+    session: str
+    request: Request
+
+    def query(self, name: str) -> str:
+        return self.request.query_params.get(name, "")
+
+    def needed(self, name: str) -> str:
+        value = self.query(name)
+        if not value:
+            raise Invalid(f"the address needs {name}=")
+        return value
+
+
+def _session(site: Site, make: Callable[[_At], dict[str, Any]]) -> Handler:
     def answer(known: KnownProject, project: Project, request: Request) -> dict[str, Any]:
-        name = known_session(project, request.path_params["session"])
-        return make(known, project, name, request) if make in _WITH_QUERY else make(known, project, name)
+        return make(_At(known, project, known_session(project, request.path_params["session"]), request))
 
     return _project(site, answer)
+
+
+class _Posted(NamedTuple):
+    """A change that a page asks for."""
+
+    known: KnownProject
+    #: Empty for a change that is about no session.
+    session: str
+    body: Body
+    caller: Caller
+    #: A page that only reads may ask for this all the same.
+    only_looks: bool
+    request: Request
+
+
+def _change(
+    site: Site, make: Callable[[_Posted], dict[str, Any]], *, looks: Callable[[Body], bool] = lambda _: False
+) -> Handler:
+    """A POST. `looks` tells from the body that nothing would change."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            grant = site.tokens.grant(bearer(request))
+            body = Body(await read_body(request))
+            because, only_looks = site.why_not(grant), looks(body)
+            if because is not None and not only_looks:
+                raise ReadOnly(f"this page only reads: {because}", way_out=LINK)
+            return json_response(await run_in_threadpool(change, request, grant, body, only_looks))
+        except DetentError as error:
+            return error_response(error)
+
+    def change(request: Request, grant: Grant, body: Body, only_looks: bool) -> dict[str, Any]:  # noqa: FBT001
+        known = site.projects.find(request.path_params["project"])
+        session = request.path_params.get("session", "")
+        if session:
+            with site.projects.reading(known) as project:
+                known_session(project, session)
+        host, port = request.scope.get("client") or ("", 0)
+        caller = Caller(grant=grant, host=host, port=port, server_port=site.origin.port)
+        return make(_Posted(known, session, body, caller, only_looks, request))
+
+    return handle
+
+
+def _of_session(site: Site, make: Callable[[KnownProject, str, Body, Caller], dict[str, Any]]) -> Handler:
+    return _change(site, lambda at: make(at.known, at.session, at.body, at.caller))
+
+
+def _is_dry(body: Body) -> bool:
+    return body.flag("dry_run")
+
+
+def _roll_back(make: Callable[[KnownProject, str, Body, Caller | None], dict[str, Any]], at: _Posted) -> dict[str, Any]:
+    return make(at.known, at.session, at.body, None if at.only_looks else at.caller)
+
+
+def _move_task(act: Actions, at: _Posted) -> dict[str, Any]:
+    task, action = at.request.path_params["task"], at.request.path_params["action"]
+    return act.move_task(at.known, at.session, task, action, at.body, at.caller)
 
 
 def known_session(project: Project, name: str) -> str:
@@ -189,20 +308,48 @@ def known_session(project: Project, name: str) -> str:
     return name
 
 
-def _log(_known: KnownProject, project: Project, session: str, request: Request) -> dict[str, Any]:
-    query = request.query_params
+def _log(at: _At) -> dict[str, Any]:
     return log_screen(
-        project,
-        session,
-        before=number(request, "before"),
-        limit=number(request, "limit") or 100,
-        text=query.get("q", ""),
-        kind=query.get("kind", ""),
-        phase=query.get("phase", ""),
+        at.project,
+        at.session,
+        before=number(at.request, "before"),
+        limit=number(at.request, "limit") or 100,
+        text=at.query("q"),
+        kind=at.query("kind"),
+        phase=at.query("phase"),
     )
 
 
-_WITH_QUERY: frozenset[Callable[..., dict[str, Any]]] = frozenset({_log})
+def _gate(at: _At) -> dict[str, Any]:
+    return gate_screen(at.known, at.project, at.session, at.needed("phase"), at.needed("gate"))
+
+
+def _review(site: Site, at: _At) -> dict[str, Any]:
+    return review_screen(at.known, at.project, at.session, at.needed("phase"), site.trees)
+
+
+def _diff(at: _At) -> dict[str, Any]:
+    return diff_screen(at.project, at.session, at.needed("from"), at.query("to") or NOW, at.query("path") or None)
+
+
+def _tasks(at: _At) -> dict[str, Any]:
+    return tasks_screen(
+        at.project,
+        at.session,
+        status=at.query("status"),
+        offset=number(at.request, "offset") or 0,
+        limit=number(at.request, "limit") or 200,
+        text=at.query("q"),
+    )
+
+
+def _task(at: _At) -> dict[str, Any]:
+    return task_screen(at.project, at.session, at.request.path_params["task"])
+
+
+def _compare(_known: KnownProject, project: Project, request: Request) -> dict[str, Any]:
+    a, b = (known_session(project, request.query_params.get(side, "")) for side in "ab")
+    return compare_screen(project, a, b)
 
 
 def _exchange(site: Site) -> Handler:
@@ -307,7 +454,7 @@ def me_record(site: Site, grant: Grant) -> dict[str, Any]:
         "expires": grant.expires,
         "account": account(),
         "version": __version__,
-        "hardware": False,
+        "hardware": can_enrol(),
         "project": site.projects.started_in,
     }
 
@@ -374,3 +521,9 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     message = {404: "there is nothing at this address", 405: "this address has no such method"}.get(status, "an error")
     return json_response({"error": {"kind": "not_found", "message": message, "way_out": None}}, status)
+
+
+async def _bug(_request: Request, error: Exception) -> Response:
+    """An error that nobody foresaw. The server goes on; the terminal shows where it happened."""
+    record = {"kind": "bug", "message": f"an unexpected error: {type(error).__name__}", "way_out": None}
+    return json_response({"error": record}, 500)

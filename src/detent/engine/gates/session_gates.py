@@ -46,6 +46,10 @@ class SessionGates:
         now, moment = self._project.clock(), self._project.checkpoints.moment()
         return {key: judgements(session, key, self.checks.facts(session, key, now, moment)) for key in phases}
 
+    def check_known(self, gate: str, *, phase: str) -> None:
+        """Refuse a gate that the phase does not have, or a phase that is not in progress."""
+        find_gate(self._handle.state, live_phase(self._handle.state, phase), gate)
+
     def run(self, gate: str, *, phase: str | None = None, command: str | None = None) -> Outcome:
         """Run the gate's check now and record the receipt."""
         key = live_phase(self._handle.state, phase)

@@ -20,7 +20,7 @@ from detent.engine.project import Project
 from detent.store.port import all_commits
 from detent.web.projects import KnownProject
 from detent.web.screens.log import MAX_LINE, proof_record
-from detent.web.screens.needs import session_needs
+from detent.web.screens.needs import gate_assurance, session_needs
 
 #: Input files, stale files and entries of the history that one answer names.
 MAX_FILES, MAX_HISTORY = 500, 100
@@ -63,14 +63,14 @@ def gate_screen(known: KnownProject, project: Project, name: str, phase: str, ga
         "votes": _votes(state, history),
         "quorum": declared.quorum if isinstance(declared, Voted) else None,
         "voters": _voters(declared),
-        "assurance": "attended",
+        "assurance": gate_assurance(session, declared),
         "history": [record for _, record in reversed(history)][:MAX_HISTORY],
         "needs": [need for need in session_needs(known, project, session) if _is_about(need, key, judged.gate)],
     }
 
 
 def _is_about(need: dict[str, Any], phase: str, gate: str) -> bool:
-    return need["phase"] == phase and need["gate"] == gate
+    return (need["phase"], need["gate"]) == (phase, gate)
 
 
 def _voters(gate: Gate) -> list[str] | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from detent.core.actor import Assurance
+from detent.core.gate import Gate, gate_name
 from detent.core.session.open_decision import OpenDecision, View, open_decisions
 from detent.core.session.session import Session, SessionStatus
 from detent.documents import SESSION_DOCUMENT
@@ -88,9 +90,20 @@ def _records(
             "waits_for": entry.waits_for,
             "is_yours": entry.is_yours,
             "actions": [msgspec.structs.asdict(action) for action in actions(entry)] if entry.is_yours else [],
-            "assurance": "attended",
+            "assurance": _assurance(session, entry),
             "running": view.running,
         }
+
+
+def _assurance(session: Session, entry: OpenDecision) -> Assurance:
+    """What the decision needs: that of the gate, else that of the session."""
+    phase = session.workflow.by_key.get(entry.phase or "")
+    gates = [gate for gate in phase.gates if gate_name(gate) == entry.gate] if phase is not None else []
+    return gate_assurance(session, gates[0]) if gates else session.options.assurance
+
+
+def gate_assurance(session: Session, gate: Gate) -> Assurance:
+    return gate.assurance or session.options.assurance
 
 
 def _since(need: dict[str, Any]) -> datetime:

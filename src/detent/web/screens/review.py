@@ -64,7 +64,9 @@ class ShownTrees:
         paths = [to_text(path) for path in shown.changed(present)] if shown is not None else []
         named = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}" if paths else ""
         raise TreeChanged(
-            f"the files have changed since they were shown{named}", paths, way_out="look at the changes and decide again"
+            f"the files have changed since they were shown{named}",
+            paths,
+            way_out="look at the changes and decide again",
         )
 
 
