@@ -38,7 +38,7 @@ const useLog = (project, session, filter) => {
   return { ...log, commits, older: () => ask(commits.at(-1).version, true), retry: () => ask(null, false) };
 };
 
-const Commit = ({ commit, at }) => html`<li class="commit" data-version=${commit.version}>
+const Commit = ({ commit }) => html`<li class="commit" data-version=${commit.version}>
   <span class="version num" title="Version of the journal">${commit.version}</span>
   <span class=${`who who-${commit.actor}`} title=${[words(commit.actor), commit.channel, commit.mark].filter(Boolean).join(" · ")}>${plain(commit.by)}${commit.actor !== "person" && html` <span class="note">${commit.mark ? plain(commit.mark) : commit.actor}</span>`}</span>
   <div class="lines">${commit.lines.map((line) => html`<div>${text(line, 700)}</div>`)}

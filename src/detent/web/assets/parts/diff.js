@@ -50,10 +50,11 @@ const Diff = ({ file, split, comments, onComment }) => {
     () => file.hunks.flatMap((hunk) => [{ header: hunk.header }, ...(split ? sideBySide(hunk.lines) : hunk.lines.map((line) => [line]))]),
     [file, split],
   );
-  const wide = split ? 4 : 3;
+  const wide = (split ? 4 : 3) + (onComment ? 1 : 0);
   const at = (line) => `${file.path}:${line.new || line.old}`;
   return html`<div class=${classes("diff", split && "split")} tabindex="0" role="region" aria-label=${`Changes of ${plain(file.path)}`}>
     <table>
+      <colgroup>${split ? html`<col class="thin" /><col /><col class="thin" /><col />` : html`<col class="thin" /><col class="thin" /><col />`}${onComment && html`<col class="narrow" />`}</colgroup>
       <tbody>
         ${rows.slice(0, most).map((row) => {
           if (row.header !== undefined) return html`<tr class="hunk"><td colspan=${wide}>${plain(row.header)}</td></tr>`;
@@ -63,7 +64,7 @@ const Diff = ({ file, split, comments, onComment }) => {
               ${split
                 ? html`<${Cell} line=${row[0]} side="old" /><${Cell} line=${row[1]} side="new" />`
                 : html`<td class=${classes("number", line.kind !== "same" && line.kind)}>${line.old || ""}</td><${Cell} line=${line} side="new" />`}
-              ${note && onComment && !comments[note] && html`<td class="comment-cell"><${Comment} at=${note} comments=${comments} onComment=${onComment} /></td>`}
+              ${onComment && html`<td class="comment-cell">${note && !comments[note] && html`<${Comment} at=${note} comments=${comments} onComment=${onComment} />`}</td>`}
             </tr>
             ${note && comments?.[note] !== undefined && html`<tr class="comment-row"><td colspan=${wide}><${Comment} at=${note} comments=${comments} onComment=${onComment} /></td></tr>`}`;
         })}

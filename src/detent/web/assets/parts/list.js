@@ -2,8 +2,8 @@
 "use strict";
 
 // The chosen row of `length` rows. `open` is called for Enter.
-const useChosen = (length, open, { id = "row" } = {}) => {
-  const [chosen, choose] = useState(0);
+const useChosen = (length, open, { id = "row", start = 0 } = {}) => {
+  const [chosen, choose] = useState(start);
   const at = Math.min(chosen, Math.max(0, length - 1));
   const move = (by) => {
     const next = Math.max(0, Math.min(length - 1, at + by));

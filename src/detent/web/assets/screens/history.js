@@ -57,7 +57,7 @@ const Phases = ({ sessions }) => {
     <tbody>${rows.map((row) => html`<tr key=${row.phase}><th scope="row">${plain(row.phase)}</th><td class="right num">${duration(row.middle * 60)}</td><td class="right num">${duration(row.most * 60)}</td><td class="right num">${row.attempts}</td><td class="wide-cell"><span class="bar good"><span style=${{ width: `${(100 * row.middle) / longest}%` }}></span></span></td></tr>`)}</tbody></table></div></section>`;
 };
 
-const HistoryScreen = ({ project, name }) => {
+const HistoryScreen = ({ project }) => {
   const found = useGet(`${api.of(project)}/history`);
   const sessions = found.data?.sessions || [];
   const newest = [...sessions].reverse();

@@ -11,7 +11,7 @@ const Meter = ({ entry }) => {
 
 const tokensOf = (tokens) => (tokens ? (tokens.input || 0) + (tokens.output || 0) : 0);
 
-const Header = ({ data, run }) => {
+const Header = ({ data }) => {
   const cost = data.budget.some((entry) => entry.name.includes("cost"));
   const used = data.budget.some((entry) => entry.name === "tokens");
   const state = data.needs.some((need) => need.is_yours) ? "needs_you" : data.runner ? "running" : data.status === "active" && !data.is_active ? "paused" : data.status;
@@ -56,7 +56,7 @@ const Attempt = ({ each, at, most }) => {
     <div class="line">
       ${status(HOW[each.how] || "pending", each.how || "in progress")}
       <a class="grow" href=${at.phase(each.phase)}><strong>${plain(each.phase)}</strong> <span class="note">attempt ${each.attempt}${each.agents.length ? ` · ${plain(each.agents.join(", "))}` : ""}</span></a>
-      <span class="span" aria-hidden="true"><span style=${{ width: `${Math.max(2, (100 * seconds) / most)}%` }}></span></span>
+      <span class="span" aria-hidden="true"><span style=${{ width: `${Math.min(100, Math.max(2, (100 * seconds) / most))}%` }}></span></span>
       <${Elapsed} from=${each.begun} to=${each.ended} />${when(each.begun)}
     </div>
     ${each.turns.length > 0 && html`<ol class="turns">${each.turns.map((turn, index) => html`<li key=${index}>${shape(turn.ended ? (turn.succeeded === false ? "failed" : "completed") : "running")}
@@ -73,7 +73,7 @@ const Timeline = ({ project, session }) => {
   const found = useGet(`${at.api}/timeline`, { project, session });
   const [all, setAll] = useState(false);
   return html`<section aria-labelledby="timeline"><h2 id="timeline">Timeline</h2><${Loaded} from=${found}>${({ attempts }) => {
-    const most = Math.max(1, ...attempts.map((each) => (each.begun ? ((each.ended ? new Date(each.ended) : Date.now()) - new Date(each.begun)) / 1000 : 0)));
+    const most = Math.max(1, ...attempts.map((each) => (each.ended ? (new Date(each.ended) - new Date(each.begun)) / 1000 : 0)));
     const newest = [...attempts].reverse();
     const shown = all ? newest : newest.slice(0, 60);
     return html`<ol class="timeline">${shown.map((each) => html`<${Attempt} key=${`${each.phase} ${each.attempt} ${each.begun}`} each=${each} at=${at} most=${most} />`)}</ol>
@@ -94,11 +94,12 @@ const edgesOf = (graph) => graph.edges.map((edge) => [edge.from, edge.to]);
 
 const Overview = ({ data, run, decide }) => {
   const at = links(data.project, data.session);
-  const now = data.phases.find((phase) => phase.status === "in_progress" || phase.status === "failed")?.phase;
-  const [chosen] = useChosen(data.phases.length, (index) => go(at.phase(data.phases[index].phase)), { id: "phase" });
+  const keys = data.phases.map((phase) => phase.phase);
+  const now = Math.max(0, data.phases.findIndex((phase) => phase.status === "in_progress" || phase.status === "failed"));
+  const [chosen] = useChosen(keys.length, (index) => go(at.phase(keys[index])), { id: "phase", start: now });
   const jobs = run && !run.ended ? run.jobs : [];
   return html`<div class="split-view">
-    <aside aria-label="Phases"><details class="graph-box" open=${innerWidth > 760}><summary>Phases</summary><${Graph} nodes=${nodesOf(data)} edges=${edgesOf(data.graph)} chosen=${now} onOpen=${(key) => go(at.phase(key))} /></details></aside>
+    <aside aria-label="Phases"><details class="graph-box" open=${innerWidth > 760}><summary>Phases</summary><${Graph} nodes=${nodesOf(data)} edges=${edgesOf(data.graph)} chosen=${keys[chosen]} onOpen=${(key) => go(at.phase(key))} /></details></aside>
     <div class="main-part">
       ${data.needs.length > 0 && html`<section aria-label="Needs you"><h2>Needs you</h2>${data.needs.map((need) => html`<${Need} key=${need.id} compact need=${need} onDecide=${decide} />`)}</section>`}
       ${jobs.length > 0 && html`<section><h2>At work</h2><ul class="jobs">${jobs.map((job) => html`<${Job} key=${`${job.phase} ${job.task}`} job=${job} at=${at} />`)}</ul></section>`}
@@ -173,7 +174,7 @@ const SessionScreen = ({ project, session, rest }) => {
     <nav class="crumbs" aria-label="Where"><a href=${to("p", project)}>${plain(data?.project_name || "Project")}</a><span aria-hidden="true">/</span><a href=${at.session}>${plain(session)}</a>
       ${screen && more[0] && html`<span aria-hidden="true">/</span><span>${plain(more.join(" / "))}</span>`}</nav>
     <${Loaded} from=${found}>${() => html`
-      ${!screen && html`<${Header} data=${data} run=${run} />`}
+      ${!screen && html`<${Header} data=${data} />`}
       <nav class="tabs" aria-label="Session">${tabs.map(([key, label, href]) => html`<a key=${key} href=${href} aria-current=${tab === key ? "page" : undefined}>${label}${key === "" && data.needs.length > 0 && html` <span class="count">${data.needs.length}</span>`}</a>`)}
         ${!screen && api.access.can_decide && html`<${RunButton} data=${data} at=${at} onDone=${found.reload} />`}</nav>
       ${!screen && version > 0 && html`<${Overview} data=${data} run=${run === undefined ? data.run : run} decide=${decide} />`}
