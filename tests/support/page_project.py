@@ -44,7 +44,7 @@ FILES = {
     "wallet.py": "class Wallet:\n    def __init__(self, balance):\n        self.balance = balance\n",
     "test_wallet.py": "import unittest\n\nfrom wallet import Wallet\n\n\nclass TestWallet(unittest.TestCase):\n"
     "    def test_holds(self):\n        self.assertEqual(Wallet(1).balance, 1)\n",
-    "agent.py": AGENT_TEXTS + AGENT.replace("\\\\n", "\\n"),
+    "agent.py": _AGENT.read_text(),
     ".gitignore": "__pycache__/\n",
 }
 
