@@ -24,7 +24,7 @@ def test_the_history_has_the_run_that_failed(look):
 
 def test_a_stale_receipt_names_the_file(fresh, tabs, at):
     fresh.detent("start", "trial", TASK)
-    fresh.detent("finish", "plan", "--summary", "planned")
+    fresh.detent("finish", "plan", "-m", "planned")
     fresh.detent("begin", "build")
     fresh.detent("gate", "run", "tests", "--phase", "build")
     (fresh.root / "wallet.py").write_text((fresh.root / "wallet.py").read_text() + "\n# changed\n")

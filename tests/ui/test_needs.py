@@ -29,7 +29,7 @@ def test_an_approval_is_given_on_the_spot_and_names_its_files(waiting, tabs, wid
     dialog.get_by_label("why").fill("read it, the overdraft is covered")
     dialog.get_by_role("button", name="Approve").click()
     tab.get_by_text("Nothing needs you.").wait_for()
-    told = waiting.detent("gates", "accept", "--json")
+    told = waiting.detent("log", "--json")
     assert "read it, the overdraft is covered" in told
 
 
