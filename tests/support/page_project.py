@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -70,9 +69,15 @@ class PageProject:
         own = {"XDG_STATE_HOME": str(self._state), "HOLD_DIRECTORY": str(self._holds)}
         return {**inherited, **ENVIRONMENT, **own, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
-    def detent(self, *words: str, expect: int = 0) -> str:
+    def detent(self, *words: str, expect: int = 0, typed: str = "") -> str:
         ran = subprocess.run(
-            [DETENT, *words], cwd=self.root, env=self.environment, capture_output=True, text=True, check=False
+            [DETENT, *words],
+            cwd=self.root,
+            env=self.environment,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode == expect, (words, ran.returncode, ran.stdout, ran.stderr)
         return ran.stdout
@@ -120,8 +125,8 @@ class PageProject:
 
     def kill_server(self) -> None:
         assert self._server is not None
-        self._server.send_signal(signal.SIGKILL)
-        self._server.wait()
+        with self._server as server:
+            server.kill()
 
     def stop(self) -> None:
         for process in (*self._started, *([self._server] if self._server else [])):

@@ -105,7 +105,7 @@ def look(shown, tabs):
 
     def open_at(path: str = "", **options: Any) -> Any:
         tab = tabs(**options).open(shown.link())
-        tab.get_by_role("heading", name="Needs you").wait_for()
+        tab.get_by_role("heading", name="Needs you", level=1).wait_for()
         if path:
             tab.evaluate("address => { location.hash = address }", f"{project_address(tab)}/{path}")
         return tab

@@ -14,7 +14,7 @@ def test_hostile_text_stays_text_on_every_screen(tmp_path, tabs, at):
     try:
         project.detent("start", "trial", f"{IMAGE} {SCRIPT}", "--name", "let-a-wallet-pay")
         project.detent("task", "add", f"{IMAGE} {REVERSED}", "--require", SCRIPT)
-        project.detent("finish", "plan", "-m", f"{IMAGE} {ANSI} {REVERSED} {LONG}")
+        project.detent("finish", "plan", "-m", "-", typed=f"{IMAGE} {ANSI} {REVERSED} {LONG}")
         project.detent("begin", "build")
         project.detent("ask", f"{IMAGE} {REVERSED}", "--choice", IMAGE, "--choice", "no", "--no-wait")
         (project.root / f"{IMAGE.replace('/', '_')}.py").write_text(f"{SCRIPT}\n{ANSI} {REVERSED}\n")

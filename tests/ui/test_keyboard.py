@@ -60,6 +60,7 @@ def test_letters_in_a_field_are_letters(look):
 
 def test_the_list_of_keys_and_switching_single_keys_off(look):
     tab = look()
+    tab.get_by_role("article").wait_for()
     tab.keyboard.press("?")
     keys = tab.get_by_role("dialog")
     keys.wait_for()
@@ -94,4 +95,4 @@ def test_every_object_has_an_address(look):
     tab.reload()
     tab.get_by_role("region", name="Receipt").wait_for()
     tab.go_back()
-    tab.get_by_role("heading", name="Needs you").wait_for()
+    tab.get_by_role("heading", name="Needs you", level=1).wait_for()

@@ -38,11 +38,11 @@ def test_eight_tabs_show_the_same_commits(fresh, tabs, at):
     fresh.wait_for_commits(1)
     window = tabs()
     first = window.open(link)
-    first.get_by_role("heading", name="Needs you").wait_for()
+    first.get_by_role("heading", name="Needs you", level=1).wait_for()
     # The others have no token of their own: they get it from the first.
     opened = [first, *(window.open(fresh.address) for _ in range(7))]
     for tab in opened:
-        tab.get_by_role("heading", name="Needs you").wait_for()
+        tab.get_by_role("heading", name="Needs you", level=1).wait_for()
         at(tab, f"s/{SESSION}/log")
         tab.locator(".commit").first.wait_for()
     fresh.release("build")
@@ -61,7 +61,7 @@ def test_a_tab_without_a_token_says_how_to_get_one(fresh, tabs):
     stranger = tabs().open(fresh.address)
     stranger.get_by_text("detent ui --link").wait_for()
     tab = tabs().open(link)
-    tab.get_by_role("heading", name="Needs you").wait_for()
+    tab.get_by_role("heading", name="Needs you", level=1).wait_for()
     assert "token" not in tab.url
     # The link was for one use.
     again = tabs().open(link)
