@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,24 +112,19 @@ class Page:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        self._close()
+        self.close()
 
-    def stop(self) -> int:
-        """End the server as a person does; its exit code."""
-        self.process.terminate()
-        code = self.process.wait(timeout=ANSWER_S_MAX)
-        self._close()
-        return code
-
-    def _close(self) -> None:
+    def close(self) -> None:
         assert self.process.stdout is not None
         self.process.stdout.close()
 
 
 def _messages(lines: http.client.HTTPResponse) -> Iterator[Message]:
     fields: dict[str, str] = {}
+    end = time.monotonic() + ANSWER_S_MAX
     try:
         for line in lines:
+            assert time.monotonic() < end, "the stream said nothing more"
             text = line.decode().rstrip("\n")
             if text:
                 name, _, value = text.partition(": ")
@@ -150,7 +146,9 @@ def opened(directory: Path, *arguments: str, **environment: str) -> Iterator[Pag
         yield page
     finally:
         if page.process.poll() is None:
-            page.stop()
+            page.process.terminate()
+        page.process.wait(timeout=ANSWER_S_MAX)
+        page.close()
 
 
 def free_port() -> int:

@@ -1,17 +1,32 @@
-"""A project with a session that waits for an approval, and a page that looks at it."""
+"""A server for all tests, a project with a session that waits for an approval, and the address of that session."""
+
+import os
+from pathlib import Path
 
 import pytest
 
+from detent.store.state_home import digest
 from tests.support.gated import calculator, started
 from tests.support.page import opened
 from tests.support.project import write
 
 
+@pytest.fixture(scope="session")
+def state(tmp_path_factory):
+    return tmp_path_factory.mktemp("state")
+
+
 @pytest.fixture(autouse=True)
-def own_state(tmp_path_factory, monkeypatch):
-    """The index of projects of this test alone."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+def own_state(state, monkeypatch):
+    """An index of projects that other tests do not fill."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
     monkeypatch.delenv("DETENT_PROJECT", raising=False)
+
+
+@pytest.fixture(scope="session")
+def page(state, tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("elsewhere"), XDG_STATE_HOME=str(state)) as page:
+        yield page
 
 
 @pytest.fixture
@@ -24,12 +39,12 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def page(root):
-    with opened(root) as page:
-        yield page
+def own(root):
+    """The address of the project."""
+    return f"/api/p/{digest(os.fsencode(Path(root).resolve()))}"
 
 
 @pytest.fixture
-def base(page):
+def base(own):
     """The address of the session."""
-    return f"/api/p/{page.get('/api/me').ok()['project']}/s/WFS-try-it"
+    return f"{own}/s/WFS-try-it"

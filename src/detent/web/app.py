@@ -23,6 +23,7 @@ from detent.errors import Corrupt, DetentError, Invalid, LockTimeout, NotFound, 
 from detent.web.access import (
     HEADERS,
     MAX_BODY,
+    MAX_HEADERS,
     MAX_TARGET,
     READING,
     Forbidden,
@@ -177,6 +178,8 @@ def _check(origin: Origin, scope: Scope) -> None:
     if names.count(b"host") > 1 or names.count(b"origin") > 1:
         raise Forbidden("the request has a header twice")
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADERS:
+        raise TooLarge(f"the headers of a request may have {MAX_HEADERS} characters")
     if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_TARGET:
         raise TooLarge(f"an address may have {MAX_TARGET} characters")
     check_request(origin, scope["method"], scope["path"], headers)

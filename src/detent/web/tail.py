@@ -156,7 +156,7 @@ class Tails:
         self._tails: dict[Key, _Tail] = {}
         #: Viewers that want to hear of every session.
         self._others: list[Viewer] = []
-        self._marks: dict[Key, int] | None = None
+        self._marks: dict[Key, int] = {}
         self._task: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
@@ -183,7 +183,7 @@ class Tails:
             for known, session, after in wanted:
                 await self._join(viewer, known, session, after)
             if not alone:
-                self._others.append(viewer)
+                await self._join_others(viewer)
             self._start()
             yield b": alive\n\n"
             while True:
@@ -214,6 +214,14 @@ class Tails:
                 viewer.put(message)
             tail.viewers.append(viewer)
 
+    async def _join_others(self, viewer: Viewer) -> None:
+        """From here on the viewer hears of every change; what it read before may be out of date."""
+        async with self._lock:
+            if not self._others:
+                await asyncio.to_thread(self._changed)
+            self._others.append(viewer)
+            viewer.put(Message("changed", Key("", ""), 0, _encode({"project": None, "session": None})))
+
     def _open(self, known: KnownProject, session: str) -> _Tail:
         with self._projects.reading(known) as project:
             journal = project.journal(project.session_id(session))
@@ -237,13 +245,15 @@ class Tails:
         while self._others or self._tails:
             async with self._lock:
                 await self._poll()
-            if self._others and time.monotonic() >= next_others_s:
-                next_others_s = time.monotonic() + OTHERS_S
-                for key in await asyncio.to_thread(self._changed):
-                    for viewer in self._others:
-                        viewer.put(_message("changed", key, {}))
+                if self._others and time.monotonic() >= next_others_s:
+                    next_others_s = time.monotonic() + OTHERS_S
+                    await self._poll_others()
             await asyncio.sleep(POLL_S)
-        self._marks = None
+
+    async def _poll_others(self) -> None:
+        for key in await asyncio.to_thread(self._changed):
+            for viewer in self._others:
+                viewer.put(_message("changed", key, {}))
 
     async def _poll(self) -> None:
         left = [tail for tail in self._tails.values() if not tail.viewers]
@@ -275,4 +285,4 @@ class Tails:
                 for name in project.store.sessions():
                     marks[Key(known.id, name)] = project.store.written(f"{name}/{SESSION_DOCUMENT}")
         before, self._marks = self._marks, marks
-        return [] if before is None else [key for key in {*marks, *before} if marks.get(key) != before.get(key)]
+        return [key for key in {*marks, *before} if marks.get(key) != before.get(key)]
