@@ -17,7 +17,7 @@ const Form = ({ project, data }) => {
       for (const name of ["size", "agent"]) if (form[name]) body[name] = form[name];
       if (form.parallel) body.parallel = Number(form.parallel);
       const reply = await api.post(`${api.of(project)}/start`, body);
-      say(reply.done.join(" · "));
+      if (reply.notices?.length) say(reply.notices.join(" · "));
       go(to("p", project, "s", reply.session));
     } catch (fault) { setError(fault); setBusy(false); }
   };
