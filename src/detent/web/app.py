@@ -78,7 +78,7 @@ class Site:
         self.trees = ShownTrees()
         self.histories = Histories()
         self.actions = Actions(projects, self.trees, str(origin))
-        self.assets = _assets()
+        self.assets = page_assets()
 
     def why_not(self, grant: Grant) -> str | None:
         """The reason why the page of this token decides nothing."""
@@ -431,12 +431,14 @@ def _asset(site: Site, fixed: str | None = None) -> Handler:
     return handle
 
 
-def _assets() -> dict[str, bytes]:
+def page_assets() -> dict[str, bytes]:
     """Every file of the page by name. Nothing else is ever served, whatever a path says."""
     found: dict[str, bytes] = {}
 
     def collect(directory: Any, prefix: str) -> None:
         for entry in directory.iterdir():
+            if entry.name.startswith("."):
+                continue
             if entry.is_dir():
                 collect(entry, f"{prefix}{entry.name}/")
             else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.request import Request, Usage, write_bytes, write_text
+from detent.cli.request import Request, write_bytes, write_text
 from detent.cli.verb import verb
 from detent.errors import DetentError, NotFound, Refused
 
@@ -127,5 +127,13 @@ def _show(request: Request, opened: "Opened", token: str, *, no_open: bool) -> N
     sys.stdout.flush()
 
 
-def _export(_request: Request, _root: str, _directory: str) -> None:
-    raise Usage("not yet")
+def _export(request: Request, root: str, directory: str) -> None:
+    from detent.render.size import size_text
+    from detent.web.export import export_page
+
+    done = export_page(root, os.path.normpath(os.path.join(request.directory, directory)))
+    text = f"{done.directory} holds a copy of the page: {done.sessions} sessions, {size_text(done.bytes)}"
+    request.answer(
+        lambda _: f"{text}\nopen {os.path.join(done.directory, 'index.html')} in a browser",
+        {"directory": done.directory, "sessions": done.sessions, "bytes": done.bytes},
+    )
