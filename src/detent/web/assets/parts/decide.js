@@ -40,11 +40,13 @@ const Decide = ({ need, action, given, reason: begun = "", onClose, onDone }) =>
   };
   useEffect(() => { if (action.needs_tree && !given) look(); }, []);
   const ready = (!action.needs_reason || reason.trim()) && (!action.also || also.trim()) && (!action.needs_tree || review);
+  const needsKey = need.assurance && need.assurance !== "attended";
   const send = async () => {
     const body = { ...action.body, decision: action.decision };
     if (action.needs_reason) body[action.reason_field] = reason.trim();
     if (action.also) body[action.also[0]] = also.trim();
     if (review) Object.assign(body, { tree: review.tree, position: review.position });
+    if (needsKey) body.proof = await prove(at, body);
     const reply = await api.post(`${at.api}/decide`, body);
     onDone?.(reply);
     return reply;
@@ -55,6 +57,7 @@ const Decide = ({ need, action, given, reason: begun = "", onClose, onDone }) =>
     ${action.needs_tree && !review && !error && html`<p class="loading">Looking at the files…</p>`}
     ${action.also && html`<${Field} label=${action.also[1]} value=${also} set=${setAlso} class="mono" first />`}
     ${action.needs_reason && html`<${Field} label=${action.reason_label} value=${reason} set=${setReason} rows="3" first />`}
+    ${needsKey && html`<p class="note">This decision is ${plain(need.assurance)}: your key signs it.</p>`}
     ${refusal?.kind === "tree_changed" && html`<p><button type="button" onClick=${() => { clear(); look(); }}>Look at the files as they are now</button></p>`}
   `}</${Ask}>`;
 };

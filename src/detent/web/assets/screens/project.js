@@ -15,8 +15,12 @@ const ProjectScreen = ({ project, name }) => {
   const rows = [...open, ...ended];
   const [chosen] = useChosen(rows.length, (index) => go(to("p", project, "s", rows[index].session)));
   const draw = (each) => html`<${Row} key=${each.session} id=${`row-${rows.indexOf(each)}`} project=${project} each=${each} chosen=${rows[chosen] === each} />`;
+  const [enrolling, setEnrolling] = useState(false);
+  const canEnrol = api.access.can_decide && api.access.hardware;
+  useKeys([{ keys: "E", label: "Enrol a key", off: !canEnrol, run: () => setEnrolling(true) }]);
   return html`<main class="column" tabindex="-1">
-    <h1>${plain(name)}</h1>
+    <h1>${plain(name)}${canEnrol && html` <button class="small" onClick=${() => setEnrolling(true)}>Enrol a key</button>`}</h1>
+    ${enrolling && html`<${Enrol} project=${project} onClose=${() => setEnrolling(false)} />`}
     <${Loaded} from=${found}>${() => html`
       ${!rows.length && html`<${Empty} title="No session yet."><p>${api.access.can_decide ? html`<a class="button primary" href=${to("p", project, "start")}>Start a session</a>` : html`<code>detent start "TASK"</code>`}</p></${Empty}>`}
       ${open.length > 0 && html`<h2>Open</h2><ul class="rows">${open.map(draw)}</ul>`}
