@@ -1,6 +1,5 @@
 """The tests of this folder open the page in Chromium. They are collected only when the folder is named: `make test-ui`."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.page_project import NEEDS_A_PERSON, TASK, PageProject
+from tests.ui.tools import chromium
 
 HERE = Path(__file__).parent
 PHONE, DESK = 390, 1280
@@ -23,12 +23,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(scope="session")
 def browser():
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make test-ui installs it")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    program = chromium()
+    if program is None:
         pytest.skip("no Chromium is installed: apt-get install chromium")
     with api.sync_playwright() as playwright:
         # As root Chromium refuses its sandbox.
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield running
         running.close()
 

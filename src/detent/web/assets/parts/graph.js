@@ -37,7 +37,7 @@ const Graph = ({ nodes, edges, chosen, onOpen, label = "Phases" }) => {
     event.stopPropagation();
     onOpen?.(key);
   };
-  return html`<div class="graph" ref=${box} onScroll=${many && ((event) => set({ top: event.currentTarget.scrollTop, tall: event.currentTarget.clientHeight }))}>
+  return html`<div class="graph" ref=${box} tabindex=${onOpen ? undefined : 0} onScroll=${many && ((event) => set({ top: event.currentTarget.scrollTop, tall: event.currentTarget.clientHeight }))}>
     <svg width=${wide} height=${tall} viewBox=${`0 0 ${wide} ${tall}`} role="group" aria-label=${label}>
       ${edges.map(([from, to]) => {
         const a = places.get(from), b = places.get(to);
