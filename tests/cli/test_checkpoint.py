@@ -339,7 +339,17 @@ def test_whoever_says_yes_is_shown_what_was_done(work):
     code, seen = asked(work, "undo", answer=b"YES\n")
     assert code == 0
     assert "undo the rollback? [y/N]" in seen
-    assert asked(work, "rollback", FIRST, "--yes", answer=b"")[0] == 0
+
+
+def test_yes_leaves_out_the_plan_and_not_the_decision(work):
+    before = tree(work), work.digest()
+    code, seen = asked(work, "rollback", FIRST, "--yes", answer=b"n\n")
+    assert code == 1
+    assert "files: 2 restored" not in seen
+    assert "Is that your decision? [y/N]" in seen
+    assert "rollback was not confirmed, and nothing was changed" in seen
+    assert (tree(work), work.digest()) == before
+    assert asked(work, "rollback", FIRST, "--yes", answer=b"y\n")[0] == 0
 
 
 def test_what_was_agreed_to_is_what_happens(work):

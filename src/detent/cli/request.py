@@ -35,6 +35,8 @@ class Request:
         self.directory = "."
         self.project: str | None = None
         self.json = False
+        #: Whether the person has seen the decision, and has chosen it at the terminal.
+        self.is_confirmed = False
         #: Whether a decision is signed, and with which key.
         self.sign = False
         self.key: str | None = None
@@ -65,6 +67,10 @@ class Request:
         """The project to change."""
         with self.workspace.change(self._actor(changes=True), adopt=adopt, inspect=self.watch) as project:
             project.signer = self.signer(project)
+            if self.is_confirmed:
+                from detent.engine.confirm import is_confirmed
+
+                project.confirm = is_confirmed
             try:
                 yield project
             finally:

@@ -86,16 +86,18 @@ def attended(actor: Actor, decision: str) -> Actor:
             f"{decision} is a person's decision, and this is an agent's shell ({sign.describe()})",
             way_out="type it in a terminal of your own"
             if sign.is_own
-            else "type it in a fresh terminal, one that no agent started",
+            else "type it in a fresh terminal, one that no agent started, or sign it with a key to touch: --sign",
         )
     if screen is None:
         raise Refused(
             f"{decision} is a person's decision, and this process has no terminal (/dev/tty cannot be opened)",
-            way_out="type it in a terminal of your own; CI, cron and services cannot decide, only run checks",
+            way_out="type it in a terminal of your own; without one, an SSH key of an approver can sign it: --sign",
         )
     identity = account()
     if actor.proof is not None and actor.channel is Channel.PAGE:
-        return msgspec.structs.replace(actor, proof=msgspec.structs.replace(actor.proof, identity=identity))
+        # What a page says about itself is no more than that somebody was there; only a signature is more.
+        seen = msgspec.structs.replace(actor.proof, assurance=Assurance.ATTENDED, identity=identity)
+        return msgspec.structs.replace(actor, proof=seen)
     proof = Proof(
         assurance=Assurance.ATTENDED,
         method=TERMINAL_METHOD,

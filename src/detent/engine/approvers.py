@@ -13,15 +13,17 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.actor import Actor, Assurance, Proof
+from detent.core.actor import Actor, Assurance, Channel, Proof
 from detent.core.decision.approvers import FILE, MAX_CHANGES, Approver, Approvers, Change, Key, checked
 from detent.core.decision.statement import NONCE_BYTES, Statement, read_statement, signed_bytes
 from detent.core.limits import MAX_NAME, check_text
-from detent.engine.policy import Decision, authorize, check_signer
+from detent.engine.confirm import confirm
+from detent.engine.policy import Decision, authorize, authorize_or_sign, check_signer
 from detent.engine.proofs import Signer, verify_proof
 from detent.errors import Invalid, NotFound, Refused
 from detent.store import disk
 
+_DECISIONS = (Decision.LIST, Decision.UNLIST)
 _MAX_BYTES = 4 * 1024 * 1024
 _HEAD = """\
 # The approvers of this project: who may sign decisions, and with which keys. Change it with detent approver:
@@ -94,14 +96,15 @@ class ApproversFile:
                 f"{name} is the only approver, and without one nobody could sign",
                 way_out=f"detent approver add another one first, or delete {FILE} by hand",
             )
-        return self.change(self.edit_statement(Edit(name=name, entry=entry)), actor=actor, signer=signer)
+        statement = self.edit_statement(Edit(name=name, entry=entry), Decision.UNLIST)
+        return self.change(statement, actor=actor, signer=signer)
 
-    def edit_statement(self, edit: Edit) -> Statement:
+    def edit_statement(self, edit: Edit, decision: Decision = Decision.LIST) -> Statement:
         """The statement to sign for a change of the list as it is now."""
         listed = read_approvers(self.path)
         return Statement(
             project=self._project,
-            decision=Decision.APPROVERS,
+            decision=decision,
             choice=_encode_edit(edit).decode(),
             version=len(_with_trust(listed, self._clock(), self._project).change),
             sum=_digest(listed.approver),
@@ -115,9 +118,14 @@ class ApproversFile:
         """Make the change that the statement is about; returns whether it is trusted on first use."""
         before = _with_trust(read_approvers(self.path), self._clock(), self._project)
         is_first = not before.change
+        decision = Decision(statement.decision)
+        authorize_or_sign(actor, decision, is_signed=signer is not None or proof is not None)
         if is_first:
             # Nobody could check a signature, so a person has to be there.
-            authorize(actor, Decision.APPROVERS)
+            authorize(actor, decision)
+            if actor.channel is not Channel.PAGE:
+                # A page shows the change itself, and its button is the answer.
+                confirm(statement)
             change = Change(statement=signed_bytes(statement).decode())
         else:
             given = proof or (signer.sign(statement) if signer is not None else None)
@@ -126,7 +134,7 @@ class ApproversFile:
                     f"a change of {FILE} is signed by one who is listed: {', '.join(before.names)}",
                     way_out="add --sign, or --sign --key FILE",
                 )
-            check_signer(actor, Decision.APPROVERS, verify_proof(given, before).assurance)
+            check_signer(actor, decision, verify_proof(given, before).assurance)
             change = Change(statement=given.statement, method=given.method, key=given.key, signature=given.signature)
         after = replace(before, change=(*before.change, change))
         listing = _replayed(after.change)
@@ -177,8 +185,8 @@ def _replayed(history: tuple[Change, ...]) -> Trusted:
     for number, change in enumerate(history):
         before = Approvers(approver=tuple(entries.values()))
         statement = read_statement(change.statement)
-        said = (statement.decision, statement.version, statement.sum)
-        if said != (Decision.APPROVERS, number, _digest(before.approver)):
+        basis = (statement.version, statement.sum)
+        if statement.decision not in _DECISIONS or basis != (number, _digest(before.approver)):
             raise Refused(f"change {number + 1} of {FILE} was signed for another list")
         if number:
             verify_proof(_proof(change), before)
@@ -202,7 +210,7 @@ def _with_trust(listed: Approvers, at: datetime, project: str) -> Approvers:
         return listed
     statement = Statement(
         project=project,
-        decision=Decision.APPROVERS,
+        decision=Decision.LIST,
         choice=_encode_edit(Edit(trusted=listed.approver)).decode(),
         sum=_digest(()),
         at=at,

@@ -16,7 +16,7 @@ from detent.core.actor import Actor, ActorKind, Assurance, Channel
 from detent.core.decision.approvers import Approvers
 from detent.core.decision.matching import expected, mismatches
 from detent.core.decision.statement import Statement
-from detent.core.decision.subject import needed_assurance, subject
+from detent.core.decision.subject import DecisionEvent, needed_assurance, subject
 from detent.core.gate import gate_name
 from detent.core.session.commands import (
     AcceptLoss,
@@ -96,7 +96,8 @@ class Decision(StrEnum):
     # Nor choose where its work goes.
     INTO = "merge --into"
     # Nor say whose signature counts.
-    APPROVERS = "changing the approvers"
+    LIST = "approver add"
+    UNLIST = "approver remove"
 
 
 class Rule(NamedTuple):
@@ -104,7 +105,7 @@ class Rule(NamedTuple):
 
     decision: Decision
     commands: tuple[type[Command], ...] = ()
-    events: tuple[type[Event], ...] = ()
+    events: tuple[type[DecisionEvent], ...] = ()
 
 
 #: `FORCE` and `REPORT` are told by their fields, see below. Other rows without an event are authorized by name, where
@@ -137,7 +138,8 @@ RULES = (
     Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
     Rule(Decision.FORGET),
     Rule(Decision.INTO),
-    Rule(Decision.APPROVERS),
+    Rule(Decision.LIST),
+    Rule(Decision.UNLIST),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
@@ -163,6 +165,8 @@ class Witness(NamedTuple):
     approvers: Approvers
     #: The digest of the present files.
     tree: str
+    #: What a person confirmed without signing it.
+    shown: Statement | None = None
 
 
 def authorize_command(actor: Actor, command: Command, *, is_signed: bool = False) -> None:
@@ -187,13 +191,13 @@ def decision_of(command: Command) -> Decision | None:
     return Decision.FORCE if is_forced else _BY_COMMAND.get(type(command))
 
 
-def decided(session: Session | None, events: Iterable[Event]) -> list[tuple[Decision, Event]]:
+def decided(session: Session | None, events: Iterable[Event]) -> list[tuple[Decision, DecisionEvent]]:
     """The decisions among the events of a commit; `session` is the one before it."""
-    found = ((_decision(session, event), event) for event in events)
-    return [(decision, event) for decision, event in found if decision is not None]
+    pairs = ((_decision(session, event), event) for event in events if isinstance(event, DecisionEvent))
+    return [(decision, event) for decision, event in pairs if decision is not None]
 
 
-def _decision(session: Session | None, event: Event) -> Decision | None:
+def _decision(session: Session | None, event: DecisionEvent) -> Decision | None:
     if isinstance(event, SessionCompleted):
         return Decision.FORCE if event.forced else None
     if isinstance(event, GateChecked):
@@ -217,20 +221,20 @@ def authorize_events(
 
     `witness` and `check_position` are asked if the decision is signed.
     """
-    found = decided(session, events)
-    if not found:
+    decisions = decided(session, events)
+    if not decisions:
         return actor
-    decision = found[0][0]
+    decision = decisions[0][0]
     if actor.proof is not None and actor.proof.signature:
         if witness is None or check_position is None:
             raise Refused(f"{decision} cannot be signed here", way_out="type it in a terminal of your own")
-        author = _signed(actor, found, session, witness, check_position)
+        author = _signed(actor, decisions, session, witness, check_position)
     else:
         author = authorize(actor, decision)
-    needed = needed_assurance(session, [event for _, event in found])
-    if author.proof is None or not author.proof.assurance.reaches(needed):
-        raise too_weak(decision, needed, author.proof.assurance if author.proof is not None else None)
-    for _, event in found:
+        if witness is not None and witness.shown is not None:
+            _check_matches(decisions, session, witness, witness.shown)
+    check_strength(session, decisions, author.proof.assurance if author.proof is not None else None)
+    for _, event in decisions:
         if isinstance(event, VoteCast):
             _check_vote(author, event)
     return author
@@ -238,7 +242,7 @@ def authorize_events(
 
 def _signed(
     actor: Actor,
-    found: list[tuple[Decision, Event]],
+    decisions: list[tuple[Decision, DecisionEvent]],
     session: Session,
     witness: Witness,
     check_position: Callable[[Statement], object],
@@ -246,22 +250,30 @@ def _signed(
     """The approver who signed the decision. Raises `Refused` if the signature is not about this decision."""
     from detent.engine.proofs import verify_proof  # noqa: PLC0415 - few decisions are signed
 
-    decision = found[0][0]
+    decision = decisions[0][0]
     authorize_or_sign(actor, decision, is_signed=True)
     assert actor.proof is not None
     verified = verify_proof(actor.proof, witness.approvers)
     check_signer(actor, decision, verified.assurance)
-    about = subject([event for _, event in found])
-    must = expected(session, decision, about, project=witness.project, tree=witness.tree)
-    wrong = mismatches(verified.statement, must)
-    if wrong:
-        raise Refused(
-            f"{decision} was signed for something else: {'; '.join(wrong)}", way_out="look at it and sign again"
-        )
+    _check_matches(decisions, session, witness, verified.statement)
     check_position(verified.statement)
     proof = msgspec.structs.replace(actor.proof, assurance=verified.assurance, identity=verified.name)
     # The key says who it is, whoever owns the process.
     return msgspec.structs.replace(actor, kind=ActorKind.PERSON, name=verified.name, proof=proof)
+
+
+def _check_matches(
+    decisions: list[tuple[Decision, DecisionEvent]], session: Session, witness: Witness, statement: Statement
+) -> None:
+    """Refuse a statement about something else than these decisions."""
+    decision, about = decisions[0][0], subject([event for _, event in decisions])
+    must = expected(session, decision, about, project=witness.project, tree=witness.tree)
+    wrong = mismatches(statement, must)
+    if wrong:
+        how = "signed" if witness.shown is None else "confirmed"
+        raise Refused(
+            f"{decision} was {how} for something else: {'; '.join(wrong)}", way_out="look at it, and decide again"
+        )
 
 
 def check_signer(actor: Actor, decision: Decision, assurance: Assurance) -> None:
@@ -269,8 +281,17 @@ def check_signer(actor: Actor, decision: Decision, assurance: Assurance) -> None
     if actor.kind is ActorKind.AGENT and not assurance.reaches(Assurance.HARDWARE):
         raise Refused(
             f"{decision} is a person's decision, and this is {_described(actor)}, which may use your SSH key",
-            way_out="sign it in a terminal of your own, or with a key that has to be touched",
+            way_out="type it in a terminal of your own, or sign it with a key that has to be touched",
         )
+
+
+def check_strength(
+    session: Session, decisions: list[tuple[Decision, DecisionEvent]], assurance: Assurance | None
+) -> None:
+    """Refuse decisions that need a stronger assurance."""
+    needed = needed_assurance(session, [event for _, event in decisions])
+    if assurance is None or not assurance.reaches(needed):
+        raise too_weak(decisions[0][0], needed, assurance)
 
 
 def _check_vote(author: Actor, vote: VoteCast) -> None:

@@ -18,6 +18,7 @@ from detent.config.place import INTENT, Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
+from detent.core.decision.statement import Statement
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
 from detent.core.run.choices import RunChoices
@@ -30,6 +31,7 @@ from detent.core.workflow.graph import Workflow, problems
 from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
+from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
@@ -137,6 +139,8 @@ class Project:
         self.streaming: Callable[[bytes], object] | None = None
         #: Signs the decisions that are made through this project; without it they are those of the process.
         self.signer: Signer | None = None
+        #: Asks whether a decision that nobody signed is the person's. A surface that has shown it need not ask again.
+        self.confirm: Callable[[Statement], object] = confirm
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
@@ -208,7 +212,7 @@ class Project:
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
-        from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
+        from detent.engine.gates.quorum import with_assurance, with_roles  # noqa: PLC0415
 
         kept, left_out = applicable(
             workflow,
@@ -218,7 +222,7 @@ class Project:
             delegates=delegates,
             captures_all=self.settings.checkpoint.capture == "tree",
         )
-        kept = with_roles(kept, self.settings.decisions.roles)
+        kept = with_assurance(with_roles(kept, self._roles()), self.settings.decisions.assurance)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
@@ -335,7 +339,12 @@ class Project:
             return
         left_out = workflow.sizes.get(size, ()) if size else ()
         phases = [key for key in workflow.order if key not in left_out]
-        check_quorums(workflow, phases, identity=account(), roles=self.settings.decisions.roles)
+        check_quorums(workflow, phases, identity=account(), roles=self._roles(), approvers=self.approvers.read())
+
+    def _roles(self) -> Mapping[str, tuple[str, ...]]:
+        from detent.engine.gates.quorum import all_roles  # noqa: PLC0415
+
+        return all_roles(self.settings.decisions.roles, self.approvers.read())
 
     def _toolchain(self, workflow: Workflow) -> Toolchain:
         """The programs that the checks of a new session use."""

@@ -159,7 +159,7 @@ def public_key(file: str) -> str:
 
 def own_signer(approvers: Approvers, directory: str) -> SshSigner:
     """The signer of the first key in a directory that belongs to an approver; those of devices come first."""
-    found = []
+    signers = []
     try:
         names = sorted(name for name in os.listdir(directory) if name.endswith(".pub"))
     except OSError:
@@ -170,14 +170,14 @@ def own_signer(approvers: Approvers, directory: str) -> SshSigner:
         except (Invalid, NotFound):
             continue
         if approvers.owner(fingerprint(signer.key)) is not None:
-            found.append(signer)
-    if not found:
+            signers.append(signer)
+    if not signers:
         known = ", ".join(approvers.names) or "nobody"
         raise Refused(
             f"no key in {directory} belongs to an approver; approvers.toml lists {known}",
             way_out="name your key with --key FILE, or detent approver add NAME --public-key FILE",
         )
-    return min(found, key=lambda signer: not signer.is_hardware)
+    return min(signers, key=lambda signer: not signer.is_hardware)
 
 
 class _SshSignature(NamedTuple):
@@ -367,28 +367,28 @@ def _verify_webauthn(proof: Proof, known: WebAuthnKey, statement: Statement) -> 
     _check_client_data(client, "webauthn.get", challenge(statement), known.origin)
     _check_authenticator(authenticator, known.origin)
     _, cose, cbor = _fido2()
+    problems = _key_problems()
     try:
         key = cose.CoseKey.parse(cbor.decode(_decoded(known.public_key, urlsafe=True)))
         signed = authenticator + hashlib.sha256(client).digest()
         key.verify(signed, _decoded(response.signature, urlsafe=True))
-    except Exception as error:
-        # Every failure of the library means that the signature does not count.
+    except problems as error:
         raise Refused(f"the signature of the key {proof.key[:20]} is wrong") from error
     return Assurance.HARDWARE
 
 
 def _check_client_data(client: bytes, purpose: str, expected: bytes, origin: str) -> None:
     try:
-        said = msgspec.json.decode(client, type=_ClientData)
+        client_data = msgspec.json.decode(client, type=_ClientData)
     except msgspec.DecodeError as error:
         raise Invalid(f"the data of the browser is damaged: {error}") from error
-    if said.type != purpose:
-        raise Refused(f"the response is for {said.type[:40]!r}, not for {purpose!r}")
-    if said.challenge.rstrip("=") != _base64url(expected):
+    if client_data.type != purpose:
+        raise Refused(f"the response is for {client_data.type[:40]!r}, not for {purpose!r}")
+    if client_data.challenge.rstrip("=") != _base64url(expected):
         raise Refused("the response was signed for another decision")
     # The browser lets every port of a host use a key, so the origin with its port is compared.
-    if said.origin != origin or said.crossOrigin:
-        raise Refused(f"the key was used in the page {said.origin[:80]}, and it belongs to {origin}")
+    if client_data.origin != origin or client_data.crossOrigin:
+        raise Refused(f"the key was used in the page {client_data.origin[:80]}, and it belongs to {origin}")
 
 
 def _check_authenticator(data: bytes, origin: str) -> None:
@@ -422,6 +422,17 @@ def _decoded(text: str, *, urlsafe: bool = False) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise Invalid("the signature is not base64") from error
+
+
+def _key_problems() -> tuple[type[Exception], ...]:
+    """What a wrong signature, or a key of an unknown kind, raises."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - comes with fido2
+
+    return (
+        InvalidSignature,
+        UnsupportedAlgorithm,
+        *(ValueError, TypeError, KeyError, IndexError, NotImplementedError),
+    )
 
 
 def _fido2() -> tuple[Any, Any, Any]:

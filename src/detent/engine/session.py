@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from detent.core.actor import Actor, Proof
+from detent.core.actor import Actor, Assurance, Proof
 from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
 from detent.core.decision.statement import Statement
 from detent.core.decision.subject import subject
@@ -33,6 +33,7 @@ from detent.core.session.commands import (
     Override,
     RecordAgentEnded,
     RecordAgentStarted,
+    RecordBaseline,
     Redo,
     Reopen,
     Reply,
@@ -68,11 +69,11 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
-from detent.engine.policy import Decision, authorize_command, authorize_or_sign
+from detent.engine.policy import Decision, Witness, authorize_command, authorize_or_sign, check_strength, decision_of
 from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
-from detent.engine.signing import Preview, Shown, is_signed, signed_actor, witness_of
+from detent.engine.signing import Preview, Shown, is_signed, proven, statement_about, witness_of
 from detent.errors import Refused
 from detent.store.port import all_commits
 
@@ -281,6 +282,11 @@ class SessionHandle:
             raise Refused("nothing was decided, so there is nothing to sign")
         return preview.statement
 
+    @staticmethod
+    def _may_decide(command: Command) -> bool:
+        """Whether events of the command may be a person's decision."""
+        return decision_of(command) is not None or isinstance(command, CheckGate | RecordBaseline)
+
     @property
     def _is_signed(self) -> bool:
         """Whether what is decided through this handle is signed."""
@@ -290,25 +296,19 @@ class SessionHandle:
         """Refuse a decision before work is done for it. The commit checks it again."""
         authorize_or_sign(self._actor, decision, is_signed=self._is_signed)
 
-    def _signed(self, command: Command, facts: Facts) -> Actor:
-        """The actor with the signature of the decision, which is made before the session's lock is taken."""
-        if self._signer is None:
-            return self._actor
+    def _proven(self, command: Command, facts: Facts) -> "tuple[Actor, Witness | None]":
+        """The actor after the person has signed or confirmed the decision: before the session's lock is taken."""
+        if self._signer is None and is_signed(self._actor):
+            return self._actor, witness_of(self._project, self._actor)
         with self._journal.reading() as session:
-            position, found = self._journal.end, decided_in(session, decide(session, command, facts))
-        if not found:
-            return self._actor
-        about = subject([event for _, event in found])
-        return signed_actor(
-            self._project,
-            self._actor,
-            self._signer,
-            found[0][0],
-            about,
-            session=session,
-            position=position,
-            now=facts.now,
-        )
+            position, decisions = self._journal.end, decided_in(session, decide(session, command, facts))
+        if not decisions:
+            return self._actor, None
+        about = subject([event for _, event in decisions])
+        statement = statement_about(self._project, session, decisions[0][0], about, position=position, now=facts.now)
+        if self._signer is None:
+            check_strength(session, decisions, Assurance.ATTENDED)
+        return proven(self._project, self._actor, statement, self._signer)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
         return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))
@@ -437,8 +437,8 @@ class SessionHandle:
                 then()
             return events
 
-        actor = self._signed(command, facts) if choose is None else self._actor
-        committed = self._journal.commit(decided, actor=actor, now=facts.now, witness=witness_of(self._project, actor))
+        actor, witness = self._proven(command, facts) if self._may_decide(command) else (self._actor, None)
+        committed = self._journal.commit(decided, actor=actor, now=facts.now, witness=witness)
         if moment is not None and facts.tree is not None:
             self._project.checkpoints.remember(moment, self.id, committed.commit.version)
         self._project.touched(self.id, urgent=self._journal.is_crowded)

@@ -1,4 +1,4 @@
-"""Lets a person sign a decision: builds the statement about it, and asks the signer before any lock is taken."""
+"""Lets a person sign or confirm a decision: builds the statement about it, and asks before any lock is taken."""
 
 import os
 from datetime import datetime
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from detent.core.actor import Actor, Proof
+from detent.core.actor import Actor, Channel, Proof
+from detent.core.decision.approvers import NOBODY
 from detent.core.decision.statement import NONCE_BYTES, Statement
 from detent.core.decision.subject import Subject
 from detent.core.session.session import Session
@@ -23,19 +24,11 @@ def is_signed(actor: Actor) -> bool:
     return actor.proof is not None and bool(actor.proof.signature)
 
 
-def signed_actor(
-    project: "Project",
-    actor: Actor,
-    signer: "Signer",
-    decision: Decision,
-    about: Subject,
-    *,
-    session: Session,
-    position: "Cursor",
-    now: datetime,
-) -> Actor:
-    """The actor with the signature of a decision about the session at this position."""
-    statement = Statement(
+def statement_about(
+    project: "Project", session: Session, decision: Decision, about: Subject, *, position: "Cursor", now: datetime
+) -> Statement:
+    """The statement about a decision in the session at this position, and about the files of this moment."""
+    return Statement(
         project=project.id,
         session=session.id,
         phase=about.phase,
@@ -51,7 +44,19 @@ def signed_actor(
         at=now,
         nonce=os.urandom(NONCE_BYTES).hex(),
     )
-    return replace(actor, proof=signer.sign(statement))
+
+
+def proven(
+    project: "Project", actor: Actor, statement: Statement, signer: "Signer | None"
+) -> tuple[Actor, Witness | None]:
+    """The actor after the person has signed or confirmed the statement, and what the commit compares it with."""
+    if signer is not None:
+        actor = replace(actor, proof=signer.sign(statement))
+        return actor, witness_of(project, actor)
+    if actor.channel is not Channel.PAGE:
+        # A page shows the decision itself, and its button is the answer.
+        project.confirm(statement)
+    return actor, Witness(project.id, NOBODY, project.files().digest if statement.tree else "", shown=statement)
 
 
 def witness_of(project: "Project", actor: Actor) -> Witness | None:

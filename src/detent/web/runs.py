@@ -56,7 +56,7 @@ def _launch(command: list[str], *, cwd: str, log: str) -> None:
         disk.make_directory(os.path.dirname(log))
         disk.replace(log, b"", suffix=f".{os.getpid()}.tmp")
     typed, file = shlex.join(command), shlex.quote(log)
-    script = f"( {{ {typed}; echo; echo {_ENDED}$?; }} </dev/null >>{file} 2>&1 & )"
+    script = f"( {{ {typed}; code=$?; echo; echo {_ENDED}$code; }} </dev/null >>{file} 2>&1 & )"
     ran = process.run(script, cwd=cwd, timeout_s=_START_S_MAX)
     if ran.exit_code != 0:
         raise Conflict(f"the run could not be started: {ran.problem or ran.output[:_MAX_SAID]}")

@@ -242,6 +242,7 @@ def _take(request: Request, look: _Look, command: str) -> bool:
     own = Request()
     own.directory, own.project = request.directory, request.project
     own.sign, own.key = request.sign, request.key
+    own.is_confirmed = True
     try:
         invoke(words, own)
         own.print_notices()

@@ -33,7 +33,7 @@ _LIST = "detent checkpoint list"
 _SHOWN = 20
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would do and change nothing.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+yes_option = click.option("--yes", is_flag=True, help="Do not show the plan first; your terminal still asks once.")
 
 
 class Target:
@@ -164,6 +164,7 @@ def _chosen(request: Request, session: str | None) -> str | None:
 
 
 def roll_back(request: Request, target: Target, session: str | None, *, dry_run: bool, yes: bool) -> int:
+    from detent.engine.confirm import is_confirmed
     from detent.engine.decisions import view_now
 
     here = os.path.realpath(request.directory)
@@ -183,9 +184,11 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
         if not target.phase_only:
             project.rollbacks.check_no_run(handle.id)
         plan = target.plan(project, handle, here)
-        if not yes and not _agreed(request, plan, now):
-            write_text("nothing was changed")
-            return _REFUSED
+        if not yes:
+            if not _agreed(request, plan, now):
+                write_text("nothing was changed")
+                return _REFUSED
+            project.confirm = is_confirmed
         had_ended = handle.state.status is not SessionStatus.ACTIVE
         done = target.restore(handle, plan)
         reopened = had_ended and done.session.status is SessionStatus.ACTIVE

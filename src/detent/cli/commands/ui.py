@@ -59,6 +59,8 @@ def ui_verb(
         return
 
     def ready(opened: "Opened", tokens: "Tokens", present: "Attendance") -> None:
+        if present.because is None and not sys.stdout.isatty() and (no_open or request.json):
+            _confirm()
         _show(request, opened, server.new_link(tokens, present), no_open=no_open)
 
     server.serve(settings, started_in=root, ready=ready)
@@ -96,8 +98,16 @@ def _link(request: Request, port: int, *, no_open: bool) -> None:
         raise Refused(present.because, way_out="type it in a terminal of your own")
     if not is_listening(port):
         raise NotFound(f"no server listens at port {port}", way_out="detent ui starts one")
+    _confirm()
     opened = server.Opened(origin=Origin(scheme="http", host="localhost", port=port), read_only_because=None)
     _show(request, opened, server.new_link(server.page_tokens(), present), no_open=no_open)
+
+
+def _confirm() -> None:
+    """Ask at the terminal: a script that somebody else wrote may ask for a link in a person's shell."""
+    from detent.engine.confirm import ask
+
+    ask(["A link to the page is printed or opened. Whoever has it can decide in your name."], "detent ui")
 
 
 def _show(request: Request, opened: "Opened", token: str, *, no_open: bool) -> None:

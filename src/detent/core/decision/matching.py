@@ -50,12 +50,14 @@ def mismatches(statement: Statement, must: Expected) -> list[str]:
         "reason": (statement.reason, subject.reason),
         "stands_for": (statement.stands_for, subject.stands_for),
     }
-    found = [f"{name} is {_shown(said)}, not {_shown(real)}" for name, (said, real) in pairs.items() if said != real]
+    wrong = [
+        f"{name} is {_shown(stated)}, not {_shown(real)}" for name, (stated, real) in pairs.items() if stated != real
+    ]
     if must.tree is not None and statement.tree != must.tree:
-        found.append("the files are not those that were shown")
+        wrong.append("the files are not those that were shown")
     if statement.version < must.since:
-        found.append(f"it was made at version {statement.version}, before the attempt began at {must.since}")
-    return found
+        wrong.append(f"it was made at version {statement.version}, before the attempt began at {must.since}")
+    return wrong
 
 
 def _shown(value: str | int) -> str:

@@ -69,3 +69,19 @@ def read_statement(text: str) -> Statement:
     if signed_bytes(statement) != text.encode(errors="replace"):
         raise Invalid("the signed text is not written in the one way that a decision is written")
     return statement
+
+
+def shown_lines(statement: Statement) -> list[str]:
+    """What the statement is about, for the person who decides."""
+    gate = f"gate {statement.gate} of " if statement.gate and statement.phase else ""
+    where = f"{gate}{statement.phase}, attempt {statement.attempt}" if statement.phase else statement.gate
+    rows = {
+        "session": statement.session,
+        "about": where,
+        "choice": statement.choice,
+        "reason": statement.reason,
+        "in place of": statement.stands_for,
+        "files": f"as they are now, tree {statement.tree[:12]}" if statement.tree else "",
+    }
+    width = max(map(len, rows))
+    return [statement.decision, *(f"  {name:<{width}}  {text}" for name, text in rows.items() if text)]

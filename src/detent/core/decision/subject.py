@@ -5,18 +5,38 @@ named in the choice, so that a signature covers them.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from detent.core.actor import Assurance
 from detent.core.decision.statement import REJECT
 from detent.core.gate import Gate, gate_name
 from detent.core.session import events
-from detent.core.session.events import Event
 from detent.core.session.session import Session
 from detent.errors import Refused
 
+#: The events that are, or may be, a person's decision; `engine/policy.py` says when.
+DecisionEvent = (
+    events.VoteCast
+    | events.GateApproved
+    | events.GateChecked
+    | events.LossAccepted
+    | events.GateCommandSet
+    | events.BaselineReplaced
+    | events.EscalationsResolved
+    | events.PhaseReviewed
+    | events.QuestionReplied
+    | events.QuestionAnswered
+    | events.PhaseSkipped
+    | events.SessionCancelled
+    | events.SessionCompleted
+    | events.SessionReopened
+    | events.SessionArchived
+    | events.RolledBack
+    | events.PhasesImported
+    | events.TailSetAside
+)
 #: The events that may follow a decision in its commit because they are a part of it.
-_PARTS: dict[type[Event], tuple[type[Event], ...]] = {
+_PARTS: dict[type[DecisionEvent], tuple[type[DecisionEvent], ...]] = {
     events.PhaseSkipped: (events.PhaseSkipped,),
     events.EscalationsResolved: (events.PhaseSkipped, events.SessionCancelled),
     events.QuestionReplied: (events.QuestionAnswered,),
@@ -48,7 +68,7 @@ class Subject(NamedTuple):
         return REJECT if self.is_against else name
 
 
-def subject(decided: Sequence[Event]) -> Subject:
+def subject(decided: Sequence[DecisionEvent]) -> Subject:
     """The subject of a commit whose decisions are these events; `Refused` if they are more than one decision."""
     first, *rest = decided
     parts = _PARTS.get(type(first), ())
@@ -58,7 +78,7 @@ def subject(decided: Sequence[Event]) -> Subject:
     return _of(first, rest)._replace(about_files=isinstance(first, _ABOUT_FILES))
 
 
-def _of(first: Event, rest: Iterable[Event]) -> Subject:
+def _of(first: DecisionEvent, rest: Iterable[DecisionEvent]) -> Subject:
     skipped = [event.phase for event in (first, *rest) if isinstance(event, events.PhaseSkipped)]
     match first:
         case events.VoteCast():
@@ -101,9 +121,11 @@ def _of(first: Event, rest: Iterable[Event]) -> Subject:
                 first.name, first.to, first.paths, phase_only=first.phase_only, undoes=first.undoes
             )
             return Subject(choice=choice)
-        case _:
-            # Decisions that say everything by their name.
+        case events.SessionCompleted() | events.SessionArchived() | events.PhasesImported() | events.TailSetAside():
+            # Their names say everything.
             return Subject()
+        case _:
+            assert_never(first)
 
 
 def rollback_choice(name: str, checkpoint: str, paths: Sequence[str], *, phase_only: bool, undoes: str | None) -> str:
@@ -116,7 +138,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def needed_assurance(session: Session, decided: Iterable[Event]) -> Assurance:
+def needed_assurance(session: Session, decided: Iterable[DecisionEvent]) -> Assurance:
     """The weakest assurance that counts: that of the session, or a stronger one of a gate that is opened or left out.
 
     The setting of a gate counts alone for the votes at it, also if it is weaker than that of the session.
@@ -129,22 +151,20 @@ def needed_assurance(session: Session, decided: Iterable[Event]) -> Assurance:
     return needed
 
 
-def strongest(found: Iterable[Assurance]) -> Assurance:
-    return max(found, key=list(Assurance).index)
+def strongest(strengths: Iterable[Assurance]) -> Assurance:
+    return max(strengths, key=list(Assurance).index)
 
 
-def _gates(session: Session, event: Event) -> list[Gate]:
+def _gates(session: Session, event: DecisionEvent) -> list[Gate]:
     """The gates that a decision opens or goes around."""
-    match event:
-        case events.VoteCast() | events.GateApproved() | events.GateChecked() | events.LossAccepted():
-            return [gate for gate in _of_phase(session, event.phase) if gate_name(gate) == event.gate]
-        case events.PhaseSkipped():
-            return _of_phase(session, event.phase)
-        case events.SessionCompleted():
-            unsettled = [key for key in session.workflow.order if not session.phases[key].status.is_settled]
-            return [gate for key in unsettled for gate in _of_phase(session, key)]
-        case _:
-            return []
+    if isinstance(event, events.VoteCast | events.GateApproved | events.GateChecked | events.LossAccepted):
+        return [gate for gate in _of_phase(session, event.phase) if gate_name(gate) == event.gate]
+    if isinstance(event, events.PhaseSkipped):
+        return _of_phase(session, event.phase)
+    if isinstance(event, events.SessionCompleted):
+        unsettled = [key for key in session.workflow.order if not session.phases[key].status.is_settled]
+        return [gate for key in unsettled for gate in _of_phase(session, key)]
+    return []
 
 
 def _of_phase(session: Session, phase: str) -> list[Gate]:

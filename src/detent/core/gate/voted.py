@@ -47,7 +47,8 @@ class Voted(Gate):
         able = len(set(known) if voters is None else voters & set(known))
         if able >= self.quorum:
             return None
-        return f"{gate_name(self)} needs {self.quorum} of {self.seats()}, and {able or 'none'} of them can vote"
+        seats = self.seats() or "anyone"
+        return f"{gate_name(self)} needs {self.quorum} of {seats}, and {able or 'none'} of them can vote"
 
     def seats(self) -> str:
         """The approvers, each role with the identities that fill it."""
@@ -81,7 +82,8 @@ class Voted(Gate):
         return f" (quorum lowered at the start; {self.lowered_from} of {', '.join(self.approvers)} were declared)"
 
     def way_out(self, phase: str, state: GateState) -> str:
-        return f"detent approve {phase} --gate {gate_name(self)} -m WHY"
+        sign = "" if self.assurance in (None, Assurance.ATTENDED) else " --sign"
+        return f"detent approve {phase} --gate {gate_name(self)} -m WHY{sign}"
 
     def check_voter(self, phase: str, identity: str, stands_for: str) -> None:
         voters, name = self.voters, gate_name(self)

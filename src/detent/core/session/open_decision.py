@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.closed import closed_gates, is_held, is_personal
 from detent.core.gate.evidence import GateState, Judgement, Result, Verdict
@@ -27,6 +28,11 @@ from detent.core.task.row import TaskStatus
 MAX_TASKS = 20
 #: The most tests that a command names.
 MAX_NAMED = 3
+#: Commands that are signed, where a session asks for more than a person at a terminal.
+_SIGNED = (
+    *("approve ", "resolve ", "review ", "reply ", "skip ", "complete --force"),
+    *("gate answer ", "gate report ", "gate accept ", "gate set ", "gate baseline "),
+)
 
 Judged = Mapping[str, Sequence[Judgement]]
 
@@ -296,11 +302,17 @@ class _Listed:
             since=self._since(phase),
             phase=phase,
             gate=judgement.gate,
-            command=self._typed(command),
-            others=tuple(map(self._typed, others)),
+            command=self._typed(command, self._needed(phase, judgement.gate)),
+            others=tuple(self._typed(other, self._needed(phase, judgement.gate)) for other in others),
             choices=choices,
             waits_for=waits_for,
         )
+
+    def _needed(self, phase: str, name: str) -> Assurance:
+        """The weakest assurance of a vote at the gate."""
+        gates = self._session.workflow.by_key[phase].gates
+        stated = next((gate.assurance for gate in gates if gate_name(gate) == name), None)
+        return stated or self._session.options.assurance
 
     def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
         """The people who can still vote, if the one who looks cannot; empty if that one can."""
@@ -308,6 +320,9 @@ class _Listed:
         if not isinstance(gate, Voted) or not identity:
             return ()
         votes, voters = self._state(phase, gate_name(gate)).votes, gate.voters
+        if self._needed(phase, gate_name(gate)) is not Assurance.ATTENDED and not votes:
+            # It is for whoever owns a key; an account does not tell who that is.
+            return ()
         if identity not in votes and (voters is None or identity in voters):
             return ()
         left = (voters or frozenset()) - votes.keys()
@@ -410,9 +425,12 @@ class _Listed:
 
     # Commands
 
-    def _typed(self, command: str) -> str:
+    def _typed(self, command: str, assurance: Assurance | None = None) -> str:
+        """The whole command. `assurance` is that of the gate which it is about."""
         verb, dashes, rest = command.partition(" -- ")
-        return f"detent {verb}{self._named}{dashes}{rest}"
+        needed = assurance if assurance is not None and verb.startswith("approve ") else self._session.options.assurance
+        signed = " --sign" if needed is not Assurance.ATTENDED and verb.startswith(_SIGNED) else ""
+        return f"detent {verb}{self._named}{signed}{dashes}{rest}"
 
     def _in(self, phase: str) -> str:
         """The option that names the phase, where several are in progress."""

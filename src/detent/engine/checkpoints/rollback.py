@@ -34,7 +34,7 @@ from detent.engine.projections.publish import UNREADABLE
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.results import Outcome
 from detent.engine.run_lease import live_leases
-from detent.engine.signing import signed_actor, witness_of
+from detent.engine.signing import proven, statement_about, witness_of
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
@@ -118,26 +118,25 @@ class Rollbacks:
                 "a rollback runs in the project's own tree, and this is a worktree",
                 way_out=f"cd {self._project.place.root}",
             )
-        actor = self._project.actor
+        # Before anybody is asked; the same is checked again with the lock.
+        self._check_free()
+        if not phase_only:
+            self.check_no_run(name)
         journal = self._project.journal(name)
-        if signer is not None:
-            expected = expected or self.plan(
-                name, to, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown
+        expected = expected or self.plan(name, to, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown)
+        with journal.reading() as session:
+            if signer is None and session.options.assurance is not Assurance.ATTENDED:
+                # Before any file changes; the commit checks it again.
+                raise too_weak(Decision.ROLLBACK, session.options.assurance, Assurance.ATTENDED)
+            statement = statement_about(
+                self._project,
+                session,
+                Decision.ROLLBACK,
+                Subject(choice=_choice(expected)),
+                position=journal.end,
+                now=self._project.clock(),
             )
-            with journal.reading() as session:
-                actor = signed_actor(
-                    self._project,
-                    actor,
-                    signer,
-                    Decision.ROLLBACK,
-                    Subject(choice=_choice(expected)),
-                    session=session,
-                    position=journal.end,
-                    now=self._project.clock(),
-                )
-        elif journal.session().options.assurance is not Assurance.ATTENDED:
-            # Before any file changes; the commit checks it again.
-            raise too_weak(Decision.ROLLBACK, journal.session().options.assurance, Assurance.ATTENDED)
+        actor, _ = proven(self._project, self._project.actor, statement, signer)
         with self._project.store.lock(PROJECT):
             self._check_free()
             if not phase_only:

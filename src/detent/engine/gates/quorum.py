@@ -5,6 +5,8 @@ from typing import cast
 
 import msgspec
 
+from detent.core.actor import Assurance
+from detent.core.decision.approvers import Approvers
 from detent.core.gate import Gate
 from detent.core.gate.voted import Voted
 from detent.core.workflow.graph import Phase, Workflow
@@ -25,6 +27,24 @@ def with_roles(workflow: Workflow, roles: Roles) -> Workflow:
     return _with_gates(workflow, filled)
 
 
+def with_assurance(workflow: Workflow, assurance: Assurance) -> Workflow:
+    """The workflow in which every gate that asks for votes states their assurance, if it is not the weakest."""
+
+    def stated(gate: Gate) -> Gate:
+        is_silent = isinstance(gate, Voted) and gate.assurance is None and assurance is not Assurance.ATTENDED
+        return _changed(cast("Voted", gate), assurance=assurance) if is_silent else gate
+
+    return _with_gates(workflow, stated)
+
+
+def all_roles(settings: Roles, approvers: Approvers) -> Roles:
+    """Each role with the accounts that the settings name for it, and with the approvers who have it."""
+    filled = dict(settings)
+    for role, names in approvers.roles().items():
+        filled[role] = tuple(dict.fromkeys((*filled.get(role, ()), *names)))
+    return filled
+
+
 def with_quorum(workflow: Workflow, quorum: int) -> Workflow:
     """The workflow with no quorum above `quorum`. Anyone may vote at the gates with named approvers."""
 
@@ -37,10 +57,13 @@ def with_quorum(workflow: Workflow, quorum: int) -> Workflow:
     return _with_gates(workflow, lowered)
 
 
-def check_quorums(workflow: Workflow, phases: Collection[str], *, identity: str, roles: Roles) -> None:
+def check_quorums(
+    workflow: Workflow, phases: Collection[str], *, identity: str, roles: Roles, approvers: Approvers
+) -> None:
     """Refuse a workflow in which the known people cannot open a gate that asks for votes.
 
-    Known are `identity`, who starts the session, and everybody who fills a role.
+    Known are `identity`, who starts the session, and everybody who fills a role. Votes that must be signed are those of
+    approvers with a key that is strong enough.
     """
     gates = [gate for key in phases for gate in workflow.by_key[key].gates if isinstance(gate, Voted)]
     known = {identity, *(name for filled in (roles, *(gate.roles for gate in gates)) for name in _people(filled))}
@@ -48,15 +71,30 @@ def check_quorums(workflow: Workflow, phases: Collection[str], *, identity: str,
         f"{key}: {problem}"
         for key in phases
         for gate in workflow.by_key[key].gates
-        if isinstance(gate, Voted) and (problem := gate.unreachable(known))
+        if isinstance(gate, Voted) and (problem := _unreachable(gate, known, approvers))
     )
     if problems:
         raise Refused(
             f"{workflow.name} cannot be finished by the people who are known ({', '.join(sorted(known))}): "
             + "; ".join(problems),
             way_out='name people in detent.toml, such as [decisions.roles] architect = ["ada"], '
-            "or add --quorum 1, which is recorded as a looser choice",
+            "or add --quorum 1, which is recorded as a looser choice; detent approver add NAME lists a key",
         )
+
+
+def _unreachable(gate: Voted, known: Collection[str], approvers: Approvers) -> str | None:
+    if gate.assurance in (None, Assurance.ATTENDED):
+        # Votes of accounts and signed votes are not added up.
+        return gate.unreachable(known) if gate.unreachable(approvers.names) else None
+    able = [
+        approver.name
+        for approver in approvers.approver
+        if any(key.is_hardware or gate.assurance is Assurance.SIGNED for key in approver.keys)
+    ]
+    if (problem := gate.unreachable(able)) is None:
+        return None
+    listed = ", ".join(able) or "nobody"
+    return f"{problem}; its votes must be {gate.assurance}, and approvers.toml lists {listed} with such a key"
 
 
 def _people(roles: Roles) -> set[str]:

@@ -308,14 +308,14 @@ def _proved(session: Session, key: str, gate: Gate) -> tuple[str, str]:
 def _proof(gate: Gate, evidence: Evidence) -> str:
     at_gate = evidence.gate
     if at_gate.approved_by is not None:
-        return f"{at_gate.approved_by}: {at_gate.approval_reason}"
+        return f"{at_gate.approved_by} ({at_gate.approval_assurance}): {at_gate.approval_reason}"
     if at_gate.receipt is not None:
         times = f", run {at_gate.iterations}" if at_gate.iterations > 1 else ""
         return _receipt_text(at_gate.receipt) + times
     if at_gate.votes:
         words = {True: "approved", False: "rejected"}
         votes = (
-            f"{spoken_as(who, vote.stands_for)} {words[vote.approve]}: {vote.reason}"
+            f"{spoken_as(who, vote.stands_for)} {words[vote.approve]} ({vote.assurance}): {vote.reason}"
             for who, vote in at_gate.votes.items()
         )
         return "; ".join(filter(None, (*(vote.removesuffix(": ") for vote in votes), gate.proof(evidence))))
