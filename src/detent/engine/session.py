@@ -69,6 +69,7 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
+from detent.engine.outside import notice_settings
 from detent.engine.policy import Decision, Witness, authorize_command, authorize_or_sign, check_strength, decision_of
 from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
@@ -89,7 +90,7 @@ class SessionHandle:
     def __init__(
         self, project: "Project", session: str, actor: Actor | None = None, signer: "Signer | None" = None
     ) -> None:
-        """`actor` is the author of what is done through this handle; by default the one who opened the project.
+        """`actor` is the author of what is done through this handle; by default the project's own actor.
 
         `signer` signs the decisions that are made through it.
         """
@@ -377,7 +378,7 @@ class SessionHandle:
 
     def notice_settings(self) -> None:
         """Record it if detent.toml was changed since the session last saw it."""
-        self._project.notice_settings(self.id)
+        notice_settings(self._project, self.id)
 
     def now(self) -> datetime:
         return self._project.clock()
