@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from detent.core.actor import ActorKind, Assurance
-from detent.engine.proofs import verify_proof
-from detent.errors import Refused
+from detent.doctor.verification import Demands, verify_session
+from detent.engine.project import open_project
 from tests.support.agent_shell import CLIENTS, MARKS, AgentShell, approvals
 from tests.support.campaign import sampled
 from tests.support.keys import Device, approvers, list_approvers, make_ssh_key
@@ -320,6 +320,18 @@ fake = Proof(
 LIES = """
 proofs.verify_proof = lambda proof, _: proofs.Verified("ada", (), Assurance.HARDWARE, read_statement(proof.statement))
 """
+#: Everything that looks at the process or at the strength of a proof is replaced.
+WEAKENED = """
+import detent
+import detent.engine.policy as policy, detent.engine.project as project, detent.engine.session as session
+from detent.core.actor import *
+proof = Proof(assurance=Assurance.ATTENDED, method="tty", identity="ada", statement="terminal /dev/pts/1")
+ada = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL, proof=proof)
+policy.attended = lambda actor, _: ada
+policy.check_strength = session.check_strength = lambda *_: None
+session.account = lambda: "ada"
+project.confirm = lambda _: None
+"""
 #: A commit that the library never saw.
 APPENDED = """
 import detent, msgspec
@@ -374,29 +386,20 @@ STRONGER = {
         library(f"{FAKED}{LIES}session.approve('ok', proof=fake)", aside=True),
         (FOUND, FOUND, FOUND),
     ),
+    "a program that takes every proof for strong enough": (
+        library(f"{WEAKENED}detent.open('.', actor=ada).session().approve('ok')"),
+        (PASSES, FOUND, FOUND),
+    ),
     "a line in the journal with a valid chain": (library(APPENDED), (FOUND, FOUND, FOUND)),
 }
 #: It goes back to the files and phases of a checkpoint and opens nothing; [decisions] assurance makes it stronger.
 OPENS_NOTHING = {"a rollback of the record"}
 
 
-def unproven(commits, approvers):
-    """The decisions whose signature does not verify against a list of approvers that the agent cannot change."""
-
-    def is_proven(commit):
-        try:
-            verify_proof(commit.actor.proof, approvers)
-        except Refused:
-            return False
-        return True
-
-    return [commit for commit in commits if commit.actor.proof.signature and not is_proven(commit)]
-
-
 @pytest.mark.parametrize("assurance", Assurance)
 @pytest.mark.parametrize("attempt", STRONGER)
 def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factory):
-    """With `hardware`, what passes on this machine is found where the proofs are checked against the real approvers."""
+    """With `hardware`, what passes on this machine is found by `verify` with approvers that the agent cannot change."""
     command, outcomes = STRONGER[attempt]
     if not installed(command):
         pytest.skip(f"{attempt}: not installed")
@@ -412,7 +415,9 @@ def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factor
     ran = shell.run(filled(command, shell).replace("{key}", str(keys / "ada")))
 
     decided = [commit for commit in shell.new_commits() if commit.actor.proof is not None]
-    outcome = FOUND if unproven(decided, approvers(ada=known)) else PASSES if decided else REFUSED
+    with open_project(tmp_path) as project:
+        is_sound = verify_session(project, shell.session, Demands(approvers=approvers(ada=known))).is_sound
+    outcome = FOUND if not is_sound else PASSES if decided else REFUSED
     assert outcome == dict(zip(Assurance, outcomes, strict=True))[assurance], shell.said(ran)
 
 
