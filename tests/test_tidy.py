@@ -31,7 +31,7 @@ LAYERS = {
     "hooks": 5,
     "run": 5,
     "cli": 6,
-    "web": 6,
+    "web": 5.5,
     "mcp": 6,
     "__main__": 7,
 }

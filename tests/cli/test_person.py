@@ -77,7 +77,7 @@ def rolled_back(handle, root):
 
 @pytest.fixture
 def place(detent):
-    """Makes the project in which the decision is somebody's to take."""
+    """Makes the project in which the decision can be made."""
 
     def make(decision):
         root = detent.directory

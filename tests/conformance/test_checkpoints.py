@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from detent.compat.checkpoint_service import (
+from detent.compat.checkpoint_service import CheckpointService
+from detent.compat.checkpoint_values import (
     AgentState,
     ArtifactInfo,
-    CheckpointService,
     CheckpointType,
     GovernanceResults,
     OrchestratorState,

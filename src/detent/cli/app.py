@@ -24,6 +24,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     ],
     "Start and run": [
         ("watch", "Follow a run from another terminal."),
+        ("ui", "Show sessions in a browser, and decide there."),
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown, HTML or JSON."),
@@ -41,7 +42,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("gates", "Show the verdict of every gate."),
         ("gate", "Run a gate's check, or record evidence for it."),
         ("review", "Decide about a finished phase under review."),
-        ("escalations", "List the escalations that wait for a person."),
+        ("escalations", "List the escalations that wait for a person, with the commands that decide them."),
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
         ("publish", "Bring the bundle of the session where CI finds it."),

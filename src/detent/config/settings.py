@@ -132,6 +132,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None
+    #: Ignored files of the project, by pattern, to which each worktree has links: `.venv`, `node_modules`.
+    link: tuple[str, ...] = ()
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
 
@@ -152,6 +154,12 @@ class PublishSettings(_Table, frozen=True, kw_only=True):
     remote: str | None = None
 
 
+class PageSettings(_Table, frozen=True, kw_only=True):
+    """The settings of `detent ui`."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -163,6 +171,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
     publish: PublishSettings = PublishSettings()
+    ui: PageSettings = PageSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

@@ -85,6 +85,6 @@ def _surroundings(pinned: dict[str, Gate], *, measures: bool) -> Surroundings:
         delegates=False,
         tests=commands[0].runnable() if commands else None,
         env=commands[0].env if commands else (),
-        measures_coverage=lambda: measures,
+        without_coverage=lambda _: None if measures else "no coverage is measured",
         captures_all=False,
     )

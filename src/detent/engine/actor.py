@@ -55,6 +55,13 @@ def identify(
     return Actor(name=check_text("an actor", named, MAX_NAME), kind=kind, channel=channel, mark=mark)
 
 
+def agent_behind(pid: int) -> AgentSign | None:
+    """The sign of an agent in a process or in one that started it. A run of Detent is known by its marks."""
+    from detent.engine.agents.ancestry import ancestry  # noqa: PLC0415 - only the page asks
+
+    return sign_of_agent(ancestry(pid), agent_marks(), client_programs())
+
+
 def own_lineage() -> tuple[Ancestor, ...]:
     """This process and its ancestors."""
     from detent.engine.agents.ancestry import ancestry  # noqa: PLC0415 - reading needs none of it
@@ -63,7 +70,7 @@ def own_lineage() -> tuple[Ancestor, ...]:
 
 
 def attended(actor: Actor, decision: str) -> Actor:
-    """The actor with the proof that a person makes the decision in this process; raises `Refused` if nobody does.
+    """The actor with the proof that a person makes the decision in this process; raises `Refused` if none does.
 
     The process is judged, not what the caller says about it.
     """

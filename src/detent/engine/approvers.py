@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.actor import Actor, Assurance, Proof
+from detent.core.actor import Actor, Assurance, Channel, Proof
 from detent.core.decision.approvers import FILE, MAX_CHANGES, Approver, Approvers, Change, Key, checked
 from detent.core.decision.statement import NONCE_BYTES, Statement, read_statement, signed_bytes
 from detent.core.limits import MAX_NAME, check_text
@@ -66,6 +66,10 @@ class ApproversFile:
 
     def add(self, name: str, key: Key | None, roles: Iterable[str], *, actor: Actor, signer: Signer | None) -> bool:
         """Add an approver, or a key and roles to one; returns whether it is trusted on first use."""
+        return self.change(self.edit_statement(self.addition(name, key, roles)), actor=actor, signer=signer)
+
+    def addition(self, name: str, key: Key | None, roles: Iterable[str]) -> Edit:
+        """The change that adds an approver, or a key and roles to one."""
         before = self.read()
         name = check_text("the name of an approver", name, MAX_NAME)
         known = next((approver for approver in before.approver if approver.name == name), Approver(name=name))
@@ -75,8 +79,7 @@ class ApproversFile:
         entry = replace(known, roles=roles, keys=(*known.keys, *([key] if key is not None else [])))
         if not entry.keys:
             raise Invalid(f"{name} has no key yet", way_out=f"detent approver add {name} --public-key FILE")
-        statement = self.edit_statement(Edit(name=name, entry=entry))
-        return self.change(statement, actor=actor, signer=signer)
+        return Edit(name=name, entry=entry)
 
     def remove(self, name: str, key: str | None, *, actor: Actor, signer: Signer | None) -> bool:
         """Remove an approver, or one key of an approver."""
@@ -120,7 +123,9 @@ class ApproversFile:
         if is_first:
             # Nobody could check a signature, so a person has to be there.
             authorize(actor, decision)
-            confirm(statement)
+            if actor.channel is not Channel.PAGE:
+                # A page shows the change itself, and its button is the answer.
+                confirm(statement)
             change = Change(statement=signed_bytes(statement).decode())
         else:
             given = proof or (signer.sign(statement) if signer is not None else None)

@@ -38,7 +38,19 @@ _CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
     {
-        *("choices", "command", "context", "deliverables", "did", "input", "reason", "report", "said", "summary"),
+        *(
+            "choices",
+            "command",
+            "context",
+            "deliverables",
+            "did",
+            "input",
+            "met",
+            "reason",
+            "report",
+            "said",
+            "summary",
+        ),
         *("taken_over", "text", "tool", "tools", "warnings", "way_out"),
     }
 )
@@ -105,14 +117,14 @@ def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: st
     `from_start` includes the events that the file already holds. `run` skips the events of other runs. Once `stopping`
     is true the rest of the file is read, and the iteration ends.
     """
-    reader = _Reader(path, skips=not from_start)
+    reader = FeedReader(path, skips=not from_start)
     try:
         yield from _followed(reader, stopping, run)
     finally:
         reader.close()
 
 
-def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
+def _followed(reader: "FeedReader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
     gist, current = _Gist(), ""
     while True:
         is_last = stopping()
@@ -167,7 +179,7 @@ class _Gist:
         self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
 
 
-class _Reader:
+class FeedReader:
     """Reads a file that may not exist yet, and that another file may replace."""
 
     def __init__(self, path: str, *, skips: bool) -> None:

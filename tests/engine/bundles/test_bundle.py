@@ -767,7 +767,7 @@ def test_a_checkpoint_of_other_things_than_files_is_refused(tmp_path, target):
 
 
 def forged(directory, files, *, state=None):
-    """A bundle that somebody made on purpose: its checkpoint has `files`, and all that vouches for it fits."""
+    """A bundle that was forged: its checkpoint has `files`, and all that vouches for it fits."""
     shutil.rmtree(directory / "honest", ignore_errors=True)
     with opened(directory / "honest") as project:
         project.start(row("a"), "Harmless")

@@ -72,7 +72,7 @@ def list_checkpoints(request: Request, *, count: int | None, session: str | None
         return
     from detent.render.terminal.checkpoints import Taken, list_text
 
-    rows = [Taken(position.event, position.at, position.actor.name) for position in shown]
+    rows = [Taken(position.event, position.at, position.actor.shown) for position in shown]
     undo = "detent undo" if active else f"detent undo --session {handle.id}"
     write_text(list_text(rows, left_out=left_out, reached=_reached(positions), now=now, canvas=canvas(), undo=undo))
 
@@ -108,7 +108,7 @@ def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, sess
             {"path": to_text(path), "kind": entry.kind, "size_bytes": entry.size, "sha256": entry.digest}
             for path, entry in sorted(files.items())
         ]
-    taken = Taken(position.event, position.at, position.actor.name)
+    taken = Taken(position.event, position.at, position.actor.shown)
     listed = files if with_files else None
     request.answer(
         lambda canvas: show_text(taken, then, left_out, parent=parent, files=listed, now=now, canvas=canvas), record

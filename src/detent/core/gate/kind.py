@@ -80,8 +80,8 @@ class Surroundings(NamedTuple):
     tests: str | None = None
     #: The variables of that command.
     env: tuple[str, ...] = ()
-    #: Whether the project has a tool that measures coverage.
-    measures_coverage: Callable[[], bool] = lambda: False
+    #: Why a test command measures no coverage; None if it may measure it.
+    without_coverage: Callable[[str | None], str | None] = lambda _: "the project has no coverage tool"
     #: Whether checkpoints take all files of the project.
     captures_all: bool = True
 

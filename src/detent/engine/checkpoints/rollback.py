@@ -16,13 +16,14 @@ import msgspec
 
 from detent.config.place import INTENT, is_worktree
 from detent.core.actor import Actor, Assurance
-from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
+from detent.core.checkpoint.checkpoint import Taken, Tree, checkpoint_id
 from detent.core.checkpoint.manifest import Entry
 from detent.core.decision.subject import Subject, rollback_choice
 from detent.core.gate.evidence import Facts
 from detent.core.path_text import from_text, is_inside, to_text
 from detent.core.session.commands import Rollback
 from detent.core.session.decide import decide
+from detent.core.session.events import CheckpointTaken
 from detent.core.session.session import Session, SessionStatus
 from detent.documents.checkpoint import Position
 from detent.engine.checkpoints.checkpoints import Checkpoints
@@ -52,6 +53,12 @@ class RolledBackTo(Outcome, frozen=True, kw_only=True):
     """A rollback that was made."""
 
     plan: RollbackPlan
+
+    @property
+    def safety(self) -> dict[str, str]:
+        """The id and the name of the checkpoint that was taken before it."""
+        taken = (event for event in self.events if isinstance(event, CheckpointTaken))
+        return next({"id": event.id, "name": event.name} for event in taken if event.taken is Taken.SAFETY)
 
 
 class _Intent(msgspec.Struct, frozen=True, kw_only=True):
