@@ -227,6 +227,35 @@ def test_a_vote_for_another_and_a_vote_of_no_approver_are_found(tmp_path):
     assert other == ["wrong 2: the vote of bob was cast by ada"]
 
 
+def test_a_role_is_filled_by_the_settings_of_the_verifier_and_not_by_the_session(tmp_path):
+    gates = '{ kind = "consensus", approvers = ["architect"], quorum = 1 }'
+    roles = '[decisions.roles]\narchitect = ["NAME"]\n'
+    project, session = worked(tmp_path / "project", gates, finish=False, more=roles.replace("NAME", ME))
+    with project:
+        session.approve("looked at it", gate="consensus")
+        text = f'{roles}[workflows.short]\nphases = [{{ key = "work", gates = [{gates}] }}, "after"]\n'
+
+        def found(name):
+            demands = Demands(settings=parse_settings(text.replace("NAME", name), "base.toml"))
+            return problems(verify_session(project, session.id, demands))
+
+        assert found(ME) == []
+        assert found("bob") == [f"wrong 2: {ME} is not an approver of consensus; architect (bob) are"]
+
+
+def test_a_lowered_quorum_is_said_and_wrong_where_decisions_must_be_proven(tmp_path):
+    gates = '{ kind = "consensus", approvers = ["bob", "cem"], quorum = 2 }'
+    project, _ = started(tmp_path / "project", gates, more='[decisions.roles]\nx = ["bob", "cem"]\n')
+    with project:
+        session = project.start("short", "try it again", quorum=1)
+
+        assert problems(verify_session(project, session.id)) == []
+        assert problems(verify_session(project, session.id, SIGNED)) == [
+            "wrong 1: the quorum of consensus was lowered when the session started, and nothing proves who decided that"
+        ]
+        assert any("was lowered" in check.message for check in verify_session(project, session.id).findings)
+
+
 # Forged work
 
 
