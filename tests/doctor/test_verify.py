@@ -12,24 +12,35 @@ from detent.core.actor import ActorKind, Assurance, Proof
 from detent.core.gate.evidence import RanBy, Receipt, Result
 from detent.core.session.events import (
     BaselineRecorded,
+    CheckpointTaken,
+    EscalationRaised,
     GateApproved,
     GateChecked,
+    ImportedPhase,
     PhaseBegun,
     PhaseFinished,
+    PhaseRedone,
+    PhasesImported,
     PhaseSkipped,
+    QuestionAnswered,
+    RolledBack,
+    SessionCancelled,
     SessionCompleted,
+    TaskWritten,
     VoteCast,
 )
+from detent.core.task.document import new_document
 from detent.core.testrun.baseline import KnownTests
 from detent.doctor.verification import Demands, verify_bundle, verify_session
 from detent.doctor.verified import Outcome
 from detent.engine.bundles.exporting import export_session
 from detent.engine.bundles.importing import import_session
-from detent.engine.project import Project
+from detent.engine.project import Project, open_project
 from detent.errors import Corrupt, DetentError
 from detent.store.memory import MemoryStore
 from tests.support.gated import UNITTEST, calculator, started
 from tests.support.people import ME
+from tests.support.project import build_project
 from tests.support.records import AGENT, PRETENDER, add, alter, append_by_hand, problems, tampered, verified_elsewhere
 from tests.support.values import TickingClock, actor
 
@@ -216,6 +227,35 @@ def test_a_vote_for_another_and_a_vote_of_no_approver_are_found(tmp_path):
     assert other == ["wrong 2: the vote of bob was cast by ada"]
 
 
+def test_a_role_is_filled_by_the_settings_of_the_verifier_and_not_by_the_session(tmp_path):
+    gates = '{ kind = "consensus", approvers = ["architect"], quorum = 1 }'
+    roles = '[decisions.roles]\narchitect = ["NAME"]\n'
+    project, session = worked(tmp_path / "project", gates, finish=False, more=roles.replace("NAME", ME))
+    with project:
+        session.approve("looked at it", gate="consensus")
+        text = f'{roles}[workflows.short]\nphases = [{{ key = "work", gates = [{gates}] }}, "after"]\n'
+
+        def found(name):
+            demands = Demands(settings=parse_settings(text.replace("NAME", name), "base.toml"))
+            return problems(verify_session(project, session.id, demands))
+
+        assert found(ME) == []
+        assert found("bob") == [f"wrong 2: {ME} is not an approver of consensus; architect (bob) are"]
+
+
+def test_a_lowered_quorum_is_said_and_wrong_where_decisions_must_be_proven(tmp_path):
+    gates = '{ kind = "consensus", approvers = ["bob", "cem"], quorum = 2 }'
+    project, _ = started(tmp_path / "project", gates, more='[decisions.roles]\nx = ["bob", "cem"]\n')
+    with project:
+        session = project.start("short", "try it again", quorum=1)
+
+        assert problems(verify_session(project, session.id)) == []
+        assert problems(verify_session(project, session.id, SIGNED)) == [
+            "wrong 1: the quorum of consensus was lowered when the session started, and nothing proves who decided that"
+        ]
+        assert any("was lowered" in check.message for check in verify_session(project, session.id).findings)
+
+
 # Forged work
 
 
@@ -230,6 +270,7 @@ def test_a_finish_past_closed_gates_is_found(unfinished):
     assert any("its gate approval was PENDING" in line for line in found)
 
 
+AFTER = (PhaseBegun(phase="after", attempt=1), finished("after"))
 RECEIPT = Receipt(result=Result.PASSED, command="true", exit_code=0, inputs="0" * 32)
 
 
@@ -347,6 +388,112 @@ def test_an_event_that_the_rules_forbid_is_found(unfinished, event, told):
     assert any(line.startswith("wrong 2") and told in line for line in found)
 
 
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([finished(), PhaseBegun(phase="after", attempt=7)], "after was begun as attempt 7 after attempt 0"),
+        (
+            [EscalationRaised(kind="x", phase="work", detail="y"), finished(), PhaseBegun(phase="after", attempt=1)],
+            "after was begun while a person had to decide",
+        ),
+        (
+            [finished(), PhaseBegun(phase="after", attempt=1), PhaseRedone(phase="work", attempt=2)],
+            "work was begun again, and after built on it",
+        ),
+        (
+            [SessionCancelled(reason="x"), GateApproved(phase="work", gate="command", reason="ok")],
+            "work went on after the session was cancelled",
+        ),
+        ([QuestionAnswered(phase="work", gate="command")], "has an answer, and no answer opens it"),
+        (
+            [RolledBack(id="1", to="never-was", name="PRE_work_v1", safety="2")],
+            "rolled back to PRE_work_v1, and the journal has no such checkpoint",
+        ),
+        (
+            [
+                TaskWritten(task="IMPL-1", document=new_document("IMPL-1", "A task")),
+                finished(),
+                *AFTER,
+                SessionCompleted(),
+            ],
+            "the session was completed with open tasks",
+        ),
+        ([PhasesImported(source="x", phases={"work": ImportedPhase(status="completed")})], "a session starts once"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_events_that_the_rules_forbid_one_after_another_are_found(unfinished, events, told):
+    found = problems(verify_bundle(tampered(unfinished, add(*events, actor=PRETENDER))))
+
+    assert any(line.startswith("wrong 2") and told in line for line in found), found
+
+
+def test_a_session_that_was_completed_before_its_review_is_found(tmp_path):
+    project, session = started(tmp_path / "project", "", more="[supervised]\n", clock=TickingClock())
+    with project:
+        session.finish("done")
+        export_session(project, session.id, tmp_path / "x")
+    forged = tampered(tmp_path / "x", add(PhaseSkipped(phase="after", reason="x"), SessionCompleted(), actor=PRETENDER))
+
+    assert "wrong 3: the session was completed before the review of work" in problems(verify_bundle(forged))
+
+
+def test_a_phase_that_changed_nothing_is_found_if_it_had_to(tmp_path):
+    project, session = started(tmp_path / "project", '{ kind = "changes" }', clock=TickingClock())
+    with project:
+        (tmp_path / "project" / "a.txt").write_text("work\n")
+        session.finish("done")
+        export_session(project, session.id, tmp_path / "x")
+    assert problems(verify_bundle(tmp_path / "x")) == []
+
+    def unchanged(known):
+        taken = known[0].events[-1]
+        events = [
+            msgspec.structs.replace(event, tree=taken.tree) if isinstance(event, CheckpointTaken) else event
+            for event in known[1].events
+        ]
+        return [known[0], msgspec.structs.replace(known[1], events=tuple(events))]
+
+    [found] = problems(verify_bundle(tampered(tmp_path / "x", unchanged)))
+    assert "its gate changes was FAIL: no file has changed since the phase began" in found
+
+
+def test_files_that_no_checkpoint_took_are_not_taken_for_changed(tmp_path):
+    settings = '[checkpoint]\ncapture = "declared"\n'
+    calculator(tmp_path / "project")
+    project, session = worked(tmp_path / "project", CHECK, more=settings)
+    with project:
+        [found] = problems(verify_session(project, session.id))
+
+    assert found.startswith("unchecked 3: no checkpoint has all files that work was finished with")
+
+
+def test_the_phases_that_a_size_leaves_out_are_no_decision_and_all_others_are(tmp_path):
+    phases = '["work", "extra", "after"]\nsizes = { small = ["extra"] }'
+    project, session = started(tmp_path / "project", "", phases=phases, clock=TickingClock())
+    with project:
+        export_session(project, session.id, tmp_path / "x")
+
+    def skipping(phase):
+        def change(commit):
+            start, begun, *rest = commit.events
+            return msgspec.structs.replace(
+                commit, actor=AGENT, events=(start, PhaseSkipped(phase=phase, reason="size small"), begun, *rest)
+            )
+
+        return problems(verify_bundle(tampered(tmp_path / "x", alter(1, change))))
+
+    assert skipping("extra") == []
+    assert "skip of after is a person's decision" in skipping("after")[0]
+
+
+def test_a_decision_that_says_not_who_decided_is_found(unfinished):
+    nobody = msgspec.structs.replace(PRETENDER, proof=Proof(assurance=Assurance.ATTENDED, method="tty"))
+    forged = tampered(unfinished, add(GateApproved(phase="work", gate="command", reason="ok"), actor=nobody))
+
+    assert problems(verify_bundle(forged)) == ["wrong 2: approve of work (command) does not say who decided"]
+
+
 def test_a_baseline_that_was_recorded_again_is_found(unfinished):
     def tests(count):
         return add(BaselineRecorded(command="pytest", tests=KnownTests(count=count)))
@@ -392,6 +539,17 @@ def test_a_journal_of_another_session_is_found(honest):
     assert "is not that of 'WFS-try-it'" in problems(verify_bundle(tampered(honest, alter(1, renamed))))[0]
 
 
+def test_a_journal_that_was_copied_to_another_name_is_found(honest, tmp_path):
+    (tmp_path / "memory").mkdir()
+    with Project(MemoryStore(), at_root(str(tmp_path / "memory")), Settings(), actor=actor()) as memory:
+        first, *rest = import_session(memory, honest).log()
+        memory.store.create("WFS-copy", first, rest)
+
+        found = problems(verify_session(memory, "WFS-copy"))
+
+    assert "wrong 1: the journal does not begin with the start of WFS-copy" in found
+
+
 def test_a_receipt_that_an_agent_showed_may_have_no_exit_code(tmp_path):
     calculator(tmp_path / "project")
     project, session = started(tmp_path / "project", '{ kind = "tests" }', clock=TickingClock())
@@ -433,6 +591,32 @@ def test_a_session_that_pinned_looser_gates_than_the_settings_is_found(honest, d
     found = problems(verify_bundle(honest, Demands(settings=parse_settings(text, "detent.toml"))))
 
     assert found == [] if told is None else any(told in line and line.startswith("wrong 1") for line in found)
+
+
+@pytest.mark.parametrize(
+    ("base", "own", "told"),
+    [
+        ("", 'gates = "off"\n', "has its gates off"),
+        ("", 'sizes = { small = ["after"] }', "the sizes of short are others"),
+        ("", '{ key = "work", rewrites_tests = true }', "work may rewrite tests"),
+        ("", '{ key = "after", needs = [] }', "after does not need work"),
+    ],
+)
+def test_a_session_that_was_started_with_looser_settings_is_found(tmp_path, base, own, told):
+    def text(changed):
+        phases = ['"work"', '"after"']
+        if changed.startswith("{"):
+            phases[0 if "work" in changed else 1] = changed
+        sizes, more = (changed, "") if changed.startswith("sizes") else ("", changed)
+        head = more if more.startswith("gates") else ""
+        return f"{head}[workflows.short]\nphases = [{', '.join(phases)}]\n{sizes}\n"
+
+    build_project(tmp_path / "project", text(own), files={"a.txt": "one\n"})
+    with open_project(tmp_path / "project", actor="tester", clock=TickingClock()) as project:
+        session = project.start("short", "try it")
+        result = verify_session(project, session.id, Demands(settings=parse_settings(text(base), "base.toml")))
+
+    assert any(line.startswith("wrong 1") and told in line for line in problems(result))
 
 
 def test_other_settings_of_decisions_gates_and_workflows_are_found(honest):

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from detent.core.actor import Assurance
+from detent.core.actor import ActorKind, Assurance
 from detent.core.decision.approvers import NOBODY, SshKey
 from detent.core.decision.statement import read_statement
 from detent.core.gate.kinds.approval import ApprovalGate
@@ -209,6 +209,15 @@ def test_an_assurance_that_the_key_does_not_have_is_found(project, keys, tmp_pat
     assert "the signature is signed, and the commit says hardware" in found[0]
 
 
+def test_a_signature_in_the_commit_of_a_run_is_found(record, demands):
+    def by_run(commit):
+        return msgspec.structs.replace(commit, actor=msgspec.structs.replace(commit.actor, kind=ActorKind.RUNNER))
+
+    found = problems(verify_bundle(tampered(record, alter(2, by_run)), demands))
+
+    assert "wrong 2: approve of build (approval): it is by runner bob, by library" in found
+
+
 def test_the_signature_of_another_project_is_found(record, demands, tmp_path, keys, clock):
     build_project(tmp_path / "other", "", files={"a.txt": "one\n"})
     list_approvers(tmp_path / "other", **keys.listed)
@@ -238,3 +247,15 @@ def test_files_that_changed_between_the_approval_and_the_finish_are_found(projec
     session.finish("done")
     export_session(project, session.id, tmp_path / "x")
     assert len(problems(verify_bundle(tmp_path / "x", demands))) == 2
+
+
+def test_an_approval_of_an_earlier_attempt_is_not_compared_with_a_later_finish(project, keys, tmp_path, demands):
+    session = approved(project, keys.bob, finish=False)
+    session.fail("not yet")
+    (tmp_path / "project" / "a.txt").write_text("another try\n")
+    session.redo("build")
+    approve_both(project, keys.cem)
+    session.finish("done")
+    export_session(project, session.id, tmp_path / "x")
+
+    assert problems(verify_bundle(tmp_path / "x", demands)) == []

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from detent.core.actor import ActorKind, Assurance
-from detent.doctor.verification import Demands, verify_session
+from detent.doctor.verification import Demands
 from detent.engine.project import open_project
 from tests.support.agent_shell import CLIENTS, MARKS, AgentShell, approvals
 from tests.support.campaign import sampled
 from tests.support.keys import Device, approvers, list_approvers, make_ssh_key
+from tests.support.records import problems, verified_elsewhere
 
 APPROVE = "detent approve -m ok"
 #: For attempts in the background or at another terminal: what is said is kept in a file.
@@ -379,7 +380,7 @@ STRONGER = {
     "every gate opened by hand": (orphan("release", "-m", "ok"), (PASSES, REFUSED, REFUSED)),
     "a rollback of the record": (
         orphan("rollback", "PRE_work_v1", "--yes"),
-        (PASSES, PASSES, PASSES),
+        (PASSES, FOUND, FOUND),
     ),
     "a signature that is none": (library(f"{FAKED}session.approve('ok', proof=fake)"), (REFUSED, REFUSED, REFUSED)),
     "a verifier that says yes": (
@@ -392,14 +393,19 @@ STRONGER = {
     ),
     "a line in the journal with a valid chain": (library(APPENDED), (FOUND, FOUND, FOUND)),
 }
-#: It goes back to the files and phases of a checkpoint and opens nothing; [decisions] assurance makes it stronger.
-OPENS_NOTHING = {"a rollback of the record"}
+
+
+def found_elsewhere(shell, directory, demands):
+    """What `detent verify` finds in the bundle of the session, with approvers that the agent cannot change."""
+    with open_project(shell.root, actor="ada") as project:
+        [session] = project.store.sessions()
+        return problems(verified_elsewhere(project, session, directory, demands))
 
 
 @pytest.mark.parametrize("assurance", Assurance)
 @pytest.mark.parametrize("attempt", STRONGER)
 def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factory):
-    """With `hardware`, what passes on this machine is found by `verify` with approvers that the agent cannot change."""
+    """With `hardware`, what passes on this machine is found where the record is verified with the real approvers."""
     command, outcomes = STRONGER[attempt]
     if not installed(command):
         pytest.skip(f"{attempt}: not installed")
@@ -415,15 +421,13 @@ def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factor
     ran = shell.run(filled(command, shell).replace("{key}", str(keys / "ada")))
 
     decided = [commit for commit in shell.new_commits() if commit.actor.proof is not None]
-    with open_project(tmp_path) as project:
-        is_sound = verify_session(project, shell.session, Demands(approvers=approvers(ada=known))).is_sound
-    outcome = FOUND if not is_sound else PASSES if decided else REFUSED
+    demands = Demands(approvers=approvers(ada=known), assurance=assurance)
+    outcome = REFUSED if not decided else FOUND if found_elsewhere(shell, keys, demands) else PASSES
     assert outcome == dict(zip(Assurance, outcomes, strict=True))[assurance], shell.said(ran)
 
 
-def test_with_hardware_nothing_passes_that_opens_a_gate():
-    passing = {name for name, (_, (_, _, hardware)) in STRONGER.items() if hardware == PASSES}
-    assert passing == OPENS_NOTHING
+def test_with_hardware_and_a_verification_elsewhere_nothing_passes():
+    assert [name for name, (_, (_, _, hardware)) in STRONGER.items() if hardware == PASSES] == []
 
 
 @pytest.mark.parametrize("mark", MARKS)

@@ -33,9 +33,7 @@ class Authenticator:
         self.id = self._devtools.send("WebAuthn.addVirtualAuthenticator", {"options": KEY})["authenticatorId"]
 
     def verifies(self, is_verified):
-        self._devtools.send(
-            "WebAuthn.setUserVerified", {"authenticatorId": self.id, "isUserVerified": is_verified}
-        )
+        self._devtools.send("WebAuthn.setUserVerified", {"authenticatorId": self.id, "isUserVerified": is_verified})
 
 
 def enrol(tab, at, name="ada"):

@@ -3,19 +3,25 @@
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+import msgspec
+
+from detent.config.settings import Settings
 from detent.core.actor import Actor, ActorKind, Assurance, Proof
-from detent.core.decision.approvers import Approvers
+from detent.core.decision.approvers import NOBODY, Approvers
 from detent.core.decision.matching import expected, mismatches
 from detent.core.decision.statement import Statement
 from detent.core.decision.subject import DecisionEvent, needed_assurance, strongest, subject
+from detent.core.gate import gate_name
+from detent.core.gate.voted import Voted
 from detent.core.session.events import Commit, Event, PhaseBegun, PhaseRedone, PhaseSkipped, VoteCast
 from detent.core.session.session import Session
 from detent.doctor.verified import Check, Decided, unchecked, wrong
+from detent.engine.gates.quorum import all_roles
 from detent.engine.policy import MAY_SIGN, Decision, decided, may_decide
 from detent.engine.proofs import WEBAUTHN, verify_proof
-from detent.errors import DetentError
+from detent.errors import DetentError, Refused
 
 _GIVE_APPROVERS = "name the list of approvers with --approvers FILE"
 
@@ -30,9 +36,15 @@ class Approved(NamedTuple):
 class Deciders:
     """Follows the decisions of one record, commit by commit."""
 
-    def __init__(self, project: str, approvers: Approvers | None, floor: Assurance) -> None:
-        """`floor` is the weakest assurance that counts, whatever the session asked for."""
+    def __init__(
+        self, project: str, approvers: Approvers | None, floor: Assurance, settings: Settings | None = None
+    ) -> None:
+        """`floor` is the weakest assurance that counts, whatever the session asked for.
+
+        With `settings`, they and the approvers say who fills a role, instead of the session.
+        """
         self._project, self._approvers, self._floor = project, approvers, floor
+        self._roles = None if settings is None else all_roles(settings.decisions.roles, approvers or NOBODY)
         self._nonces: dict[str, int] = {}
         self.decisions: list[Decided] = []
         #: By phase: the signed approvals of the attempt in progress, by gate and approver.
@@ -70,6 +82,7 @@ class Deciders:
             for event in changes
             if isinstance(event, VoteCast) and event.approver != commit.author
         ]
+        problems += [reason for event in changes if (reason := self._without_seat(before, event)) is not None]
         yield from (wrong(problem, commit.version) for problem in problems)
         self.decisions.append(
             Decided(
@@ -84,6 +97,22 @@ class Deciders:
                 is_verified=is_verified,
             )
         )
+
+    def _without_seat(self, before: Session, event: Event) -> str | None:
+        """Why the settings and the approvers give a voter no vote at a gate, whatever roles the session pinned."""
+        if self._roles is None or not isinstance(event, VoteCast):
+            return None
+        gate = next((gate for gate in before.workflow.by_key[event.phase].gates if gate_name(gate) == event.gate), None)
+        if not isinstance(gate, Voted):
+            return None
+        filled = {name: self._roles[name] for name in gate.approvers if name in self._roles}
+        try:
+            # Every kind is a struct, and those with approvers have roles.
+            seated = cast("Voted", msgspec.structs.replace(cast("msgspec.Struct", gate), roles=filled))
+            seated.check_voter(event.phase, event.approver, event.stands_for)
+        except Refused as error:
+            return error.message
+        return None
 
     def _missing(self, proof: Proof) -> tuple[str, str] | None:
         """What is missing to check the signature, and the way to get it."""
@@ -101,7 +130,7 @@ class Deciders:
         actor, proof = commit.actor, commit.actor.proof
         assert proof is not None
         try:
-            verified = verify_proof(proof, self._approvers or Approvers())
+            verified = verify_proof(proof, self._approvers or NOBODY)
             about = subject(changes)
         except DetentError as error:
             return [error.message]

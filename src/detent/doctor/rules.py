@@ -58,14 +58,19 @@ def _of_phase(session: Session, event: PhaseEvent) -> Iterator[str]:
                 yield f"{event.phase} was begun as attempt {event.attempt} after attempt {state.attempt}"
             if isinstance(event, events.PhaseBegun) and (session.awaiting_review or session.escalations):
                 yield f"{event.phase} was begun while a person had to decide"
-            later = [key for key in session.workflow.descendants(event.phase) if session.phases[key].status in _BEGUN]
-            if later:
-                yield f"{event.phase} was begun again, and {', '.join(later)} built on it"
+            if isinstance(event, events.PhaseRedone):
+                yield from _of_redo(session, event.phase)
         case events.PhaseFinished() | events.PhaseFailed():
             if event.attempt != state.attempt:
                 yield f"attempt {event.attempt} of {event.phase} ended, and attempt {state.attempt} was in progress"
         case events.PhaseSkipped() | events.PhaseReset():
             pass
+
+
+def _of_redo(session: Session, phase: str) -> Iterator[str]:
+    later = [key for key in session.workflow.descendants(phase) if session.phases[key].status in _BEGUN]
+    if later:
+        yield f"{phase} was begun again, and {', '.join(later)} built on it"
 
 
 def _of_gate(session: Session, event: GateEvent) -> Iterator[str]:

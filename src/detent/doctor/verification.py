@@ -13,6 +13,8 @@ from detent.config.place import read_settings
 from detent.config.settings import Settings
 from detent.core.actor import Assurance
 from detent.core.decision.approvers import Approvers
+from detent.core.gate import gate_name
+from detent.core.gate.voted import Voted
 from detent.core.session.events import (
     CheckpointTaken,
     Commit,
@@ -105,7 +107,7 @@ class _Walk:
     def __init__(self, record: Record, demands: Demands) -> None:
         self._record, self._demands = record, demands
         self.rejudge = Rejudge(record)
-        self.deciders = Deciders(record.project, demands.approvers, demands.assurance)
+        self.deciders = Deciders(record.project, demands.approvers, demands.assurance, demands.settings)
         self.session: Session | None = None
         self.sums: list[str] = []
         self.finishes = 0
@@ -171,8 +173,19 @@ class _Walk:
         first = commit.events[0] if commit.events else None
         if not isinstance(first, SessionStarted) or first.session != self._record.session:
             yield wrong(f"the journal does not begin with the start of {self._record.session}", commit.version)
-        elif self._demands.settings is not None:
+            return
+        yield from self._check_quorums(first)
+        if self._demands.settings is not None:
             yield from loosened(first, self._demands.settings)
+
+    def _check_quorums(self, started: SessionStarted) -> Iterator[Check]:
+        """Lowering a quorum is a person's decision that leaves no proof of its own."""
+        gates = [gate for phase in started.workflow.phases for gate in phase.gates if isinstance(gate, Voted)]
+        lowered = dict.fromkeys(gate_name(gate) for gate in gates if gate.lowered_from is not None)
+        if lowered:
+            message = f"the quorum of {', '.join(lowered)} was lowered when the session started"
+            needs_proof = self._demands.assurance is not Assurance.ATTENDED
+            yield wrong(f"{message}, and nothing proves who decided that", 1) if needs_proof else note(message, 1)
 
     def _check_manifest(self, event: CheckpointTaken, version: int) -> Iterator[Check]:
         digest = self._last = event.tree.manifest

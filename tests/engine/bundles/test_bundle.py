@@ -436,6 +436,21 @@ def test_a_bundle_without_files_holds_manifests_and_evidence_and_no_content(tmp_
     assert {name.split("/")[1] for name in names if name.startswith("files/")} == {"evidence"}
 
 
+def test_a_bundle_without_files_has_no_secret_that_was_typed_or_printed(tmp_path):
+    secret = "ghp_" + "x7Kd92LmQp" * 4
+    project, session = started(tmp_path / "source", '{ kind = "command", command = "cat a.txt; exit 1" }')
+    write(tmp_path / "source", "a.txt", f"token={secret} and so on\n")
+    with project:
+        session.gates.run("command", phase="work")
+        session.fail(f"the token {secret} was refused")
+        project.start(row("a"), f"Use {secret} to log in")
+        for name in project.store.sessions():
+            export(project, name, tmp_path / name)
+
+            assert secret.encode() not in (tmp_path / name).read_bytes()
+    assert b"and so on" in (tmp_path / session.id).read_bytes()
+
+
 def test_a_session_imported_without_files_says_what_it_lacks_until_they_come(source, packed, target, tmp_path):
     project, session = source
     export(project, None, tmp_path / "lean")
