@@ -30,7 +30,7 @@ from detent.web.keys import Enrolments, first_signer, page_proof
 from detent.web.peers import check_peer
 from detent.web.projects import KnownProject, Projects
 from detent.web.runs import start_run, stop_run
-from detent.web.screens.needs import session_needs
+from detent.web.screens.open_decisions import session_needs
 from detent.web.screens.review import ShownTrees
 from detent.web.tokens import Grant
 

@@ -64,13 +64,17 @@ _GROUPS = {"gate", "task", "flow"}
 
 def actions(entry: OpenDecision) -> list[Action]:
     """The buttons of a decision, the most likely first; none if only the terminal can decide it."""
-    found: list[Action] = []
+    offered: list[Action] = []
     for command in (entry.command, *entry.others):
         words = _Words(command)
         make = _TABLE.get(words.verb)
-        found += make(entry, words) if make is not None else ()
-    first = next((action for action in found if action.style == PRIMARY), None)
-    return found if first is not None or not found else [msgspec.structs.replace(found[0], style=PRIMARY), *found[1:]]
+        offered += make(entry, words) if make is not None else ()
+    first = next((action for action in offered if action.style == PRIMARY), None)
+    return (
+        offered
+        if first is not None or not offered
+        else [msgspec.structs.replace(offered[0], style=PRIMARY), *offered[1:]]
+    )
 
 
 def _reply(entry: OpenDecision, _words: _Words) -> Iterator[Action]:

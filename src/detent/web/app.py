@@ -41,7 +41,7 @@ from detent.web.screens.checkpoints import checkpoints_screen
 from detent.web.screens.gate import gate_screen
 from detent.web.screens.history import Histories, compare_screen, timeline_screen
 from detent.web.screens.log import log_screen
-from detent.web.screens.needs import Needs
+from detent.web.screens.open_decisions import Needs
 from detent.web.screens.review import ShownTrees, diff_screen, review_screen
 from detent.web.screens.session import session_screen, sessions_record
 from detent.web.screens.start import workflows_screen
@@ -433,7 +433,7 @@ def _asset(site: Site, fixed: str | None = None) -> Handler:
 
 def page_assets() -> dict[str, bytes]:
     """Every file of the page by name. Nothing else is ever served, whatever a path says."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
 
     def collect(directory: Any, prefix: str) -> None:
         for entry in directory.iterdir():
@@ -442,10 +442,10 @@ def page_assets() -> dict[str, bytes]:
             if entry.is_dir():
                 collect(entry, f"{prefix}{entry.name}/")
             else:
-                found[prefix + entry.name] = entry.read_bytes()
+                files[prefix + entry.name] = entry.read_bytes()
 
     collect(resources.files("detent.web") / "assets", "")
-    return found
+    return files
 
 
 # Answers

@@ -25,7 +25,7 @@ from detent.web.screens.checkpoints import checkpoints_screen
 from detent.web.screens.gate import gate_screen
 from detent.web.screens.history import Histories, timeline_screen
 from detent.web.screens.log import log_screen
-from detent.web.screens.needs import Needs
+from detent.web.screens.open_decisions import Needs
 from detent.web.screens.review import ShownTrees, diff_screen, review_screen
 from detent.web.screens.session import session_screen, sessions_record
 from detent.web.screens.tasks import task_screen, tasks_screen

@@ -14,12 +14,12 @@ from detent.errors import Conflict, NotFound, Refused
 from detent.store import disk
 from detent.web.projects import KnownProject, Projects
 
-#: What a run that the page started said, beside its feed.
+#: The output of a run that the page started, beside its feed.
 LOG = "page-run.log"
 #: A run takes the session, or says why not, within this time.
 _START_S_MAX = 15.0
 _TICK_S = 0.1
-_MAX_SAID = 4_000
+_MAX_OUTPUT = 4_000
 _ENDED = "detent-run-ended "
 
 
@@ -43,9 +43,9 @@ def start_run(projects: Projects, known: KnownProject, session: str, *, yes: boo
             lease = live_lease(project.store, session, now=project.clock())
         if lease is not None and (before is None or lease.run != before.run):
             return {"started": True, "pid": lease.pid, "run": lease.run}
-        said = _said(log)
-        if _ENDED in said:
-            return _ended(said)
+        output = _read_end(log)
+        if _ENDED in output:
+            return _ended(output)
         time.sleep(_TICK_S)
     raise Conflict(f"the run has not begun within {_START_S_MAX:g} s", way_out="detent status")
 
@@ -59,22 +59,22 @@ def _launch(command: list[str], *, cwd: str, log: str) -> None:
     script = f"( {{ {typed}; code=$?; echo; echo {_ENDED}$code; }} </dev/null >>{file} 2>&1 & )"
     ran = process.run(script, cwd=cwd, timeout_s=_START_S_MAX)
     if ran.exit_code != 0:
-        raise Conflict(f"the run could not be started: {ran.problem or ran.output[:_MAX_SAID]}")
+        raise Conflict(f"the run could not be started: {ran.problem or ran.output[:_MAX_OUTPUT]}")
 
 
-def _said(log: str) -> str:
+def _read_end(log: str) -> str:
     try:
-        return disk.read_file(log)[-_MAX_SAID:].decode("utf-8", "replace")
+        return disk.read_file(log)[-_MAX_OUTPUT:].decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-def _ended(said: str) -> dict[str, Any]:
+def _ended(output: str) -> dict[str, Any]:
     """A run that ended at once: it had nothing to do, or it was refused."""
-    text, _, code = said.rpartition(_ENDED)
+    text, _, code = output.rpartition(_ENDED)
     if code.strip() in ("0", "6"):
         return {"started": True, "pid": None, "run": None}
-    raise Refused(f"the run did not begin: {text.strip() or 'it said nothing'}", way_out="detent run --check")
+    raise Refused(f"the run did not begin: {text.strip() or 'it gave no reason'}", way_out="detent run --check")
 
 
 def stop_run(project: Project, session: str) -> dict[str, Any]:

@@ -46,10 +46,10 @@ def listen(port: int, *, host: str | None = None) -> list[socket.socket]:
 
 def _addresses(host: str) -> list[tuple[socket.AddressFamily, str]]:
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise DetentError(f"the host {host} is not known: {error.strerror}") from error
-    return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
+    return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in resolved))
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
@@ -116,13 +116,13 @@ class _Connection(NamedTuple):
 
 def _connections() -> list[_Connection]:
     """The rows of /proc/net/tcp; empty where there is none."""
-    found: list[_Connection] = []
+    connections: list[_Connection] = []
     for name in ("tcp", "tcp6"):
         with suppress(OSError), open(f"/proc/net/{name}", encoding="ascii") as file:
             for line in file.readlines()[1:]:
                 fields = line.split()
-                found.append(_Connection(_port(fields[1]), _port(fields[2]), fields[3], fields[9]))
-    return found
+                connections.append(_Connection(_port(fields[1]), _port(fields[2]), fields[3], fields[9]))
+    return connections
 
 
 def _port(address: str) -> int:

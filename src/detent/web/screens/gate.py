@@ -20,7 +20,7 @@ from detent.engine.project import Project
 from detent.store.port import all_commits
 from detent.web.projects import KnownProject
 from detent.web.screens.log import MAX_LINE, proof_record
-from detent.web.screens.needs import gate_assurance, session_needs
+from detent.web.screens.open_decisions import gate_assurance, session_needs
 
 #: Input files, stale files and entries of the history that one answer names.
 MAX_FILES, MAX_HISTORY = 500, 100

@@ -66,7 +66,7 @@ def log_screen(
     phase: str = "",
 ) -> dict[str, Any]:
     """The last commits in front of `before` that match, newest first."""
-    found: deque[dict[str, Any]] = deque(maxlen=min(limit, MAX_COMMITS) + 1)
+    commits: deque[dict[str, Any]] = deque(maxlen=min(limit, MAX_COMMITS) + 1)
     wanted = text.casefold()
     for commit in all_commits(project.store, session):
         if before is not None and commit.version >= before:
@@ -77,9 +77,9 @@ def log_screen(
             continue
         if wanted and wanted not in "\n".join((commit.by, *event_lines(commit.events))).casefold():
             continue
-        found.append(commit_record(commit))
-    more = len(found) == found.maxlen
-    return {"commits": [*reversed(found)][: min(limit, MAX_COMMITS)], "more": more}
+        commits.append(commit_record(commit))
+    more = len(commits) == commits.maxlen
+    return {"commits": [*reversed(commits)][: min(limit, MAX_COMMITS)], "more": more}
 
 
 def _kinds(commit: Commit) -> list[str]:

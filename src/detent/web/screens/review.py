@@ -15,7 +15,7 @@ from detent.engine.project import Project
 from detent.errors import Conflict, DetentError, NotFound
 from detent.objects.universe import Files
 from detent.web.projects import KnownProject
-from detent.web.screens.needs import session_needs
+from detent.web.screens.open_decisions import session_needs
 from detent.web.screens.session import gate_lines
 
 #: Files of one answer; files whose lines are counted; lines of one diff, and characters of a line.

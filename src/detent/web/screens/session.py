@@ -18,7 +18,7 @@ from detent.render.json.graph import graph_record
 from detent.render.next_commands import next_commands, progress
 from detent.render.terminal.tasks import tally
 from detent.web.projects import KnownProject
-from detent.web.screens.needs import need_records
+from detent.web.screens.open_decisions import need_records
 from detent.web.screens.runs import run_record, run_view
 
 _STATES = ("ready", "waiting", "active", "blocked", "failed", "completed")

@@ -26,10 +26,10 @@ def tasks_screen(
         raise Invalid(f"{status[:40]!r} is no status of a task; there are {', '.join(_WORDS)}")
     wanted = text.casefold()
     with project.journal(name).reading() as session:
-        found = [row for row in _with_status(session, status) if wanted in f"{row.id} {row.title}".casefold()]
-        page = found[offset : offset + min(limit, MAX_ROWS)]
+        matching = [row for row in _with_status(session, status) if wanted in f"{row.id} {row.title}".casefold()]
+        page = matching[offset : offset + min(limit, MAX_ROWS)]
         return {
-            "total": len(found),
+            "total": len(matching),
             "offset": offset,
             "tasks": [row_record(session, row) for row in page],
             "counts": {
