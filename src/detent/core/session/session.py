@@ -22,6 +22,8 @@ from detent.core.testrun.baseline import Baseline
 from detent.core.workflow.graph import Workflow
 
 NO_TASKS = Plan()
+#: The phases of a workflow that tasks move.
+TASK_PHASES = ("PLAN", "IMPLEMENT", "REVIEW")
 #: The ways to decide an escalation.
 RESOLUTIONS = ("retry", "skip", "cancel")
 
@@ -143,6 +145,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.workflow.prefix is None or self.number is None:
             return None
         return f"{self.workflow.prefix}-{self.number:04d}"
+
+    @property
+    def shows_tasks(self) -> bool:
+        """Whether it has views of the tasks: with the first task, or from the start if the workflow is about them."""
+        return len(self.tasks) > 0 or self.workflow.order == TASK_PHASES
 
     @property
     def gates_apply(self) -> bool:
