@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from detent.config.settings import RunSettings
 from detent.core.actor import Actor, ActorKind, Assurance, Channel
+from detent.core.run.choices import LIMITS, RunChoices
 from detent.core.session.commands import (
     AcceptLoss,
     Answer,
@@ -85,6 +87,8 @@ class Decision(StrEnum):
     FORGET = "forget"
     # Nor choose where its work goes.
     INTO = "merge --into"
+    # Nor how much may be spent on it.
+    LIMITS = "raising a limit of a run"
 
 
 class Rule(NamedTuple):
@@ -124,6 +128,7 @@ RULES = (
     Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
     Rule(Decision.FORGET),
     Rule(Decision.INTO),
+    Rule(Decision.LIMITS),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
@@ -189,6 +194,21 @@ def authorize(actor: Actor, decision: Decision) -> Actor:
     if assurance is None or _STRENGTH.index(assurance) < _STRENGTH.index(ASSURANCE[decision]):
         raise _too_weak(decision, assurance)
     return author
+
+
+def authorize_limits(actor: Actor, known: RunSettings, given: RunChoices) -> None:
+    """Refuse an agent that gives a run higher limits than those that are known. CI has no terminal and may."""
+    if actor.kind is not ActorKind.AGENT:
+        return
+    for name in LIMITS:
+        before, now = getattr(known, name), getattr(given, name)
+        if now is not None and now > before:
+            option = f"--{name.replace('_', '-')}"
+            try:
+                authorize(actor, Decision.LIMITS)
+            except Refused as refusal:
+                reason = f"{refusal.message}: {option} {now:g} is above {before:g}"
+                raise Refused(reason, way_out=f"leave {option} out, or {refusal.way_out}") from refusal
 
 
 def _too_weak(decision: Decision, assurance: Assurance | None) -> Refused:

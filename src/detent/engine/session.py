@@ -66,7 +66,7 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
-from detent.engine.policy import authorize_command
+from detent.engine.policy import authorize_command, authorize_limits
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
 from detent.errors import Refused
@@ -273,6 +273,8 @@ class SessionHandle:
 
     def set_run_options(self, given: RunChoices) -> Outcome:
         """Keep the options that its run was given; those that were not given stay."""
+        known = msgspec.structs.replace(self._project.declared.run, **self.state.options.run.overrides())
+        authorize_limits(self._actor, known, given)
         return self.execute(SetRunOptions(given=given))
 
     def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
