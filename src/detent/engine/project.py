@@ -438,7 +438,7 @@ class Project:
         self.notice_settings(active)
         tasks = self._adopt_tasks(active, every=every)
         adoptions = [
-            adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
+            adopt(self.store, journal, name, actor=self.actor, facts=self.edit_facts(active))
             for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
         ]
         adoptions += self._adopt_workflow(active)
@@ -455,7 +455,7 @@ class Project:
             return []
         from detent.engine.projections.adopt import adopt_workflow  # noqa: PLC0415
 
-        adopted = adopt_workflow(self.store, self.journal(name), data, actor=self.actor, facts=self._edit_facts(name))
+        adopted = adopt_workflow(self.store, self.journal(name), data, actor=self.actor, facts=self.edit_facts(name))
         return [adopted] if adopted is not None else []
 
     def is_damaged(self, name: str) -> bool:
@@ -526,20 +526,22 @@ class Project:
     def takes_checkpoints(self) -> bool:
         return self.settings.checkpoint.capture != "off"
 
-    def _edit_facts(self, name: str) -> Facts:
-        """The facts for the gates of every phase: an edit may finish any of them."""
+    def edit_facts(self, name: str) -> Facts:
+        """The facts for the gates of every phase: an edit may finish any of them. The caller holds PROJECT."""
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
 
         session = self.journal(name).session()
         checks = GateChecks(self.store, self.place, name, self.checkpoints)
         owner = checkpoint_id(name, self.clock(), "edit")
         moment = self.checkpoints.moment(owner)
+        rewrites = session.protected is not None and any(phase.rewrites_tests for phase in session.workflow.phases)
         by_phase = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
         return Facts(
             now=self.clock(),
             exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
             changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
             differs={digest: differs for facts in by_phase for digest, differs in facts.differs.items()},
+            protected=checks.retake(session, moment, locked=True) if rewrites else None,
             tree=self.checkpoints.tree(owner, session, moment=moment) if self.takes_checkpoints else None,
         )
 

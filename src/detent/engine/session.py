@@ -398,9 +398,10 @@ class SessionHandle:
         return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
     def _facts(self, command: Command, moment: "Moment | None") -> Facts:
-        if isinstance(command, Finish):
+        if isinstance(command, Finish | Complete):
+            # The end of a session may finish its last phase.
             session = self._journal.known()
-            phase = command.token.phase if command.token else command.phase
+            phase = None if isinstance(command, Complete) else command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply:

@@ -173,12 +173,18 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def now_protected(self) -> str | None:
         """Digest of the protected files: those of the start, or of the phase that rewrote tests last."""
+        key = self.tests_rewritten_by
+        return self.protected if key is None else self.phases[key].protected
+
+    @property
+    def tests_rewritten_by(self) -> str | None:
+        """The phase that rewrote tests last; None if they are those of the start."""
         rewritten = [
-            (state.completed, state.protected)
+            (state.completed, phase.key)
             for phase in self.workflow.phases
             if phase.rewrites_tests and (state := self.phases[phase.key]).protected is not None and state.completed
         ]
-        return max(rewritten)[1] if rewritten else self.protected
+        return max(rewritten)[1] if rewritten else None
 
     @property
     def unfinished(self) -> tuple[str, ...]:
