@@ -321,6 +321,18 @@ fake = Proof(
 LIES = """
 proofs.verify_proof = lambda proof, _: proofs.Verified("ada", (), Assurance.HARDWARE, read_statement(proof.statement))
 """
+#: Everything that looks at the process or at the strength of a proof is replaced.
+WEAKENED = """
+import detent
+import detent.engine.policy as policy, detent.engine.project as project, detent.engine.session as session
+from detent.core.actor import *
+proof = Proof(assurance=Assurance.ATTENDED, method="tty", identity="ada", statement="terminal /dev/pts/1")
+ada = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL, proof=proof)
+policy.attended = lambda actor, _: ada
+policy.check_strength = session.check_strength = lambda *_: None
+session.account = lambda: "ada"
+project.confirm = lambda _: None
+"""
 #: A commit that the library never saw.
 APPENDED = """
 import detent, msgspec
@@ -374,6 +386,10 @@ STRONGER = {
     "a verifier that says yes": (
         library(f"{FAKED}{LIES}session.approve('ok', proof=fake)", aside=True),
         (FOUND, FOUND, FOUND),
+    ),
+    "a program that takes every proof for strong enough": (
+        library(f"{WEAKENED}detent.open('.', actor=ada).session().approve('ok')"),
+        (PASSES, FOUND, FOUND),
     ),
     "a line in the journal with a valid chain": (library(APPENDED), (FOUND, FOUND, FOUND)),
 }

@@ -13,6 +13,7 @@ from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.run.choices import RunChoices
 from detent.core.session.events import Supervised, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
 from detent.doctor.invariants import check, fix
@@ -99,7 +100,7 @@ ASK_PROJECT = {
 #: the tests of a session (tests/engine/gates/test_baseline.py), and about the approvers (test_approvers.py).
 ELSEWHERE = {
     *(Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET),
-    *(Decision.INTO, Decision.MEND, Decision.LIST, Decision.UNLIST),
+    *(Decision.INTO, Decision.MEND, Decision.LIST, Decision.UNLIST, Decision.LIMITS),
     *(Decision.ACCEPT, Decision.COMMAND, Decision.BASELINE),
 }
 
@@ -283,3 +284,43 @@ def test_a_damaged_journal_does_not_free_an_agent_from_its_session(place, clock)
         with pytest.raises(Refused, match="is a person's decision"):
             project.start(FREE, "something else")
         assert project.store.sessions() == ["WFS-first"]
+
+
+# Limits of a run
+
+AGENTS = [actor for actor in ACTORS if actor.kind is ActorKind.AGENT]
+LIMITS = [RunChoices(max_hours=8.5), RunChoices(max_turns=201), RunChoices(max_tasks=51)]
+
+
+@pytest.mark.parametrize("actor", AGENTS, ids=lambda actor: actor.name)
+@pytest.mark.parametrize("given", LIMITS, ids=str)
+def test_an_agent_does_not_start_a_run_with_higher_limits(place, clock, actor, given):
+    with open_project(place, actor=actor, clock=clock) as project:
+        # As `detent run` does before it starts a session.
+        project.settings = msgspec.structs.replace(
+            project.settings, run=msgspec.structs.replace(project.settings.run, **given.overrides())
+        )
+        with pytest.raises(Refused, match="raising a limit of a run is a person's decision"):
+            project.start(FREE, "try it", run=given)
+        assert project.store.sessions() == []
+
+
+@pytest.mark.parametrize("given", LIMITS, ids=str)
+def test_an_agent_does_not_raise_the_recorded_limits_of_a_run(place, clock, given):
+    lower = RunChoices(max_hours=1.0, max_turns=10, max_tasks=1)
+    with open_project(place, actor=AGENTS[0], clock=clock) as project:
+        session = project.start(FREE, "try it", run=lower)
+        for higher in (given, RunChoices(max_turns=11)):
+            with pytest.raises(Refused, match="raising a limit of a run is a person's decision"):
+                session.set_run_options(higher)
+        assert session.state.options.run == lower
+        session.set_run_options(RunChoices(max_turns=9, parallel=2))
+
+
+@pytest.mark.parametrize("actor", [actor for actor in ACTORS if actor.kind is not ActorKind.AGENT])
+def test_a_person_and_ci_may_raise_them(place, clock, actor):
+    with open_project(place, actor=actor, clock=clock) as project:
+        session = project.start(FREE, "try it", run=RunChoices(max_hours=100.0))
+        session.set_run_options(RunChoices(max_turns=1_000))
+
+    assert session.state.options.run == RunChoices(max_hours=100.0, max_turns=1_000)

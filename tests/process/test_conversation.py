@@ -31,7 +31,7 @@ def stopped(script):
 
 
 def lines(items):
-    return [item for item in items if isinstance(item, bytes)]
+    return [line for item in items if isinstance(item, list) for line in item]
 
 
 def is_running(pid):
@@ -55,8 +55,7 @@ def test_lines_come_in_order_and_the_end_last():
 def test_a_line_comes_as_soon_as_it_is_whole():
     script = "echo $$; sleep 60"
     with closing(converse(["bash", "-c", script], cwd="/", env={}, timeout_s=60, stopping=bool)) as items:
-        pid = next(item for item in items if item is not None)
-        assert isinstance(pid, bytes)
+        [pid] = next(item for item in items if item is not None)
         assert is_running(int(pid))  # it has more to do
 
 
@@ -150,7 +149,7 @@ def test_one_that_does_not_listen_is_ended_all_the_same():
 def test_closing_the_conversation_ends_the_process_and_its_children():
     argv = ["bash", "-c", "sleep 60 & echo $! $$; wait"]
     items = converse(argv, cwd="/", env=os.environ, timeout_s=60, stopping=bool)
-    pids = [int(pid) for pid in next(item for item in items if item).split()]
+    pids = [int(pid) for pid in next(item for item in items if item)[0].split()]
     assert all(map(is_running, pids))
 
     items.close()

@@ -4,14 +4,22 @@ import http.client
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import NameOID
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 ANSWER_S_MAX = 30.0
@@ -48,7 +56,10 @@ class Message(NamedTuple):
 class Page:
     """A server, and the token of a page that was opened there."""
 
-    def __init__(self, directory: Path, *arguments: str, token: str = "", **environment: str) -> None:
+    def __init__(
+        self, directory: Path, *arguments: str, token: str = "", tls: ssl.SSLContext | None = None, **environment: str
+    ) -> None:
+        self._tls = tls
         self.process = subprocess.Popen(
             [DETENT, "ui", "--no-open", "--json", *(arguments or ("--port", "0"))],
             cwd=directory,
@@ -81,7 +92,7 @@ class Page:
 
     def raw(self, method: str, path: str, headers: Mapping[str, str] = {}, body: object = None) -> Answer:
         """A request with just these headers; Host is that of the server unless it is one of them."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S_MAX)
+        connection = self._connection()
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
         typed = {"Content-Type": "application/json"} if data is not None else {}
         try:
@@ -91,10 +102,15 @@ class Page:
         finally:
             connection.close()
 
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._tls is not None:
+            return http.client.HTTPSConnection("localhost", self.port, timeout=ANSWER_S_MAX, context=self._tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S_MAX)
+
     @contextmanager
     def stream(self, path: str, **headers: str) -> Iterator[Iterator[Message]]:
         """The events of a stream as they come, without signs of life."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S_MAX)
+        connection = self._connection()
         try:
             connection.request("GET", path, headers={"Host": f"localhost:{self.port}", **self.authorization, **headers})
             answer = connection.getresponse()
@@ -138,8 +154,8 @@ def _messages(lines: http.client.HTTPResponse) -> Iterator[Message]:
 
 
 @contextmanager
-def opened(directory: Path, *arguments: str, **environment: str) -> Iterator[Page]:
-    page = Page(directory, *arguments, **environment)
+def opened(directory: Path, *arguments: str, tls: ssl.SSLContext | None = None, **environment: str) -> Iterator[Page]:
+    page = Page(directory, *arguments, tls=tls, **environment)
     try:
         yield page
     finally:
@@ -153,3 +169,27 @@ def free_port() -> int:
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
         return int(chosen.getsockname()[1])
+
+
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    certificate, private = directory / "certificate.pem", directory / "key.pem"
+    certificate.write_bytes(signed.public_bytes(pem))
+    plain = serialization.NoEncryption()
+    private.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    return certificate, private

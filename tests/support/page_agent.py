@@ -1,4 +1,4 @@
-"""The agent of `tests/support/page_project.py`, as a script in the project: it works on the files, and fails its tests once.
+"""The agent of `tests/support/page_project.py`, as a script in the project: it changes files, and fails its tests once.
 
 A phase waits while the file `hold-PHASE` is in the directory that `HOLD_DIRECTORY` names.
 """

@@ -17,6 +17,7 @@ DETENT = os.path.join(BIN, "detent")
 TASK = "Let a wallet pay"
 SESSION = "WFS-let-a-wallet-pay"
 NEEDS_A_PERSON = 6
+TESTS = f"{sys.executable} -m unittest -q test_wallet"
 #: Two branches, a gate that fails once, and a gate at which a person votes.
 SETTINGS = f"""
 [agents.script]
@@ -33,7 +34,7 @@ parallel = 2
 title = "A small feature"
 phases = [
   {{ key = "plan" }},
-  {{ key = "build", needs = ["plan"], gates = [{{ kind = "tests", command = "{sys.executable} -m unittest -q test_wallet" }}] }},
+  {{ key = "build", needs = ["plan"], gates = [{{ kind = "tests", command = "{TESTS}" }}] }},
   {{ key = "document", needs = ["plan"] }},
   {{ key = "accept", needs = ["build", "document"], gates = [{{ kind = "approval" }}] }},
 ]

@@ -1,4 +1,4 @@
-"""The tests of this folder open the page in Chromium. They are collected only when the folder is named: `make test-ui`."""
+"""The tests of this folder open the page in Chromium. They run only when the folder is named: `make test-ui`."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

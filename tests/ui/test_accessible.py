@@ -56,4 +56,8 @@ def test_dialogs_have_no_serious_violation(look, axe):
 
 
 def _told(violation):
-    return violation["id"], [node["html"][:200] for node in violation["nodes"][:4]], violation["nodes"][0]["failureSummary"]
+    return (
+        violation["id"],
+        [node["html"][:200] for node in violation["nodes"][:4]],
+        violation["nodes"][0]["failureSummary"],
+    )

@@ -17,10 +17,9 @@ KEY = {
 
 @pytest.fixture
 def signing(tmp_path):
-    """A run ended because a person has to approve `accept` with a key."""
+    """A project whose approvals are signed with a key. Nobody has one yet."""
     project = PageProject(tmp_path, settings=HARDWARE)
     try:
-        project.detent("run", TASK, expect=NEEDS_A_PERSON)
         yield project
     finally:
         project.stop()
@@ -33,17 +32,24 @@ class Authenticator:
         self.id = self._devtools.send("WebAuthn.addVirtualAuthenticator", {"options": KEY})["authenticatorId"]
 
     def verifies(self, is_verified):
-        self._devtools.send(
-            "WebAuthn.setUserVerified", {"authenticatorId": self.id, "isUserVerified": is_verified}
-        )
+        self._devtools.send("WebAuthn.setUserVerified", {"authenticatorId": self.id, "isUserVerified": is_verified})
 
 
-def enrol(tab, at, name="ada"):
+@pytest.fixture
+def waits(signing, tabs, at):
+    """A tab with a key that was enrolled, at the review of a phase that waits for an approval; and the key."""
+    tab = tabs().open(signing.serve())
+    tab.get_by_text("Nothing needs you.").wait_for()
+    key = Authenticator(tab)
     at(tab, "")
     tab.get_by_role("button", name="Enrol a key").click()
-    tab.get_by_label("Name of the approver").fill(name)
+    tab.get_by_label("Name of the approver").fill("ada")
     tab.get_by_role("dialog").get_by_role("button", name="Enrol").click()
     tab.get_by_role("dialog").wait_for(state="detached")
+    signing.detent("run", TASK, expect=NEEDS_A_PERSON)
+    at(tab, f"s/{SESSION}/review/accept")
+    tab.get_by_role("button", name="Approve").wait_for()
+    return tab, key
 
 
 def approve(tab):
@@ -55,13 +61,9 @@ def approve(tab):
     return dialog
 
 
-def test_a_key_signs_an_approval(signing, tabs, at):
-    tab = tabs().open(signing.serve())
-    tab.get_by_role("article").wait_for()
-    Authenticator(tab)
-    enrol(tab, at)
+def test_a_key_signs_an_approval(signing, waits, at):
+    tab, _ = waits
     assert "webauthn" in (signing.root / "approvers.toml").read_text()
-    at(tab, f"s/{SESSION}/review/accept")
     approve(tab).wait_for(state="detached")
     assert "PASS" in signing.detent("gates", "accept", "--json")
     at(tab, f"s/{SESSION}/gate/accept/approval")
@@ -71,38 +73,30 @@ def test_a_key_signs_an_approval(signing, tabs, at):
     assert "webauthn" in votes.inner_text()
 
 
-def test_nothing_is_approved_without_an_enrolled_key(signing, tabs, at):
-    tab = tabs().open(signing.serve())
-    tab.get_by_role("article").wait_for()
-    Authenticator(tab)
-    at(tab, f"s/{SESSION}/review/accept")
-    alert = approve(tab).get_by_role("alert")
-    alert.wait_for()
-    assert "no approver has a key" in alert.inner_text()
-    assert "PENDING" in signing.detent("gates", "accept", "--json")
-
-
-def test_a_person_who_is_not_verified_cannot_sign(signing, tabs, at):
-    tab = tabs().open(signing.serve())
-    tab.get_by_role("article").wait_for()
-    key = Authenticator(tab)
-    enrol(tab, at)
+def test_a_person_who_is_not_verified_cannot_sign(signing, waits):
+    tab, key = waits
     key.verifies(False)
-    at(tab, f"s/{SESSION}/review/accept")
-    alert = approve(tab).get_by_role("alert")
-    alert.wait_for(timeout=40_000)
+    approve(tab).get_by_role("alert").wait_for(timeout=40_000)
     assert "PENDING" in signing.detent("gates", "accept", "--json")
 
 
-def test_files_that_changed_before_the_signature_are_not_approved(signing, tabs, at):
-    tab = tabs().open(signing.serve())
-    tab.get_by_role("article").wait_for()
-    Authenticator(tab)
-    enrol(tab, at)
-    at(tab, f"s/{SESSION}/review/accept")
-    tab.get_by_role("button", name="Approve").wait_for()
+def test_files_that_changed_before_the_signature_are_not_approved(signing, waits):
+    tab, _ = waits
     (signing.root / "wallet.py").write_text("# nothing is left\n")
     alert = approve(tab).get_by_role("alert")
     alert.wait_for()
     assert "wallet.py" in alert.inner_text()
     assert "PENDING" in signing.detent("gates", "accept", "--json")
+
+
+def test_the_form_says_that_nobody_has_a_key_for_the_workflow(signing, tabs, at):
+    tab = tabs().open(signing.serve())
+    tab.get_by_text("Nothing needs you.").wait_for()
+    at(tab, "start")
+    tab.get_by_role("combobox", name="Workflow").select_option("trial")
+    tab.get_by_role("textbox", name="Task").fill(TASK)
+    tab.get_by_role("button", name="Start the run").click()
+    alert = tab.get_by_role("alert")
+    alert.wait_for()
+    assert "approvers.toml" in alert.inner_text()
+    assert signing.commits() == 0

@@ -42,5 +42,5 @@ def _look(project, tabs, at):
         assert "\x1b" not in text
         assert len(text) < 200_000, place
     at(tab, f"s/{SESSION}/review/build")
-    tab.get_by_text("‹U+202E›").first.wait_for()
+    tab.get_by_text("\u2039U+202E\u203a").first.wait_for()
     tab.get_by_text("␛[31m").first.wait_for()

@@ -1,8 +1,10 @@
 """Who may talk to the server: every request that is not that of its own page is refused, and says why."""
 
+import hashlib
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -36,6 +38,20 @@ def test_a_change_without_the_own_origin_is_refused(page, origin):
     sent = origin.format(port=page.port, origin=page.origin) if origin else origin
 
     assert posted(page, Origin=sent).error[:2] == (403, "forbidden")
+
+
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+def test_a_header_that_decides_stands_there_once(page, header):
+    body = b'{"token": "x"}'
+    given = [("Host", f"localhost:{page.port}"), ("Origin", page.origin), ("Content-Type", "application/json")]
+    lines = [*given, ("Content-Length", str(len(body))), *((name, value) for name, value in given if name == header)]
+    with socket.create_connection(("127.0.0.1", page.port)) as raw:
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines)
+        raw.sendall(f"POST /api/exchange HTTP/1.1\r\n{head}\r\n".encode() + body)
+        answer = raw.recv(4096)
+
+    assert answer.startswith(b"HTTP/1.1 400" if header == "Host" else b"HTTP/1.1 403")
+    assert b"unauthorized" not in answer
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
@@ -183,30 +199,58 @@ def test_a_page_opened_in_an_agents_shell_only_reads_and_says_why(root, base):
         assert page.post(f"{base}/decide", decision="cancel", reason="no").error[:2] == (403, "read_only")
 
 
-def test_a_program_of_an_agent_cannot_use_the_token_of_a_person(page, base, tmp_path):
-    """The token may leak. The process at the other end of the connection is judged too."""
-    script = tmp_path / "post.py"
-    script.write_text(
-        "import http.client, json, sys\n"
-        "c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))\n"
-        "c.request('POST', sys.argv[2], json.dumps({'decision': 'cancel', 'reason': 'no'}), json.loads(sys.argv[3]))\n"
-        "print(c.getresponse().read().decode())\n"
-    )
+CANCEL = """
+import http.client, json, sys
+c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))
+c.request('POST', sys.argv[2], json.dumps({'decision': 'cancel', 'reason': 'no'}), json.loads(sys.argv[3]))
+print(c.getresponse().read().decode())
+"""
+
+
+def cancelled_by(page, base, token, **environment):
+    """The answer to a program that posts a decision with this token."""
     headers = {
         "Host": f"localhost:{page.port}",
         "Origin": page.origin,
         "Content-Type": "application/json",
-        **page.authorization,
+        "Authorization": f"Bearer {token}",
     }
     ran = subprocess.run(
-        [sys.executable, str(script), str(page.port), f"{base}/decide", json.dumps(headers)],
-        env={**os.environ, "CLAUDECODE": "1"},
+        [sys.executable, "-c", CANCEL, str(page.port), f"{base}/decide", json.dumps(headers)],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=True,
     )
+    return json.loads(ran.stdout)
 
-    told = json.loads(ran.stdout)["error"]
-    assert told["kind"] == "refused"
-    assert "CLAUDECODE" in told["message"]
+
+def forged(state):
+    """A token that no person was given: its hash is written into the file of the tokens."""
+    kept = state / "detent" / "page" / "tokens.json"
+    tokens = json.loads(kept.read_text())
+    digest = hashlib.sha256(b"mine").hexdigest()
+    tokens["sessions"].append({"digest": digest, "expires": "2999-01-01T00:00:00Z", "can_decide": True})
+    kept.write_text(json.dumps(tokens))
+    return "mine"
+
+
+def test_a_program_of_an_agent_cannot_use_the_token_of_a_person(page, base):
+    """The token may leak. The process at the other end of the connection is judged too."""
+    answer = cancelled_by(page, base, page.token, CLAUDECODE="1")["error"]
+
+    assert answer["kind"] == "refused"
+    assert "CLAUDECODE" in answer["message"]
     assert page.get(base).ok()["status"] == "active"
+
+
+def test_an_agent_that_forges_a_token_is_refused_as_an_agent(page, base, state):
+    assert "GEMINI_CLI" in cancelled_by(page, base, forged(state), GEMINI_CLI="1")["error"]["message"]
+
+
+def test_a_forged_token_of_a_program_that_no_agent_seems_to_have_started_decides(page, base, state):
+    """As a program with a terminal of its own does: docs/page.md says so. The record names the program."""
+    assert cancelled_by(page, base, forged(state))["done"]
+
+    [commit, *_] = page.get(f"{base}/log", limit=1).ok()["commits"]
+    assert "page opened from an unknown terminal; used by python" in commit["proof"]["statement"]

@@ -2,13 +2,14 @@
 
 import os
 import socket
+import ssl
 
 import pytest
 
 from detent.web.access import Unauthorized
 from detent.web.tokens import LINK_FOR, MAX_SESSIONS, SESSION_FOR, Tokens
 from tests.support.command import Tool
-from tests.support.page import free_port, opened
+from tests.support.page import free_port, make_certificate, opened
 from tests.support.project import write
 from tests.support.values import TickingClock
 
@@ -49,6 +50,17 @@ def test_another_host_needs_a_certificate(tool):
     code, message, way_out = tool("ui", "--host", "0.0.0.0", "--no-open").error()
 
     assert (code, "--tls-cert and --tls-key" in message, "ssh -L" in way_out) == (1, True, True)
+
+
+def test_with_a_certificate_the_page_is_served_at_the_name_of_the_host(root, base, tmp_path_factory):
+    certificate, key = make_certificate(tmp_path_factory.mktemp("tls"))
+    arguments = ("--port", "0", "--host", "localhost", "--tls-cert", str(certificate), "--tls-key", str(key))
+    trusting = ssl.create_default_context(cafile=str(certificate))
+
+    with opened(root, *arguments, tls=trusting) as page:
+        assert page.origin == f"https://localhost:{page.port}"
+        assert page.get(base).ok()["session"] == "WFS-try-it"
+        assert page.raw("GET", "/api/me", {"Host": f"127.0.0.1:{page.port}"}).status == 403
 
 
 def test_another_link_opens_another_page(root, tool):

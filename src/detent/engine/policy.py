@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from detent.config.settings import RunSettings
 from detent.core.actor import Actor, ActorKind, Assurance, Channel
 from detent.core.decision.approvers import Approvers
 from detent.core.decision.matching import expected, mismatches
 from detent.core.decision.statement import Statement
 from detent.core.decision.subject import DecisionEvent, needed_assurance, subject
 from detent.core.gate import gate_name
+from detent.core.run.choices import LIMITS, RunChoices
 from detent.core.session.commands import (
     AcceptLoss,
     Answer,
@@ -98,6 +100,8 @@ class Decision(StrEnum):
     # Nor say whose signature counts.
     LIST = "approver add"
     UNLIST = "approver remove"
+    # Nor how much may be spent on it.
+    LIMITS = "raising a limit of a run"
 
 
 class Rule(NamedTuple):
@@ -140,6 +144,7 @@ RULES = (
     Rule(Decision.INTO),
     Rule(Decision.LIST),
     Rule(Decision.UNLIST),
+    Rule(Decision.LIMITS),
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
@@ -311,6 +316,21 @@ def authorize(actor: Actor, decision: Decision) -> Actor:
         # Every process on the machine reaches the port of a page.
         raise too_weak(decision, Assurance.ATTENDED, None)
     return attended(actor, decision)
+
+
+def authorize_limits(actor: Actor, known: RunSettings, given: RunChoices) -> None:
+    """Refuse an agent that gives a run higher limits than those that are known. CI has no terminal and may."""
+    if actor.kind is not ActorKind.AGENT:
+        return
+    for name in LIMITS:
+        before, now = getattr(known, name), getattr(given, name)
+        if now is not None and now > before:
+            option = f"--{name.replace('_', '-')}"
+            try:
+                authorize(actor, Decision.LIMITS)
+            except Refused as refusal:
+                reason = f"{refusal.message}: {option} {now:g} is above {before:g}"
+                raise Refused(reason, way_out=f"leave {option} out, or {refusal.way_out}") from refusal
 
 
 def too_weak(decision: Decision, needed: Assurance, assurance: Assurance | None) -> Refused:

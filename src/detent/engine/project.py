@@ -124,6 +124,8 @@ class Project:
         self.store = store
         self.place = place
         self.settings = settings
+        #: The settings of the project, which the options of a run do not change.
+        self.declared = settings
         self.actor = actor
         self.clock = clock
         #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
@@ -284,6 +286,10 @@ class Project:
             self.left_out += (
                 f"looser than declared: no gate needs more than {quorum} of the votes, and anyone may vote",
             )
+        if run is not None:
+            from detent.engine.policy import authorize_limits  # noqa: PLC0415
+
+            authorize_limits(self.actor, self.declared.run, run)
         self._check_quorums(chosen, size)
         now = self.clock()
         epoch = self.checkpoints.epoch() if self.takes_checkpoints else None

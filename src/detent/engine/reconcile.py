@@ -50,7 +50,7 @@ class Reconciler:
         notice_settings(project, active)
         tasks = self._adopt_tasks(active, every=every)
         adoptions = [
-            adopt(self._store, journal, name, actor=project.actor, facts=self._facts(active))
+            adopt(self._store, journal, name, actor=project.actor, facts=edit_facts(project, active))
             for name in edited_session_documents(project, active)
         ]
         adoptions += self._adopt_workflow(active)
@@ -68,7 +68,9 @@ class Reconciler:
         from detent.engine.projections.adopt import adopt_workflow  # noqa: PLC0415
 
         journal = self._project.journal(active)
-        adopted = adopt_workflow(self._store, journal, data, actor=self._project.actor, facts=self._facts(active))
+        adopted = adopt_workflow(
+            self._store, journal, data, actor=self._project.actor, facts=edit_facts(self._project, active)
+        )
         return [adopted] if adopted is not None else []
 
     def _adopt_tasks(self, active: str, *, every: bool) -> "list[Adoption]":
@@ -97,20 +99,23 @@ class Reconciler:
             self._project.release_tasks(str(name), active)
             self._projector.publish(str(name))
 
-    def _facts(self, active: str) -> Facts:
-        """The facts for the gates of every phase: an edit may finish any of them."""
-        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
 
-        project, checkpoints = self._project, self._project.checkpoints
-        session, now = project.journal(active).session(), project.clock()
-        checks = GateChecks(self._store, project.place, active, checkpoints)
-        owner = checkpoint_id(active, now, "edit")
-        moment = checkpoints.moment(owner)
-        by_phase = [checks.facts(session, key, now, moment) for key in session.workflow.order]
-        return Facts(
-            now=now,
-            exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
-            changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
-            differs={digest: differs for facts in by_phase for digest, differs in facts.differs.items()},
-            tree=checkpoints.tree(owner, session, moment=moment) if project.takes_checkpoints else None,
-        )
+def edit_facts(project: "Project", active: str) -> Facts:
+    """The facts for the gates of every phase: an edit may finish any of them. The caller holds PROJECT."""
+    from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
+
+    checkpoints = project.checkpoints
+    session, now = project.journal(active).session(), project.clock()
+    checks = GateChecks(project.store, project.place, active, checkpoints)
+    owner = checkpoint_id(active, now, "edit")
+    moment = checkpoints.moment(owner)
+    rewrites = session.protected is not None and any(phase.rewrites_tests for phase in session.workflow.phases)
+    by_phase = [checks.facts(session, key, now, moment) for key in session.workflow.order]
+    return Facts(
+        now=now,
+        exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
+        changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
+        differs={digest: differs for facts in by_phase for digest, differs in facts.differs.items()},
+        protected=checks.retake(session, moment, locked=True) if rewrites else None,
+        tree=checkpoints.tree(owner, session, moment=moment) if project.takes_checkpoints else None,
+    )

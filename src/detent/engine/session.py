@@ -70,7 +70,15 @@ from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
 from detent.engine.outside import notice_settings
-from detent.engine.policy import Decision, Witness, authorize_command, authorize_or_sign, check_strength, decision_of
+from detent.engine.policy import (
+    Decision,
+    Witness,
+    authorize_command,
+    authorize_limits,
+    authorize_or_sign,
+    check_strength,
+    decision_of,
+)
 from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
@@ -352,6 +360,8 @@ class SessionHandle:
 
     def set_run_options(self, given: RunChoices) -> Outcome:
         """Keep the options that its run was given; those that were not given stay."""
+        known = msgspec.structs.replace(self._project.declared.run, **self.state.options.run.overrides())
+        authorize_limits(self._actor, known, given)
         return self.execute(SetRunOptions(given=given))
 
     def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
@@ -476,9 +486,10 @@ class SessionHandle:
         return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
     def _facts(self, command: Command, moment: "Moment | None") -> Facts:
-        if isinstance(command, Finish):
+        if isinstance(command, Finish | Complete):
+            # The end of a session may finish its last phase.
             session = self._journal.known()
-            phase = command.token.phase if command.token else command.phase
+            phase = None if isinstance(command, Complete) else command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply:

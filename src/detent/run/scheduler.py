@@ -91,7 +91,7 @@ class Runner:
             # End processes that a gate, a step or an agent has left behind.
             end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
             end_of_run.callback(self._workspaces.close)
-            recovered = recover(self._project, self._handle)
+            recovered = recover(self._project, self._handle, self._agents)
             self._tell(
                 RunStarted(
                     at=self._project.clock(),

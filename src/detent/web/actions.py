@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from detent.core.session.open_decision import OpenDecision
+from detent.core.session.open_decision import DecisionKind, OpenDecision
 
 PRIMARY, DANGER, PLAIN = "primary", "danger", "plain"
 
@@ -113,7 +113,7 @@ def _approve(entry: OpenDecision, words: _Words) -> Iterator[Action]:
     if "--reject" in words.options:
         yield Action(decision="reject", label="Reject", style=DANGER, needs_reason=True, body=body)
     else:
-        is_vote = entry.command.endswith("-m WHY") and words.verb == _Words(entry.command).verb
+        is_vote = entry.kind is DecisionKind.VOTE
         label = "Approve" if is_vote else "Open the gate by hand"
         style = PRIMARY if is_vote else PLAIN
         yield Action(decision="approve", label=label, style=style, needs_reason=True, needs_tree=True, body=body)

@@ -81,8 +81,8 @@ def _failure(error: OSError, address: str, port: int) -> DetentError:
     return DetentError(f"the server cannot listen at {address} port {port}: {error.strerror}")
 
 
-def is_listening(port: int) -> bool:
-    for family, address in LOOPBACK:
+def is_listening(port: int, host: str | None = None) -> bool:
+    for family, address in LOOPBACK if host is None else _addresses(host):
         with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as tried:
             tried.settimeout(1.0)
             tried.connect((address, port))

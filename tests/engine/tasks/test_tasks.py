@@ -9,6 +9,7 @@ from detent.core.session.events import TaskMoved
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.core.task.split import ChildDraft
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.engine.projections import task_files
 from detent.engine.tasks.tasks import MAX_SUMMARY_BYTES
@@ -393,3 +394,32 @@ def test_no_summary_is_needed_beside_what_was_met(tasks, accepted):
 
     assert tasks.row("IMPL-1").status is TaskStatus.COMPLETED
     assert "Ada has seen it: yes" in tasks.summary("IMPL-1")
+
+
+# Views
+
+
+VIEWS = ("TODO_LIST.md", "IMPL_PLAN.md")
+
+
+def views_of(handle, project):
+    project.flush()
+    assert check(project) == []
+    return [view for view in VIEWS if project.store.get(f"{handle.id}/{view}") is not None]
+
+
+def test_a_session_without_tasks_has_no_empty_views(project):
+    handle = project.start("fix", "Mend it")
+
+    assert views_of(handle, project) == []
+
+    handle.tasks.add("First")
+    assert views_of(handle, project) == [*VIEWS]
+
+    handle.tasks.remove("IMPL-1")
+    assert views_of(handle, project) == [*VIEWS]
+    assert "First" not in (project.store.get(f"{handle.id}/TODO_LIST.md") or b"").decode()
+
+
+def test_a_workflow_of_tasks_begins_with_its_views(project):
+    assert views_of(project.start(FLOW, "Try it"), project) == [*VIEWS]

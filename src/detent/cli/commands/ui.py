@@ -23,7 +23,7 @@ _EXTRA = "pip install 'detent[ui]'"
 )
 @click.option("--no-open", is_flag=True, help="Open no browser; print the link.")
 @click.option("--link", is_flag=True, help="Open another page of a server that runs already.")
-@click.option("--host", metavar="H", help="Listen at this address for other machines; needs a certificate.")
+@click.option("--host", metavar="H", help="Serve other machines at this name; needs a certificate.")
 @click.option("--tls-cert", metavar="FILE", help="The certificate for --host.")
 @click.option("--tls-key", metavar="FILE", help="The key of the certificate.")
 @click.option("--export", metavar="DIR", help="Write a copy of the page that needs no server, and serve nothing.")
@@ -55,7 +55,7 @@ def ui_verb(
         _export(request, root, export)
         return
     if link:
-        _link(request, settings.port, no_open=no_open)
+        _link(request, settings.port, host, no_open=no_open)
         return
 
     def ready(opened: "Opened", tokens: "Tokens", present: "Attendance") -> None:
@@ -87,7 +87,7 @@ def _project(request: Request) -> tuple[str | None, int]:
     return place.root, settings.ui.port
 
 
-def _link(request: Request, port: int, *, no_open: bool) -> None:
+def _link(request: Request, port: int, host: str | None, *, no_open: bool) -> None:
     """Another one-time link. The page that it opens may decide, so a person has to ask for it."""
     from detent.web import server
     from detent.web.access import Origin
@@ -96,10 +96,12 @@ def _link(request: Request, port: int, *, no_open: bool) -> None:
     present = server.attendance()
     if present.because is not None:
         raise Refused(present.because, way_out="type it in a terminal of your own")
-    if not is_listening(port):
+    if not is_listening(port, host):
         raise NotFound(f"no server listens at port {port}", way_out="detent ui starts one")
     _confirm()
-    opened = server.Opened(origin=Origin(scheme="http", host="localhost", port=port), read_only_because=None)
+    opened = server.Opened(
+        origin=Origin(scheme="https" if host else "http", host=host or "localhost", port=port), read_only_because=None
+    )
     _show(request, opened, server.new_link(server.page_tokens(), present), no_open=no_open)
 
 

@@ -1,5 +1,6 @@
 """Reads the transcript of an agent of Claude Code, or what the result of its call says."""
 
+import glob
 import json
 import os
 from typing import Any
@@ -14,6 +15,16 @@ def agent_usage(payload: dict[str, Any], agent_id: str) -> Usage | None:
     named = payload.get("agent_transcript_path")
     path = named if isinstance(named, str) else _beside(payload.get("transcript_path"), agent_id)
     return (_read(path) if path else None) or _told(fields(payload.get("tool_response")))
+
+
+def conversation_tokens(home: str, conversation: str) -> tuple[int, int]:
+    """The tokens of a conversation and of its sub-agents, below `projects` in the home of Claude Code."""
+    if os.sep in conversation:
+        return 0, 0
+    name = os.path.join(glob.escape(home), "projects", "*", glob.escape(conversation))
+    paths = [*glob.glob(f"{name}.jsonl"), *glob.glob(os.path.join(name, "subagents", "agent-*.jsonl"))]
+    found = [usage for path in paths if (usage := _read(path)) is not None]
+    return sum(usage.input for usage in found), sum(usage.output for usage in found)
 
 
 def _beside(transcript: object, agent_id: str) -> str | None:

@@ -147,6 +147,10 @@ class CheckRunner(Protocol):
         """Whether the phase may rewrite tests that stood when the session began."""
         ...
 
+    def tests_rewritten_by(self) -> str | None:
+        """The phase that rewrote tests last; None if the protected ones are those of the start."""
+        ...
+
     def is_protected(self) -> bool:
         """Whether the test files as they were when the session began are kept."""
         ...

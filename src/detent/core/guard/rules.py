@@ -136,7 +136,10 @@ def _unread_texts(given: GuardInput) -> "list[str]":
     """The texts of a call that are not followed."""
     if given.call["kind"] == "mcp":
         return [str(given.call["text"])]
-    return [*given.reading.code, *given.reading.texts] if given.call["kind"] == "shell" else []
+    if given.call["kind"] != "shell":
+        return []
+    typed = [text] if (text := given.call.get("text")) else []
+    return [*given.reading.code, *given.reading.texts, *typed]
 
 
 def _names_detent(text: str) -> bool:

@@ -36,7 +36,7 @@ from detent.core.session.commands import (
 from detent.core.session.decide_phase import decide_phase
 from detent.core.session.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
 from detent.core.session.evolve import apply
-from detent.core.session.session import Session
+from detent.core.session.session import TASK_PHASES, Session
 from detent.core.session.status import Status
 from detent.core.task.complexity import Complexity, check_override
 from detent.core.task.document import document_problems, new_document
@@ -47,7 +47,7 @@ from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.core.task.split import split
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 
-PLAN, IMPLEMENT, REVIEW = "PLAN", "IMPLEMENT", "REVIEW"
+PLAN, IMPLEMENT, REVIEW = TASK_PHASES
 #: Maximum number of tasks of a session.
 MAX_TASKS = 200_000
 _NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "a reason of the failure"}
@@ -326,7 +326,7 @@ def _who(claim: Claim) -> str:
 
 def _with_phases(session: Session, events: tuple[Event, ...], facts: Facts) -> tuple[Event, ...]:
     """The events about tasks, and the events about phases that follow from them."""
-    if session.workflow.order != (PLAN, IMPLEMENT, REVIEW):
+    if session.workflow.order != TASK_PHASES:
         return events
     moves = [event for event in events if isinstance(event, TaskMoved)]
     if any(move.status == TaskStatus.ACTIVE for move in moves):

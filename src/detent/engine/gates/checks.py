@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -309,15 +309,18 @@ class GateChecks:
 
         return selection(command, self._base)
 
-    def retake(self, session: Session, moment: "Moment | None") -> str | None:
-        """Store the protected files as they are now; their digest, or None if they have not changed."""
+    def retake(self, session: Session, moment: "Moment | None", *, locked: bool = False) -> str | None:
+        """Store the protected files as they are now; their digest, or None if they have not changed.
+
+        `locked`: the caller holds PROJECT.
+        """
         from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - few phases rewrite tests
 
         kept = ProtectedFiles.take(moment or self._moments(None), protected_patterns(session.workflow))
         digest, data = kept.encode()
         if digest == session.now_protected:
             return None
-        with self._store.lock(PROJECT):
+        with nullcontext() if locked else self._store.lock(PROJECT):
             self._store.put(self._name(PROTECTED, digest), data)
         return digest
 
@@ -439,6 +442,9 @@ class _Runner(NamedTuple):
 
     def rewrites_tests(self) -> bool:
         return self.session.workflow.by_key[self.phase].rewrites_tests
+
+    def tests_rewritten_by(self) -> str | None:
+        return self.session.tests_rewritten_by
 
     def is_protected(self) -> bool:
         return self.session.protected is not None

@@ -169,9 +169,11 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
 
     def _with_protected(self, runner: CheckRunner, again: Ran, receipt: Receipt) -> tuple[Receipt, Suite | None]:
         """The receipt with the run on the protected files. If that did not pass, it is what the receipt shows."""
+        phase = runner.tests_rewritten_by()
+        as_kept = _AS_BEGUN if phase is None else f"the tests as {phase} left them"
         if again.problem:
             protected = ProtectedRun(result=Result.ERROR, error=again.problem)
-            error = f"{_AS_BEGUN} could not run: {again.problem}"
+            error = f"{as_kept} could not run: {again.problem}"
             return replace(receipt, result=Result.FAILED, error=error, signature=error, protected=protected), None
         shown, suite = self._read(runner, again, receipt.command)
         failing = suite.failed[:MAX_LOST] if suite is not None else ()
@@ -183,9 +185,9 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if shown.result is Result.PASSED or (shown.result is Result.FAILED and is_accepted):
             return replace(receipt, protected=protected), suite
         named = f" ({', '.join(failing[:_MAX_NAMED])})" if failing else ""
-        error = f"{_AS_BEGUN} did not pass: {shown.error}{named}"
+        error = f"{as_kept} did not pass: {shown.error}{named}"
         failed = replace(shown, result=Result.FAILED, error=error, duration_s=receipt.duration_s, protected=protected)
-        return replace(failed, names=None, signature=f"{_AS_BEGUN}: {shown.signature}"), suite
+        return replace(failed, names=None, signature=f"{as_kept}: {shown.signature}"), suite
 
     def _with_lost(
         self,

@@ -48,8 +48,8 @@ const CheckpointsScreen = ({ data, onDone }) => {
     <ul class="rows">${list.map((each, index) => html`<li key=${each.id} id=${`checkpoint-${index}`} class=${classes("line", "tall", index === chosen && "chosen", marked === each.id && "marked")} onClick=${() => choose(index)}>
       <span class="grow"><strong>${plain(each.name || each.id)}</strong> <span class="note">${plain(words(each.taken))}${each.by ? ` · ${plain(each.by)}` : ""} · ${count(each.files, "file")}, ${size(each.bytes)}${each.version ? ` · version ${each.version}` : ""}</span>
         ${each.note && html`<div>${text(each.note, 200)}</div>`}</span>
-      <span class="buttons"><a class="button small" href=${at.diff(each.id, "now")}>Diff to now</a>
-        ${!api.frozen && html`<button class="small" aria-pressed=${marked === each.id} onClick=${() => compare(each.id)}>${marked && marked !== each.id ? "Compare with marked" : marked === each.id ? "Marked" : "Compare"}</button>`}
+      <span class="buttons">${!api.frozen && html`<a class="button small" href=${at.diff(each.id, "now")}>Diff to now</a>
+        <button class="small" aria-pressed=${marked === each.id} onClick=${() => compare(each.id)}>${marked && marked !== each.id ? "Compare with marked" : marked === each.id ? "Marked" : "Compare"}</button>`}
         ${can && html`<button class="small danger" onClick=${() => setOpen({ to: each })}>Go back…</button>`}</span>
       ${when(each.at)}</li>`)}</ul>
     ${open && html`<${Rollback} at=${at} path=${open.undo ? "undo" : "rollback"} to=${open.to?.id} title=${open.undo ? "Undo the rollback" : `Go back to ${open.to.name || open.to.id}`} label=${open.undo ? "Undo it" : "Go back"} onClose=${() => setOpen(null)} onDone=${done} />`}

@@ -93,9 +93,9 @@ const Board = ({ data }) => {
   return html`<div class="board-screen">
     <div class="filters"><input id="task-search" type="search" placeholder="Search the tasks" aria-label="Search the tasks" value=${q} onInput=${(event) => setQ(event.target.value)} disabled=${api.frozen} />
       <span class="note">${count(counts.total || 0, "task")}</span>${can && html`<button class="push" onClick=${() => setAdding(true)}>Add a task</button>`}</div>
-    <div class="column-tabs" role="group" aria-label="Columns">${columns.map(([status, label], index) => html`<button key=${status} aria-pressed=${index === active} onClick=${() => setColumn(index)}>${label} ${counts[status] || 0}</button>`)}</div>
+    ${counts.total > 0 && html`<div class="column-tabs" role="group" aria-label="Columns">${columns.map(([status, label], index) => html`<button key=${status} aria-pressed=${index === active} onClick=${() => setColumn(index)}>${label} ${counts[status] || 0}</button>`)}</div>`}
     ${!counts.total && html`<${Empty} title="No task yet."><p>Agents and people add tasks: <code>detent task add</code></p></${Empty}>`}
-    <div class="board">${columns.map(([status, label], index) => html`<${Column} key=${status} at=${at} status=${status} label=${label} q=${q} total=${counts[status]} stamp=${stamp} active=${index === active} chosen=${chosen} setRows=${(map, length) => setRows({ rows: map, length })} />`)}</div>
+    <div class="board">${counts.total > 0 && columns.map(([status, label], index) => html`<${Column} key=${status} at=${at} status=${status} label=${label} q=${q} total=${counts[status]} stamp=${stamp} active=${index === active} chosen=${chosen} setRows=${(map, length) => setRows({ rows: map, length })} />`)}</div>
     ${adding && html`<${Add} at=${at} onClose=${() => setAdding(false)} onDone=${() => setStamp((old) => old + 1)} />`}
   </div>`;
 };
