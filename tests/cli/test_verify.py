@@ -1,13 +1,19 @@
 """`verify`, `publish` and `export bundle` as people and CI type them."""
 
 import os
+import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from detent.core.session.events import GateApproved
+from detent.engine.bundles.publishing import publish_file
 from detent.engine.project import open_project
 from tests.support.command import Tool
 from tests.support.gated import started
+from tests.support.keys import list_approvers, make_ssh_key, ssh_signer
+from tests.support.project import build_project
 from tests.support.records import AGENT, append_by_hand
 from tests.support.repository import git
 
@@ -99,6 +105,41 @@ def test_what_ci_asks_for_is_compared(work, elsewhere):
     (work.directory / "calc.py").write_text("slipped in\n")
     again = elsewhere("verify", "record.bundle", "--files", project)
     assert "are not those of the last checkpoint: calc.py" in " ".join(again.out.split())
+
+
+def test_the_page_about_verifying_tells_what_to_type_in_ci(tmp_path, nobody):
+    """The shell example of docs/verify.md, in a clone of a repository whose session a person signed for."""
+    text = (Path(__file__).parents[2] / "docs" / "verify.md").read_text()
+    [script] = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    work, clone = tmp_path / "work", tmp_path / "clone"
+    key = make_ssh_key(tmp_path / "keys" / "ada")
+    phases = 'phases = [{ key = "work", gates = [{ kind = "approval" }] }]'
+    settings = f'[decisions]\nassurance = "signed"\n[workflows.short]\n{phases}\n'
+    build_project(work, settings, files={"a.txt": "one\n"})
+    list_approvers(work, ada=key)
+    git(work, "init", "--quiet", "-b", "main")
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "-m", "first")
+    git(work, "checkout", "--quiet", "-b", "login")
+    with open_project(work, actor="ada") as project:
+        session = project.start("short", "Add login")
+        (work / "a.txt").write_text("two\n")
+        project.signer = ssh_signer(tmp_path / "keys" / "ada")
+        project.session().approve("looked at it")
+        session.finish("done")
+        publish_file(project, session.id)
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "-m", "login")
+    git(tmp_path, "clone", "--quiet", "-b", "login", str(work), str(clone))
+
+    def ran():
+        return subprocess.run(["bash", "-c", script], cwd=clone, capture_output=True, text=True, check=False)
+
+    done = ran()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "approve work approval by ada (signed, verified" in done.stdout
+    (clone / "a.txt").write_text("slipped in\n")
+    assert ran().returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.session.events import GateApproved, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
 from detent.doctor import deciders
-from detent.doctor.verification import Demands, verify_bundle
+from detent.doctor.verification import Demands, verify_bundle, verify_session
 from detent.engine.bundles.exporting import export_session
+from detent.engine.bundles.importing import import_session
 from detent.engine.project import open_project
 from tests.support.keys import ALONE, Authenticator, Device, approvers, list_approvers, make_ssh_key, ssh_signer
 from tests.support.project import build_project
@@ -218,7 +219,17 @@ def test_a_signature_in_the_commit_of_a_run_is_found(record, demands):
     assert "wrong 2: approve of build (approval): it is by runner bob, by library" in found
 
 
-def test_the_signature_of_another_project_is_found(record, demands, tmp_path, keys, clock):
+def test_a_session_that_was_imported_into_another_project_still_verifies(record, demands, tmp_path):
+    build_project(tmp_path / "other", "")
+    with open_project(tmp_path / "other", actor="tester") as other:
+        session = import_session(other, record)
+
+        assert problems(verify_session(other, session.id, demands)) == []
+        export_session(other, session.id, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == record.read_bytes()
+
+
+def test_the_signature_of_another_session_is_found(record, demands, tmp_path, keys, clock):
     build_project(tmp_path / "other", "", files={"a.txt": "one\n"})
     list_approvers(tmp_path / "other", **keys.listed)
     with open_project(tmp_path / "other", actor="tester", clock=clock) as other:
@@ -227,7 +238,7 @@ def test_the_signature_of_another_project_is_found(record, demands, tmp_path, ke
 
     found = problems(verify_bundle(tampered(record, alter(2, lambda _: moved)), demands))
 
-    assert any("project is" in line for line in found)
+    assert any("it was signed at version 1 of another journal" in line for line in found)
 
 
 def test_files_that_changed_between_the_approval_and_the_finish_are_found(project, keys, tmp_path, demands):

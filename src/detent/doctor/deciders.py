@@ -36,14 +36,12 @@ class Approved(NamedTuple):
 class Deciders:
     """Follows the decisions of one record, commit by commit."""
 
-    def __init__(
-        self, project: str, approvers: Approvers | None, floor: Assurance, settings: Settings | None = None
-    ) -> None:
+    def __init__(self, approvers: Approvers | None, floor: Assurance, settings: Settings | None = None) -> None:
         """`floor` is the weakest assurance that counts, whatever the session asked for.
 
         With `settings`, they and the approvers say who fills a role, instead of the session.
         """
-        self._project, self._approvers, self._floor = project, approvers, floor
+        self._approvers, self._floor = approvers, floor
         self._roles = None if settings is None else all_roles(settings.decisions.roles, approvers or NOBODY)
         self._nonces: dict[str, int] = {}
         self.decisions: list[Decided] = []
@@ -135,7 +133,8 @@ class Deciders:
         except DetentError as error:
             return [error.message]
         statement = verified.statement
-        must = expected(before, decision, about, project=self._project, tree=None)
+        # The position below says which journal it is. The project may have another id where the session was imported.
+        must = expected(before, decision, about, project=statement.project, tree=None)
         problems = mismatches(statement, must)
         if verified.name != proof.identity:
             problems.append(f"the key is that of {verified.name}, and the commit names {proof.identity}")

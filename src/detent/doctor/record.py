@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 class Record(Protocol):
     session: str
-    #: The id of the project, which signed decisions name.
-    project: str
     #: The files that the record is about, as git names them; None if that is not known.
     git: GitTree | None
     #: The objects of manifests.
@@ -36,7 +34,7 @@ class BundleRecord:
 
     def __init__(self, reader: Reader) -> None:
         header = reader.header
-        self.session, self.project, self.git = header.session, header.project, header.git
+        self.session, self.git = header.session, header.git
         self.objects: Readable = contents.BundledObjects(reader)
         self._reader = reader
 
@@ -54,7 +52,7 @@ class StoreRecord:
     git: GitTree | None = None
 
     def __init__(self, project: "Project", session: str) -> None:
-        self.session, self.project = session, project.id
+        self.session = session
         self.objects: Readable = project.checkpoints.objects
         self._store = project.store
 

@@ -107,7 +107,7 @@ class _Walk:
     def __init__(self, record: Record, demands: Demands) -> None:
         self._record, self._demands = record, demands
         self.rejudge = Rejudge(record)
-        self.deciders = Deciders(record.project, demands.approvers, demands.assurance, demands.settings)
+        self.deciders = Deciders(demands.approvers, demands.assurance, demands.settings)
         self.session: Session | None = None
         self.sums: list[str] = []
         self.finishes = 0

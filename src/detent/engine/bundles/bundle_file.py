@@ -62,8 +62,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     version: int
     written_by: str
-    #: The id of the project, which signed decisions name; empty if it has none.
-    project: str = ""
     session: str
     #: Whether the contents of files are in it. Without them no checkpoint can be restored.
     with_files: bool

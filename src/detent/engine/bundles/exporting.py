@@ -82,7 +82,6 @@ def export_session(
         format=bundle_file.FORMAT,
         version=bundle_file.VERSION,
         written_by=__version__,
-        project=project.id,
         session=session,
         with_files=with_files,
         git=git_tree(project.place.base, project.notices),
