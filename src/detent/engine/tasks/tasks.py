@@ -243,7 +243,8 @@ class Tasks:
         """The summary, with the acceptance criteria and how each was met."""
         criteria = self._criteria(task) if met else []
         lines = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
-        return "\n\n".join(part for part in (summary.strip(), "\n".join(["Accepted:", *lines]) if lines else "") if part)
+        accepted = "\n".join(["Accepted:", *lines]) if lines else ""
+        return "\n\n".join(part for part in (summary.strip(), accepted) if part)
 
     def _criteria(self, task: str) -> list[str]:
         """The acceptance criteria of the task; none if there is no such task."""
