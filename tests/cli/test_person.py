@@ -12,7 +12,7 @@ from detent.core.testrun.suite import Outcome
 from detent.engine.bundles.exporting import export_session
 from detent.engine.policy import Decision
 from detent.engine.project import open_project
-from tests.support.keys import Device, list_approvers, make_ssh_key
+from tests.support.keys import list_approvers, make_ssh_key
 from tests.support.project import build_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.
@@ -95,7 +95,7 @@ def place(detent):
                     at_gates(handle)
         key = make_ssh_key(root / "ada")
         if decision == "approver remove":
-            list_approvers(root, ada=key, bob=Device().key)
+            list_approvers(root, ada=key, bob=make_ssh_key(root.parent / f"{root.name}-bob"))
         if decision == "import":
             shutil.copy(detent.state / "state.json", root / "old.json")
         if decision == "doctor --restore":

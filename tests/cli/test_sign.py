@@ -101,6 +101,12 @@ def test_approvers_are_listed_with_what_they_rest_on(place):
     assert [key["hardware"] for each in listed for key in each["keys"]] == [False, True]
     assert "ada (lead), trusted on first use" in place("approver", "list").ok().out
 
+    assert "needs the assurance hardware" in place("approver", "remove", "bob", "--sign").error()[1]
+
+
+def test_an_approver_is_removed(place, tmp_path):
+    make_ssh_key(tmp_path / "bob")
+    place("approver", "add", "bob", "--public-key", "bob.pub", "--sign").ok()
     place("approver", "remove", "bob", "--sign").ok()
     assert [each["name"] for each in place("approver", "list", "--json").ok().json()["approvers"]] == ["ada"]
 

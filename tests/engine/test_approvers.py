@@ -94,8 +94,8 @@ def test_a_key_and_an_approver_are_removed(listed):
     listed.add("ada", listed.bob.key, listed.ada)
     listed.add("cem", listed.cem.key, listed.bob)
     with pytest.raises(NotFound, match="ada has no key SHA256:nothing"):
-        listed.remove("ada", "SHA256:nothing", listed.ada)
-    listed.remove("ada", listed.bob.key.id, listed.ada)
+        listed.remove("ada", "SHA256:nothing", listed.cem)
+    listed.remove("ada", listed.bob.key.id, listed.cem)
     with pytest.raises(Refused, match="belongs to no approver"):
         listed.add("dee", Device().key, listed.bob)
     listed.remove("ada", signer=listed.cem)
@@ -131,13 +131,25 @@ def test_a_list_that_was_edited_is_refused(listed, forge):
 def test_changes_cannot_be_put_in_another_order(listed):
     listed.add("ada", listed.ada_key)
     listed.add("bob", listed.bob.key, listed.ada)
-    listed.remove("bob", signer=listed.ada)
+    listed.remove("bob", signer=listed.bob)
     head, *changes = listed.path.read_text().split("[[change]]")
     # The removal is left out, so bob would be listed again.
     listed.path.write_text("[[change]]".join([head, *changes[:2]]))
 
     with pytest.raises(Refused, match="does not follow from its signed changes"):
         listed.file.read()
+
+
+def test_a_key_that_signs_by_itself_does_not_add_keys_beside_one_that_is_touched(listed):
+    """Else an agent that can use the one would list a device of its own."""
+    listed.add("ada", listed.ada_key)
+    listed.add("bob", listed.bob.key, listed.ada)
+
+    with pytest.raises(Refused, match=r"needs the assurance hardware .* and ada signed it with signed"):
+        listed.add("mallory", Device().key, listed.ada)
+    with pytest.raises(Refused, match="needs the assurance hardware"):
+        listed.remove("bob", signer=listed.ada)
+    listed.add("cem", listed.cem.key, listed.bob)
 
 
 def test_a_list_written_by_hand_is_trusted_until_it_is_changed(listed, tmp_path):
@@ -147,7 +159,7 @@ def test_a_list_written_by_hand_is_trusted_until_it_is_changed(listed, tmp_path)
 
     with pytest.raises(Refused, match="is signed by one who is listed: ada, bob"):
         listed.add("cem", listed.cem.key)
-    listed.add("cem", listed.cem.key, listed.ada)
+    listed.add("cem", listed.cem.key, listed.bob)
 
     written = read_approvers(str(listed.path))
     assert len(written.change) == 2
@@ -165,7 +177,7 @@ def test_a_signature_for_an_earlier_list_does_not_count_later(listed):
     listed.add("ada", listed.ada_key)
     statement = listed.file.edit_statement(_edit(listed))
     proof = listed.ada.sign(statement)
-    listed.add("bob", listed.bob.key, listed.ada)
+    listed.add("ada", None, listed.ada, roles=("lead",))
 
     with pytest.raises(Refused, match="was signed for another list"):
         listed.file.change(statement, actor=ADA, proof=proof)

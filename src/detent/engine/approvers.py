@@ -19,7 +19,7 @@ from detent.core.decision.statement import NONCE_BYTES, Statement, read_statemen
 from detent.core.limits import MAX_NAME, check_text
 from detent.engine.confirm import confirm
 from detent.engine.policy import Decision, authorize, authorize_or_sign, check_signer
-from detent.engine.proofs import Signer, verify_proof
+from detent.engine.proofs import Signer, Verified, verify_proof
 from detent.errors import Invalid, NotFound, Refused
 from detent.store import disk
 
@@ -189,7 +189,7 @@ def _replayed(history: tuple[Change, ...]) -> Trusted:
         if statement.decision not in _DECISIONS or basis != (number, _digest(before.approver)):
             raise Refused(f"change {number + 1} of {FILE} was signed for another list")
         if number:
-            verify_proof(_proof(change), before)
+            _check_strength(before, verify_proof(_proof(change), before))
         edit = _read_edit(statement.choice)
         if edit.trusted is not None:
             if number:
@@ -201,6 +201,17 @@ def _replayed(history: tuple[Change, ...]) -> Trusted:
             entries[edit.name] = edit.entry
         first_use = frozenset(entries) if not number else first_use & entries.keys()
     return Trusted(Approvers(approver=tuple(entries.values()), change=history), first_use)
+
+
+def _check_strength(before: Approvers, signed: Verified) -> None:
+    """Refuse a signature that is weaker than the strongest listed key: it could add a key of any strength."""
+    devices = [owner.name for owner in before.approver if any(key.is_hardware for key in owner.keys)]
+    if devices and not signed.assurance.reaches(Assurance.HARDWARE):
+        raise Refused(
+            f"a change of {FILE} needs the assurance hardware once such a key is listed, and {signed.name} signed it "
+            f"with {signed.assurance}",
+            way_out=f"let one of them sign it with a key that is touched: {', '.join(devices)}",
+        )
 
 
 def _with_trust(listed: Approvers, at: datetime, project: str) -> Approvers:
