@@ -15,8 +15,9 @@ def workflows_verb(request: Request) -> None:
     from detent.errors import DetentError
     from detent.render.terminal.workflows import workflows_text
 
-    with request.reading() as project:
-        catalogue = project.catalogue
+    with request.reading_all() as projects:
+        # All packages of a monorepo have the same settings.
+        catalogue = next(iter(projects.values())).catalogue
         titles = {name: catalogue.title(name) for name in catalogue.names()}
         workflows: dict[str, Workflow | str] = {}
         for name in titles:
