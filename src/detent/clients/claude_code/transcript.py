@@ -23,8 +23,8 @@ def conversation_tokens(home: str, conversation: str) -> tuple[int, int]:
         return 0, 0
     name = os.path.join(glob.escape(home), "projects", "*", glob.escape(conversation))
     paths = [*glob.glob(f"{name}.jsonl"), *glob.glob(os.path.join(name, "subagents", "agent-*.jsonl"))]
-    found = [usage for path in paths if (usage := _read(path)) is not None]
-    return sum(usage.input for usage in found), sum(usage.output for usage in found)
+    usages = [usage for path in paths if (usage := _read(path)) is not None]
+    return sum(usage.input for usage in usages), sum(usage.output for usage in usages)
 
 
 def _beside(transcript: object, agent_id: str) -> str | None:

@@ -17,17 +17,17 @@ _SETTINGS = {
 
 def differences(workflows: Mapping[str, Workflow], bases: Mapping[str, str]) -> dict[str, str]:
     """For each workflow that is like another, what differs. `bases` are variants with their workflows."""
-    told: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     earlier: dict[str, Workflow] = {}
     for name, workflow in workflows.items():
         base = bases.get(name)
         same = next((each for each, other in earlier.items() if other.phases == workflow.phases), None)
         if same is not None:
-            told[name] = f"the same phases and gates as {same}; a session records its name"
+            sentences[name] = f"the same phases and gates as {same}; a session records its name"
         elif base is not None and base in workflows:
-            told[name] = f"like {base}, {difference(workflows[base], workflow)}"
+            sentences[name] = f"like {base}, {difference(workflows[base], workflow)}"
         earlier[name] = workflow
-    return told
+    return sentences
 
 
 def difference(base: Workflow, other: Workflow) -> str:

@@ -242,8 +242,8 @@ class Tasks:
     def _summary_text(self, task: str, summary: str, met: Sequence[str]) -> str:
         """The summary, with the acceptance criteria and how each was met."""
         criteria = self._criteria(task) if met else []
-        told = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
-        return "\n\n".join(part for part in (summary.strip(), "\n".join(["Accepted:", *told]) if told else "") if part)
+        accepted = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
+        return "\n\n".join(part for part in (summary.strip(), "\n".join(["Accepted:", *accepted]) if accepted else "") if part)
 
     def _criteria(self, task: str) -> list[str]:
         """The acceptance criteria of the task; none if there is no such task."""
