@@ -3,12 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from detent.errors import DetentError, NotFound
+from detent.errors import DetentError, NoPackage, NotFound
 
 if TYPE_CHECKING:
     from detent.cli.progress import Progress
@@ -61,6 +61,21 @@ class Request:
                 yield project
             finally:
                 self.clear_progress()
+
+    @contextmanager
+    def reading_all(self) -> Iterator[dict[str, "Project"]]:
+        """The project under an empty name; at the root of a monorepo every package under its own."""
+        from detent.engine.workspace import Workspace
+
+        with ExitStack() as opened:
+            try:
+                projects = {"": opened.enter_context(self.reading())}
+            except NoPackage as error:
+                spaces = {
+                    name: Workspace(self.directory, project=name, notices=self.notices) for name in error.packages
+                }
+                projects = {name: opened.enter_context(space.read(self.actor)) for name, space in spaces.items()}
+            yield projects
 
     @contextmanager
     def changing(self, *, adopt: bool = True) -> Iterator["Project"]:

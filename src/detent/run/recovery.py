@@ -72,10 +72,10 @@ def _report(turn: OpenTurn | None, agent_id: str, agents: "Agents") -> Report | 
     if turn is None or run_agent(agent_id) != turn.agent.replace("/", "_"):
         return None
     recorded = _recorded(turn, agents)
-    counted = [tokens for tokens in (turn.used, recorded) if tokens is not None and tokens != Tokens()]
-    if not counted and turn.spent == Tokens():
+    known = [tokens for tokens in (turn.used, recorded) if tokens is not None and tokens != Tokens()]
+    if not known and turn.spent == Tokens():
         return None
-    last = max(counted, key=lambda tokens: tokens.input + tokens.output, default=Tokens())
+    last = max(known, key=lambda tokens: tokens.input + tokens.output, default=Tokens())
     worker = Worker(agent=turn.agent, model=turn.started.model, version=turn.started.version)
     return Report(tokens=turn.spent + last, worker=worker)
 
