@@ -250,7 +250,8 @@ def test_the_files_that_were_shown_are_the_ones_that_are_approved(held):
         screen.type("y\n")
         assert screen.ended() == 1
 
-    assert "the files are not those that were shown" in " ".join(screen.text.split())
+    said = " ".join(screen.text.split())
+    assert "the files are not those that were shown; changed meanwhile: sneaked.py" in said
     assert held.new_commits() == []
 
 
