@@ -158,7 +158,7 @@ def test_a_consensus_takes_a_post_with_who_approved(gated: Project, clock: Clock
     assert (taken["type"], taken["metadata"]["outcome"]) == ("POST", "approved")
     assert taken["metadata"]["approvals"] == {"consensus": {"by": [ANN, CEM], "at": "2026-02-20T10:02:00.000Z"}}
     [gate] = taken["governance_results"]["quality_gates"]
-    assert gate["votes"][ANN] == {"approve": True, "reason": "sound"}
+    assert gate["votes"][ANN] == {"approve": True, "reason": "sound", "assurance": "attended", "key": None}
 
 
 @pytest.mark.req("001-trig-5", "001-back-6")

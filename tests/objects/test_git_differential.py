@@ -55,7 +55,7 @@ ODD_NAMES = [
     "Ünïcödé 漢字 🎉".encode(),
     "\u00e9 as one".encode(),
     b"...",
-    b".detent",
+    b".detent.",
     b"n" * 255,
     "ä".encode() * 127,
 ]

@@ -26,7 +26,15 @@ def is_rejected(judged: Sequence[Judgement]) -> bool:
 
 
 def is_held(gates: Sequence[Gate], judged: Sequence[Judgement], *, sees_tests: bool = True) -> bool:
-    """Whether only gates that a person opens are closed, and no approver has rejected the phase."""
-    closed = closed_gates(judged)
+    """Whether only gates that a person opens are closed, and no approver has rejected the phase.
+
+    A gate that runs last waits until they are open.
+    """
+    closed = [judgement for judgement in closed_gates(judged) if not _runs_later(gates, judgement)]
     personal = all(is_personal(gates, judgement, sees_tests=sees_tests) for judgement in closed)
     return bool(closed) and personal and not is_rejected(judged)
+
+
+def _runs_later(gates: Sequence[Gate], judged: Judgement) -> bool:
+    is_last = any(gate.runs_last for gate in gates if gate_name(gate) == judged.gate)
+    return is_last and judged.verdict in (Verdict.PENDING, Verdict.STALE)
