@@ -41,7 +41,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("gates", "Show the verdict of every gate."),
         ("gate", "Run a gate's check, or record evidence for it."),
         ("review", "Decide about a finished phase under review."),
-        ("escalations", "List the escalations that wait for a person, with the commands that decide them."),
+        ("escalations", "List the escalations that wait for a person."),
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
     ],

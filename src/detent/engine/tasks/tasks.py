@@ -243,7 +243,9 @@ class Tasks:
         """The summary, with the acceptance criteria and how each was met."""
         criteria = self._criteria(task) if met else []
         accepted = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
-        return "\n\n".join(part for part in (summary.strip(), "\n".join(["Accepted:", *accepted]) if accepted else "") if part)
+        return "\n\n".join(
+            part for part in (summary.strip(), "\n".join(["Accepted:", *accepted]) if accepted else "") if part
+        )
 
     def _criteria(self, task: str) -> list[str]:
         """The acceptance criteria of the task; none if there is no such task."""
