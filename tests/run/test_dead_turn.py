@@ -11,7 +11,7 @@ from detent.core.run.agent_event import Started, Used
 from detent.core.run.run_event import AgentDid, Retrying, RunStarted, TurnStarted
 from detent.core.session.attempts import attempts
 from detent.core.session.phase_state import Tokens, Worker
-from detent.render.markdown.report import work_of
+from detent.render.report_facts import work_of
 from detent.run.feed import Feed, feed_path
 from tests.support.scripted_run import FLOW, Cast, scenes
 

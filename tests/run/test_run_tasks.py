@@ -277,7 +277,7 @@ def test_the_tasks_of_a_run_that_was_killed_are_given_back_and_done(planned, tmp
         "IMPL-2.1 was given back",
     }
     assert sorted(turn.task for turn in cast.turns if turn.task) == LEAVES
-    # Nobody counts as being at work any more, not even those who were killed.
+    # No agent counts as being at work any more, not even those that were killed.
     assert all(one.ended_at for one in planned.session.phases["IMPLEMENT"].delegations)
     assert len(planned.session.phases["IMPLEMENT"].delegations) == 2 + len(LEAVES)
 

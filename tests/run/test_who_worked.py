@@ -5,7 +5,7 @@ import pytest
 from detent.core.run.agent_event import Started
 from detent.core.session.describe import event_lines
 from detent.core.session.phase_state import Worker
-from detent.render.markdown.report import work_of
+from detent.render.report_facts import work_of
 from tests.support.scripted_run import GATED, ROW, Cast, broken, done, scenes
 
 MODEL = Started(conversation="1", model="m-5", version="1.2")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from detent.core.actor import Actor
     from detent.engine.policy import Decision
     from detent.engine.project import Project
+    from detent.engine.proofs import Signer
     from detent.engine.session import SessionHandle
     from detent.engine.workspace import Workspace
     from detent.render.terminal.canvas import Canvas
@@ -34,6 +35,11 @@ class Request:
         self.directory = "."
         self.project: str | None = None
         self.json = False
+        #: Whether the person has seen the decision, and has chosen it at the terminal.
+        self.is_confirmed = False
+        #: Whether a decision is signed, and with which key.
+        self.sign = False
+        self.key: str | None = None
         #: Whether settings that cannot be used are left out instead of refused.
         self.is_tolerant = False
         #: Remarks for the person, printed beside the answer.
@@ -75,16 +81,39 @@ class Request:
     def changing(self, *, adopt: bool = True) -> Iterator["Project"]:
         """The project to change."""
         with self.workspace.change(self._actor(changes=True), adopt=adopt, inspect=self.watch) as project:
+            project.signer = self.signer(project)
+            if self.is_confirmed:
+                from detent.engine.confirm import is_confirmed
+
+                project.confirm = is_confirmed
             try:
                 yield project
             finally:
                 self.clear_progress()
+
+    def signer(self, project: "Project") -> "Signer | None":
+        """Signs the decisions of this request; None if they are not to be signed."""
+        if not self.sign:
+            if self.key is not None:
+                raise Usage("--key names the key to sign with, and --sign is missing", way_out="add --sign")
+            return None
+        from detent.engine.proofs import SshSigner, own_signer
+
+        if self.key is not None:
+            return SshSigner(os.path.join(self.directory, os.path.expanduser(self.key)))
+        return own_signer(project.approvers.read(), os.path.expanduser("~/.ssh"))
 
     def authorize(self, decision: "Decision") -> None:
         """Check a decision that leaves no event in a journal."""
         from detent.engine.policy import authorize
 
         authorize(self.actor, decision)
+
+    def authorize_early(self, decision: "Decision") -> None:
+        """Check a decision before work is done for it. The commit checks it again, and its signature."""
+        from detent.engine.policy import authorize_or_sign
+
+        authorize_or_sign(self.actor, decision, is_signed=self.sign)
 
     @cached_property
     def actor(self) -> "Actor":
@@ -113,10 +142,10 @@ class Request:
         if self._progress is not None:
             self._progress.clear()
 
-    def answer(self, text: "Callable[[Canvas], str]", record: dict[str, Any]) -> None:
-        """Print the answer, as text or as JSON."""
+    def answer(self, text: "Callable[[Canvas], str]", record: "dict[str, Any] | Callable[[], dict[str, Any]]") -> None:
+        """Print the answer, as text or as JSON. Only the one that is asked for is made, if both are functions."""
         if self.json:
-            write_json({**record, "notices": list(dict.fromkeys(self.notices))})
+            write_json({**(record() if callable(record) else record), "notices": list(dict.fromkeys(self.notices))})
         else:
             self.print_notices()
             write_text(text(canvas()))

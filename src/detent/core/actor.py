@@ -40,21 +40,32 @@ class Assurance(StrEnum):
     SIGNED = "signed"
     HARDWARE = "hardware"
 
+    def reaches(self, needed: "Assurance") -> bool:
+        """Whether it is at least as strong as `needed`."""
+        strength = list(Assurance)
+        return strength.index(self) >= strength.index(needed)
+
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The evidence that a person made a decision."""
 
     assurance: Assurance
-    #: The procedure that made it: `tty`, `ssh`, `ssh-sk`, `webauthn`.
+    #: The procedure that made it: `tty`, `page`, `ssh`, `ssh-sk`, `webauthn`.
     method: str
-    #: The person whom it proves: the account of the operating system. Votes are counted by it.
+    #: The person whom it proves: the approver who owns the key, or the account of the operating system. Votes are
+    #: counted by it.
     identity: str = ""
     #: The signed text, or the observed facts about the process and its terminal.
     statement: str = ""
-    #: Base64; empty where nothing was signed.
+    #: Base64; empty where nothing was signed. For WebAuthn, of JSON with authenticatorData, clientDataJSON, signature.
     signature: str = ""
+    #: The key that signed: the fingerprint of an SSH key (`SHA256:…`), or the id of a WebAuthn credential.
+    key: str = ""
 
     def describe(self) -> str:
+        """The proof in a line: what was seen, or which key signed."""
+        if self.signature:
+            return f"{self.assurance}: {self.method} key {self.key}"
         return f"{self.assurance}: {self.statement or self.method}"
 
 

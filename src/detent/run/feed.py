@@ -107,14 +107,14 @@ def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: st
     `from_start` includes the events that the file already holds. `run` skips the events of other runs. Once `stopping`
     is true the rest of the file is read, and the iteration ends.
     """
-    reader = _Reader(path, skips=not from_start)
+    reader = FeedReader(path, skips=not from_start)
     try:
         yield from _followed(reader, stopping, run)
     finally:
         reader.close()
 
 
-def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
+def _followed(reader: "FeedReader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
     gist, current = _Gist(), ""
     while True:
         is_last = stopping()
@@ -150,7 +150,7 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
 def open_turns(path: str) -> dict[tuple[str, str | None], OpenTurn]:
     """The turns of the last run that have not ended, by phase and task."""
     turns: dict[tuple[str, str | None], OpenTurn] = {}
-    reader = _Reader(path, skips=False)
+    reader = FeedReader(path, skips=False)
     try:
         for event in reader.read():
             if isinstance(event, RunStarted):
@@ -210,7 +210,7 @@ class _Gist:
         self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
 
 
-class _Reader:
+class FeedReader:
     """Reads a file that may not exist yet, and that another file may replace."""
 
     def __init__(self, path: str, *, skips: bool) -> None:

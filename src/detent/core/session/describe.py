@@ -108,7 +108,7 @@ def describe(event: Event) -> str:
         case events.RunOptionsSet():
             return f"set the options of the run: {event.run}"
         case events.SettingsChanged():
-            working = ", ".join(f"{agent or 'nobody'} at {phase}" for phase, agent in event.working.items())
+            working = ", ".join(f"{agent or 'no agent'} at {phase}" for phase, agent in event.working.items())
             return f"noticed that detent.toml was {'changed' if event.digest else 'removed'}" + (
                 f"; at work: {working}" if working else ""
             )

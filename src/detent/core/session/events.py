@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from detent.core.actor import Actor, ActorKind
+from detent.core.actor import Actor, ActorKind, Assurance
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree
 from detent.core.gate.evidence import Receipt, Toolchain
 from detent.core.run.choices import RunChoices
@@ -56,6 +56,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     settings: str = ""
     #: The options of its run.
     run: RunChoices = RunChoices()
+    #: The weakest assurance of a decision; a gate may ask for another one of its votes.
+    assurance: Assurance = Assurance.ATTENDED
 
 
 class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):

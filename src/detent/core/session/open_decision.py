@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.closed import closed_gates, is_held, is_personal
 from detent.core.gate.evidence import GateState, Judgement, Result, Verdict
@@ -27,6 +28,11 @@ from detent.core.task.row import TaskStatus
 MAX_TASKS = 20
 #: The most tests that a command names.
 MAX_NAMED = 3
+#: Commands that are signed, where a session asks for more than a person at a terminal.
+_SIGNED = (
+    *("approve ", "resolve ", "review ", "reply ", "skip ", "complete --force"),
+    *("gate answer ", "gate report ", "gate accept ", "gate set ", "gate baseline "),
+)
 
 Judged = Mapping[str, Sequence[Judgement]]
 
@@ -49,7 +55,7 @@ class DecisionKind(StrEnum):
     REPORT = "report"
     #: Tests that stood at the start are gone, or a check used another program.
     ACCEPT = "accept"
-    #: A check has to run again, or for the first time by a command that nobody has named.
+    #: A check has to run again, or for the first time by a command that is not named yet.
     STALE = "stale"
     CLOSED = "closed"
     COMMAND = "command"
@@ -74,7 +80,7 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     #: Further commands that decide it in another way.
     others: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
-    #: The people for whom the command is, if it is not for the one who looks.
+    #: The people for whom the command is, if it is not for the viewer.
     waits_for: tuple[str, ...] = ()
 
     @property
@@ -87,9 +93,9 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Who looks, and what the session itself does not tell."""
+    """The viewer, and what the session itself does not tell."""
 
-    #: The account whose votes count; None for one who cannot decide, such as an agent.
+    #: The account whose votes count; None for a viewer that cannot decide, such as an agent.
     identity: str | None = ""
     #: Whether this is the active session; commands name any other.
     active: bool = True
@@ -314,18 +320,27 @@ class _Listed:
             since=self._since(phase),
             phase=phase,
             gate=judgement.gate,
-            command=self._typed(command),
-            others=tuple(map(self._typed, others)),
+            command=self._typed(command, self._needed(phase, judgement.gate)),
+            others=tuple(self._typed(other, self._needed(phase, judgement.gate)) for other in others),
             choices=choices,
             waits_for=waits_for,
         )
 
+    def _needed(self, phase: str, name: str) -> Assurance:
+        """The weakest assurance of a vote at the gate."""
+        gates = self._session.workflow.by_key[phase].gates
+        stated = next((gate.assurance for gate in gates if gate_name(gate) == name), None)
+        return stated or self._session.options.assurance
+
     def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
-        """The people who can still vote, if the one who looks cannot; empty if that one can."""
+        """The people who can still vote, if the viewer cannot; empty if the viewer can."""
         identity = self._view.identity
         if not isinstance(gate, Voted) or not identity:
             return ()
         votes, voters = self._state(phase, gate_name(gate)).votes, gate.voters
+        if self._needed(phase, gate_name(gate)) is not Assurance.ATTENDED and not votes:
+            # It is for whoever owns a key; an account does not tell who that is.
+            return ()
         if identity not in votes and (voters is None or identity in voters):
             return ()
         left = (voters or frozenset()) - votes.keys()
@@ -428,9 +443,12 @@ class _Listed:
 
     # Commands
 
-    def _typed(self, command: str) -> str:
+    def _typed(self, command: str, assurance: Assurance | None = None) -> str:
+        """The whole command. `assurance` is that of the gate which it is about."""
         verb, dashes, rest = command.partition(" -- ")
-        return f"detent {verb}{self._named}{dashes}{rest}"
+        needed = assurance if assurance is not None and verb.startswith("approve ") else self._session.options.assurance
+        signed = " --sign" if needed is not Assurance.ATTENDED and verb.startswith(_SIGNED) else ""
+        return f"detent {verb}{self._named}{signed}{dashes}{rest}"
 
     def _in(self, phase: str) -> str:
         """The option that names the phase, where several are in progress."""

@@ -199,8 +199,8 @@ class Flow:
         held = self._handle.state.claims.get(task)
         if claim is not None:
             if held is None or held.fence != claim:
-                under = f"held under claim {held.fence}" if held else "held by nobody"
-                raise Refused(f"{task} is {under}, not under {claim}")
+                under = f"held under claim {held.fence}" if held else "not claimed"
+                raise Refused(f"{task} is {under}; claim {claim} does not hold it")
             return claim, False
         status = self._tasks.row(task).status
         if before is not None:

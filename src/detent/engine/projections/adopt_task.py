@@ -149,8 +149,10 @@ class TaskAdoption:
         """Commit the edits as one change; returns the reasons if that is refused."""
         with self._journal.reading() as session:
             is_moved = session.workflow.order == TASK_PHASES
+        from detent.engine.reconcile import edit_facts  # noqa: PLC0415 - it adopts tasks
+
         # The last task may finish a phase.
-        facts = self._project.edit_facts(self._session) if is_moved else Facts(now=self._project.clock())
+        facts = edit_facts(self._project, self._session) if is_moved else Facts(now=self._project.clock())
 
         def decided(session: Session) -> tuple[Event, ...]:
             events: list[Event] = []

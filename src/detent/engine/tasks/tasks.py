@@ -242,10 +242,9 @@ class Tasks:
     def _summary_text(self, task: str, summary: str, met: Sequence[str]) -> str:
         """The summary, with the acceptance criteria and how each was met."""
         criteria = self._criteria(task) if met else []
-        accepted = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
-        return "\n\n".join(
-            part for part in (summary.strip(), "\n".join(["Accepted:", *accepted]) if accepted else "") if part
-        )
+        lines = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
+        accepted = "\n".join(["Accepted:", *lines]) if lines else ""
+        return "\n\n".join(part for part in (summary.strip(), accepted) if part)
 
     def _criteria(self, task: str) -> list[str]:
         """The acceptance criteria of the task; none if there is no such task."""

@@ -11,7 +11,7 @@ from detent.render.terminal.canvas import Canvas
 
 
 def decision_lines(decisions: Sequence[OpenDecision], view: View, *, now: datetime, canvas: Canvas) -> Iterator[str]:
-    """The decisions of the one who looks, then those of others, under a heading each; nothing if none is open."""
+    """The decisions of the viewer, then those of others, under a heading each; nothing if none is open."""
     own = [entry for entry in decisions if entry.is_yours and view.identity is not None]
     others = [entry for entry in decisions if entry not in own]
     for heading, entries in (("NEEDS YOU", own), (_heading(others, view), others)):
