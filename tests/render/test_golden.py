@@ -34,7 +34,7 @@ def status(told: story.Story, canvas: Canvas = PAPER, *, active: bool = True) ->
 def begun(told: story.Story, canvas: Canvas = PAPER) -> str:
     (phase,) = told.session.with_status(Status.IN_PROGRESS)
     given = handover(told.session, phase, now=story.NOW, exists=frozenset())
-    return begun_text(told.session.token(phase), given, canvas=canvas)
+    return begun_text(told.session, told.session.token(phase), given, canvas=canvas)
 
 
 def finished(told: story.Story, phase: str, warnings: tuple[str, ...] = ()) -> str:

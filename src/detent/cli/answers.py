@@ -32,7 +32,7 @@ def answer_begun(request: Request, begun: "Begun") -> None:
 
     note_dropped(request, begun)
     request.answer(
-        lambda canvas: begun_text(begun.token, begun.handover, canvas=canvas),
+        lambda canvas: begun_text(begun.session, begun.token, begun.handover, canvas=canvas),
         {
             "phase": begun.phase,
             "attempt": begun.token.attempt,

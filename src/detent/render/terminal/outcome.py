@@ -9,7 +9,7 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.render.elapsed import elapsed
-from detent.render.next_commands import command_lines, progress
+from detent.render.next_commands import command_lines, phase_name, progress
 from detent.render.terminal.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -19,13 +19,15 @@ _LABEL, _BAR = 13, 32
 _MAX_SHOWN = 12
 
 
-def begun_text(token: Token, handover: "Handover", *, canvas: Canvas) -> str:
+def begun_text(session: Session, token: Token, handover: "Handover", *, canvas: Canvas) -> str:
     """An attempt that has begun: its token, its agent, and the handover of earlier phases."""
     again = f" (attempt {token.attempt})" if token.attempt > 1 else ""
     agent = f" for {handover.agent}" if handover.agent else ""
     return "\n".join(
         [
-            f"{canvas.glyph(Status.IN_PROGRESS)} " + canvas.cut(f"began {token.phase}{again}{agent}", canvas.width - 2),
+            *canvas.hanging(
+                f"began {phase_name(session, token.phase)}{again}{agent}", "  ", f"{canvas.glyph(Status.IN_PROGRESS)} "
+            ),
             canvas.labelled("  token", str(token), _LABEL),
             *_handover_lines(handover, canvas),
             "",
@@ -53,10 +55,10 @@ def ended_text(
     done = "finished" if state.status is Status.COMPLETED else "failed"
     again = f" (attempt {state.attempt})" if state.attempt > 1 else ""
     text = state.summary if state.status is Status.COMPLETED else state.error
-    head = f"{done} {phase}{again} after {elapsed(state.begun, state.completed)}"
+    head = f"{done} {phase_name(session, phase)}{again} after {elapsed(state.begun, state.completed)}"
     return "\n".join(
         [
-            f"{canvas.glyph(state.status)} " + canvas.cut(head, canvas.width - 2),
+            *canvas.hanging(head, "  ", f"{canvas.glyph(state.status)} "),
             *canvas.wrap(text or "", "  "),
             *(line for path in state.artifacts[:_MAX_SHOWN] for line in canvas.whole(path, "  ")),
             *_more(len(state.artifacts)),

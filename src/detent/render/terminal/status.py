@@ -15,7 +15,7 @@ from detent.core.session.token import Token
 from detent.core.testrun.baseline import FILES_ONLY
 from detent.core.workflow.graph import Phase
 from detent.render.elapsed import elapsed, moment
-from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
+from detent.render.next_commands import MOST_SHOWN, START, next_commands, phase_name, shown_commands, upcoming
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import Lanes, lanes_of
 from detent.render.terminal.outcome import bar_line, begun_text, session_state
@@ -77,7 +77,7 @@ def started_text(
     """A new session, with the attempt that has begun, if any."""
     if token is None or handover is None:
         return status_text(session, now=now, canvas=canvas)
-    begun = begun_text(token, handover, canvas=canvas)
+    begun = begun_text(session, token, handover, canvas=canvas)
     return "\n".join([*_header_lines(session, now, canvas), "", begun])
 
 
@@ -151,16 +151,19 @@ def _footer_lines(
         since = f" since {moment(state.begun, now)} ({elapsed(state.begun, now)})" if state.begun else ""
         attempt = f", attempt {state.attempt}," if state.attempt > 1 else ""
         agent = f" with {state.agent}" if state.agent else ""
-        yield canvas.labelled("in progress", f"{key}{attempt}{since}{agent}", _LABEL, colour="cyan")
+        yield canvas.labelled(
+            "in progress", f"{phase_name(session, key)}{attempt}{since}{agent}", _LABEL, colour="cyan"
+        )
     if (baseline := _baseline_text(session)) is not None:
         yield canvas.labelled("baseline", baseline, _LABEL, colour="cyan")
     for key in session.with_status(Status.FAILED)[:MOST_SHOWN]:
         state = session.phases[key]
-        text = f"{key}, attempt {state.attempt}: {(state.error or 'no reason was given').partition(chr(10))[0]}"
+        error = (state.error or "no reason was given").partition("\n")[0]
+        text = f"{phase_name(session, key)}, attempt {state.attempt}: {error}"
         yield canvas.labelled("failed", text, _LABEL, colour="cyan")
     following = upcoming(session)
     if following and session.status is SessionStatus.ACTIVE:
-        yield canvas.labelled("next", ", ".join(following), _LABEL, colour="cyan")
+        yield canvas.labelled("next", ", ".join(phase_name(session, key) for key in following), _LABEL, colour="cyan")
     if runner:
         yield canvas.labelled("run by", runner, _LABEL, colour="cyan")
     first, *rest = shown_commands(commands, canvas, " " * _LABEL)
