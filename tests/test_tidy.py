@@ -528,7 +528,7 @@ CALLERS = {
     "Commit": {"detent.engine.journal", "detent.engine.project", "detent.documents.state.reading"},
     "store.append": {"detent.engine.journal"},
     # A bundle holds commits that were decided where it was made.
-    "store.create": {"detent.engine.project", "detent.engine.checkpoints.bundle"},
+    "store.create": {"detent.engine.project", "detent.engine.bundles.importing"},
 }
 #: A module that commits decides. Edits of the state document are decided in `documents.state.edits`.
 DECIDERS = ("detent.core.session.decide.decide", "detent.documents.state.edits.edit_events")

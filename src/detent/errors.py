@@ -50,7 +50,7 @@ class CheckRunning(DetentError):
 
 
 class Conflict(DetentError):
-    """Somebody else moved the session on since it was read."""
+    """Another command moved the session on since it was read."""
 
     kind = "conflict"
     exit_code = 4

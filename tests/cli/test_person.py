@@ -9,7 +9,7 @@ from detent.clients import installing
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.guard.rules import PEOPLE_ONLY
 from detent.core.testrun.suite import Outcome
-from detent.engine.checkpoints.bundle import export_session
+from detent.engine.bundles.exporting import export_session
 from detent.engine.policy import Decision
 from detent.engine.project import open_project
 from tests.support.keys import Device, list_approvers, make_ssh_key
@@ -42,7 +42,6 @@ DECISIONS = {
     "rollback": ("rollback", "PRE_b_v1", "--yes"),
     "undo": ("undo", "--yes"),
     "complete --force": ("complete", "--force"),
-    "checkpoint import": ("checkpoint", "import", "other.tar"),
     "gate answer": ("gate", "answer", "--choice", "go", "--phase", "b"),
     "gate accept": ("gate", "accept", "tests", "t.py::test_old", "-m", "it is gone"),
     "approver add": ("approver", "add", "ada", "--public-key", "ada.pub"),
@@ -78,7 +77,7 @@ def rolled_back(handle, root):
 
 @pytest.fixture
 def place(detent):
-    """Makes the project in which the decision is somebody's to take."""
+    """Makes the project in which the decision can be made."""
 
     def make(decision):
         root = detent.directory
@@ -102,11 +101,6 @@ def place(detent):
         if decision == "doctor --restore":
             with (detent.state / handle.id / "journal.jsonl").open("ab") as file:
                 file.write(b"oops\n")
-        if decision == "checkpoint import":
-            elsewhere = root.parent / "elsewhere"
-            build_project(elsewhere, SETTINGS)
-            with open_project(elsewhere, actor="ada") as project:
-                export_session(project, project.start("w", "Another one").id, root / "other.tar")
         return detent
 
     return make
@@ -146,6 +140,22 @@ def test_a_decision_is_refused_in_the_shell_of_an_agent_and_is_a_persons_to_take
 
     tool(*DECISIONS[decision]).ok()
     assert files(tool) != before
+
+
+def test_a_bundle_is_imported_by_a_person(place):
+    tool = place("import")
+    elsewhere = tool.directory.parent / "elsewhere"
+    build_project(elsewhere, SETTINGS)
+    with open_project(elsewhere, actor="ada") as project:
+        export_session(project, project.start("w", "Another one").id, elsewhere / "other.tar")
+    before = files(tool)
+
+    for shell in SHELLS:
+        _, message, _ = tool("import", str(elsewhere / "other.tar"), **shell).error()
+        assert "import is a person's decision" in message
+        assert files(tool) == before
+
+    tool("import", str(elsewhere / "other.tar")).ok()
 
 
 @pytest.mark.parametrize("before", [("-C", "."), ("--json",)])

@@ -75,7 +75,7 @@ def test_a_person_at_a_terminal_decides(held, program, command):
 @pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not installed")
 @pytest.mark.parametrize("uid", [1, 1000, 4711])
 def test_a_user_namespace_gives_nobody_another_vote(held, uid):
-    """Whoever makes one can be any account in it, so all of them are one identity."""
+    """A process that makes one can be any account in it, so all of them are one identity."""
     assert at_terminal(held, f"unshare --map-user={uid} {APPROVE}") == 0
 
     commit = decision(held)

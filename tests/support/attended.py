@@ -86,11 +86,11 @@ def _supervise(report: int, command: list[str]) -> int:
         os.close(ours)
         os.close(theirs)
         os.execvp(command[0], command)
-    # Our own copy of the terminal stays open: a terminal that nobody holds is at its end, and reading it never waits.
+    # Our own copy of the terminal stays open: a terminal without a holder is at its end, and reading it never waits.
     os.write(report, b"%d\n" % child)
     ended, status, shown = 0, 0, b""
     while not ended:
-        # An error at the report means that its reader is gone: nobody waits for the program any more.
+        # An error at the report means that its reader is gone: no process waits for the program any more.
         poll = select.poll()
         poll.register(report, 0)
         poll.register(ours, select.POLLIN)

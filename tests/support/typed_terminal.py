@@ -1,4 +1,4 @@
-"""Somebody at a terminal: a process with a terminal of its own, what it shows there, and what is typed."""
+"""A person at a terminal: a process with a terminal of its own, what it shows there, and what is typed."""
 
 import fcntl
 import os
@@ -96,7 +96,7 @@ class Terminal:
             return False
         try:
             data = os.read(self._master, 65536)
-        except OSError:  # how a terminal ends that nobody is at
+        except OSError:  # how a terminal ends that no process holds
             return False
         self._raw += data
         if self._unanswered is not None:

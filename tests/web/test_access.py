@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -37,6 +38,20 @@ def test_a_change_without_the_own_origin_is_refused(page, origin):
     sent = origin.format(port=page.port, origin=page.origin) if origin else origin
 
     assert posted(page, Origin=sent).error[:2] == (403, "forbidden")
+
+
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+def test_a_header_that_decides_stands_there_once(page, header):
+    body = b'{"token": "x"}'
+    given = [("Host", f"localhost:{page.port}"), ("Origin", page.origin), ("Content-Type", "application/json")]
+    lines = [*given, ("Content-Length", str(len(body))), *((name, value) for name, value in given if name == header)]
+    with socket.create_connection(("127.0.0.1", page.port)) as raw:
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines)
+        raw.sendall(f"POST /api/exchange HTTP/1.1\r\n{head}\r\n".encode() + body)
+        answer = raw.recv(4096)
+
+    assert answer.startswith(b"HTTP/1.1 400" if header == "Host" else b"HTTP/1.1 403")
+    assert b"unauthorized" not in answer
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])

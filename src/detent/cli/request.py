@@ -127,10 +127,10 @@ class Request:
         if self._progress is not None:
             self._progress.clear()
 
-    def answer(self, text: "Callable[[Canvas], str]", record: dict[str, Any]) -> None:
-        """Print the answer, as text or as JSON."""
+    def answer(self, text: "Callable[[Canvas], str]", record: "dict[str, Any] | Callable[[], dict[str, Any]]") -> None:
+        """Print the answer, as text or as JSON. Only the one that is asked for is made, if both are functions."""
         if self.json:
-            write_json({**record, "notices": list(dict.fromkeys(self.notices))})
+            write_json({**(record() if callable(record) else record), "notices": list(dict.fromkeys(self.notices))})
         else:
             self.print_notices()
             write_text(text(canvas()))

@@ -76,6 +76,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
     context: str = ""
+    #: How each acceptance criterion of the task was met.
+    met: tuple[str, ...] = ()
     status: Literal["done", "failed", "refused", "transient"] = "done"
     error: str = ""
     #: Seconds after which it should be tried again, with the status transient.
@@ -183,6 +185,7 @@ def _judged(result: Result, exited: Exited) -> Finished | Failed:
             artifacts=result.artifacts,
             deliverables=result.deliverables,
             context=result.context,
+            met=result.met,
         )
     )
 

@@ -132,6 +132,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None
+    #: Ignored files of the project, by pattern, to which each worktree has links: `.venv`, `node_modules`.
+    link: tuple[str, ...] = ()
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
 
@@ -143,6 +145,13 @@ class DecisionSettings(_Table, frozen=True, kw_only=True):
     roles: dict[str, tuple[str, ...]] = {}
     #: The weakest assurance of a decision: attended, signed or hardware. A session keeps the one it started with.
     assurance: Assurance = Assurance.ATTENDED
+
+
+class PublishSettings(_Table, frozen=True, kw_only=True):
+    """The settings of `detent publish`."""
+
+    #: The git remote that `--to ref` pushes refs/detent/… to. Without it nothing is pushed.
+    remote: str | None = None
 
 
 class PageSettings(_Table, frozen=True, kw_only=True):
@@ -161,6 +170,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     decisions: DecisionSettings = DecisionSettings()
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
+    publish: PublishSettings = PublishSettings()
     ui: PageSettings = PageSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}

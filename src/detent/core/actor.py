@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
+#: The name of a run in everything that it does itself.
+RUN_NAME = "run"
 #: How many processes the statement of a proof names.
 MAX_CHAIN = 12
 
@@ -86,7 +88,12 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def shown(self) -> str:
-        """The author as everything shows it. A decision is by an identity, whatever name was given."""
+        """The author as everything shows it. A decision is by an identity, whatever name was given.
+
+        A run acts by itself: the account that started it did none of that.
+        """
+        if self.kind is ActorKind.RUNNER:
+            return RUN_NAME
         return spoken_as(self.identity, self.name)
 
 

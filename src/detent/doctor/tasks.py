@@ -167,7 +167,8 @@ def _claim_repairs(project: Project, session: Session, *, trust_summaries: bool)
     for task in sorted(project.session(session.id).tasks.abandoned()):
         claim = session.claims.get(task)
         gone = f"{claim.owner} is gone" if claim else "no claim"
-        if tasks.summary(task) is None:
+        if tasks.summary(task) is None or (trust_summaries and session.tasks[task].criteria):
+            # A summary says nothing sure about acceptance criteria.
             yield Repair(f"give {task} back: {gone}", partial(tasks.release, task, reason=gone))
         elif trust_summaries:
             done = MoveTask(task=task, action=Action.DONE, summary=f"{task}-summary.md")

@@ -236,7 +236,7 @@ def _metadata(session: Session, state: PhaseState, position: Position) -> dict[s
         "name": event.name,
         "outcome": event.taken.value,
         "journal_version": position.version,
-        "taken_by": position.actor.name,
+        "taken_by": position.actor.shown,
         "workflow": session.workflow.digest,
     }
     if event.note:

@@ -70,7 +70,7 @@ def own_lineage() -> tuple[Ancestor, ...]:
 
 
 def attended(actor: Actor, decision: str) -> Actor:
-    """The actor with the proof that a person makes the decision in this process; raises `Refused` if nobody does.
+    """The actor with the proof that a person makes the decision in this process; raises `Refused` if none does.
 
     The process is judged, not what the caller says about it.
     """

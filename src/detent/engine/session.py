@@ -69,6 +69,7 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
+from detent.engine.outside import notice_settings
 from detent.engine.policy import Decision, Witness, authorize_command, authorize_or_sign, check_strength, decision_of
 from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
@@ -89,7 +90,7 @@ class SessionHandle:
     def __init__(
         self, project: "Project", session: str, actor: Actor | None = None, signer: "Signer | None" = None
     ) -> None:
-        """`actor` is the author of what is done through this handle; by default the one who opened the project.
+        """`actor` is the author of what is done through this handle; by default the project's own actor.
 
         `signer` signs the decisions that are made through it.
         """
@@ -304,11 +305,14 @@ class SessionHandle:
             position, decisions = self._journal.end, decided_in(session, decide(session, command, facts))
         if not decisions:
             return self._actor, None
-        about = subject([event for _, event in decisions])
-        statement = statement_about(self._project, session, decisions[0][0], about, position=position, now=facts.now)
         if self._signer is None:
             check_strength(session, decisions, Assurance.ATTENDED)
-        return proven(self._project, self._actor, statement, self._signer)
+        about = subject([event for _, event in decisions])
+        files = self._project.files() if about.about_files else None
+        statement = statement_about(
+            self._project, session, decisions[0][0], about, position=position, now=facts.now, files=files
+        )
+        return proven(self._project, self._actor, statement, self._signer, files)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
         return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))
@@ -374,7 +378,7 @@ class SessionHandle:
 
     def notice_settings(self) -> None:
         """Record it if detent.toml was changed since the session last saw it."""
-        self._project.notice_settings(self.id)
+        notice_settings(self._project, self.id)
 
     def now(self) -> datetime:
         return self._project.clock()

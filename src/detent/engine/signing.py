@@ -12,12 +12,17 @@ from detent.core.decision.statement import NONCE_BYTES, Statement
 from detent.core.decision.subject import Subject
 from detent.core.session.session import Session
 from detent.engine.policy import Decision, Witness
+from detent.errors import Refused
 
 if TYPE_CHECKING:
     from detent.core.decision.approvers import Approvers
     from detent.engine.project import Project
     from detent.engine.proofs import Signer
+    from detent.objects.universe import Files
     from detent.store.port import Cursor
+
+#: The most files that a refusal names.
+_MAX_NAMED = 5
 
 
 def is_signed(actor: Actor) -> bool:
@@ -25,9 +30,16 @@ def is_signed(actor: Actor) -> bool:
 
 
 def statement_about(
-    project: "Project", session: Session, decision: Decision, about: Subject, *, position: "Cursor", now: datetime
+    project: "Project",
+    session: Session,
+    decision: Decision,
+    about: Subject,
+    *,
+    position: "Cursor",
+    now: datetime,
+    files: "Files | None" = None,
 ) -> Statement:
-    """The statement about a decision in the session at this position, and about the files of this moment."""
+    """The statement about a decision in the session at this position, and about these files."""
     return Statement(
         project=project.id,
         session=session.id,
@@ -40,23 +52,34 @@ def statement_about(
         stands_for=about.stands_for,
         version=position.version,
         sum=position.sum,
-        tree=project.files().digest if about.about_files else "",
+        tree=files.digest if files is not None else "",
         at=now,
         nonce=os.urandom(NONCE_BYTES).hex(),
     )
 
 
 def proven(
-    project: "Project", actor: Actor, statement: Statement, signer: "Signer | None"
+    project: "Project", actor: Actor, statement: Statement, signer: "Signer | None", files: "Files | None" = None
 ) -> tuple[Actor, Witness | None]:
-    """The actor after the person has signed or confirmed the statement, and what the commit compares it with."""
+    """The actor after the person has signed or confirmed the statement, and what the commit compares it with.
+
+    `files` are those that the statement is about. Refuses if they changed while the person decided.
+    """
     if signer is not None:
         actor = replace(actor, proof=signer.sign(statement))
-        return actor, witness_of(project, actor)
-    if actor.channel is not Channel.PAGE:
+    elif actor.channel is not Channel.PAGE:
         # A page shows the decision itself, and its button is the answer.
         project.confirm(statement)
-    return actor, Witness(project.id, NOBODY, project.files().digest if statement.tree else "", shown=statement)
+    now = project.files() if files is not None else None
+    if files is not None and now is not None and (changed := files.changed(now)):
+        more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
+        raise Refused(
+            f"the files are not those that were shown; changed meanwhile: {', '.join(changed[:_MAX_NAMED])}{more}",
+            way_out="look at them, and decide again",
+        )
+    if signer is not None:
+        return actor, witness_of(project, actor)
+    return actor, Witness(project.id, NOBODY, now.digest if now is not None else "", shown=statement)
 
 
 def witness_of(project: "Project", actor: Actor) -> Witness | None:

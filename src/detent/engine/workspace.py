@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from detent.core.actor import Actor, Channel
 from detent.engine.actor import identify, own_lineage
 from detent.engine.agents.binding import read_binding
+from detent.engine.outside import pending_edits, pending_settings
 from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.errors import DetentError, NotFound
 
@@ -49,10 +50,10 @@ class Workspace:
         """The project to look at."""
         with self.open(actor) as project:
             self.notices += _lost(project)
-            self.notices += [f"{notice}; the next command records it" for notice in project.pending_settings()]
+            self.notices += [f"{notice}; the next command records it" for notice in pending_settings(project)]
             self.notices += [
                 f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
-                for name in project.pending_edits()
+                for name in pending_edits(project)
             ]
             yield project
 

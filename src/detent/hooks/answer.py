@@ -219,7 +219,7 @@ def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
     if problem:
         return problem, ""
     load_packages()
-    from detent.hooks.handlers import judge_write
+    from detent.hooks.state_write import judge_write
 
     return judge_write(content, state)
 

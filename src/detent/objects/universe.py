@@ -394,7 +394,7 @@ def kind_of(status: os.stat_result) -> str:
 
 
 def private_mode(status: os.stat_result) -> int:
-    """The permissions of a file that not everybody may read; 0 if everybody may."""
+    """The permissions of a file that not every account may read; 0 if every account may."""
     mode = status.st_mode & 0o777
     # Its owner may always read what a restore writes.
     return 0 if stat.S_ISLNK(status.st_mode) or mode & stat.S_IROTH else mode | stat.S_IRUSR

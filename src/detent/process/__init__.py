@@ -123,7 +123,7 @@ def detach(argv: Sequence[str], *, cwd: str) -> int:
         child = subprocess.Popen(  # noqa: S603 - the caller names the program
             argv, cwd=cwd, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
         )
-    # Nobody waits for it here; the system is told that it is left on purpose.
+    # This process does not wait for it. A return code stops `Popen` from warning of a child that still runs.
     child.returncode = 0
     return child.pid
 

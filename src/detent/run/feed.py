@@ -38,7 +38,19 @@ _CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
     {
-        *("choices", "command", "context", "deliverables", "did", "input", "reason", "report", "said", "summary"),
+        *(
+            "choices",
+            "command",
+            "context",
+            "deliverables",
+            "did",
+            "input",
+            "met",
+            "reason",
+            "report",
+            "said",
+            "summary",
+        ),
         *("taken_over", "text", "tool", "tools", "warnings", "way_out"),
     }
 )

@@ -174,9 +174,9 @@ _HEADER_BYTES = [(name.lower().encode(), value.encode()) for name, value in HEAD
 
 
 def _check(origin: Origin, scope: Scope) -> None:
-    names = [name for name, _ in scope["headers"]]
-    if names.count(b"host") > 1 or names.count(b"origin") > 1:
-        raise Forbidden("the request has a header twice")
+    if [name for name, _ in scope["headers"]].count(b"origin") > 1:
+        # The parser refuses a second Host.
+        raise Forbidden("the request has two Origins")
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADERS:
         raise TooLarge(f"the headers of a request may have {MAX_HEADERS} characters")

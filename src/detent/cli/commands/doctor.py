@@ -69,7 +69,7 @@ def _mend(request: Request, chosen: str | None, *, yes: bool) -> list[str]:
 
 
 def _agrees(request: Request, damage: str, *, yes: bool, must: bool) -> bool:
-    """Whether a person wants the damage mended; `must` refuses if nobody can be asked."""
+    """Whether a person wants the damage mended; `must` refuses if no person can be asked."""
     from detent.cli.person import agrees, check_can_be_asked
     from detent.engine.confirm import ask
     from detent.engine.policy import Decision

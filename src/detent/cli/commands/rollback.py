@@ -157,7 +157,7 @@ def _chosen(request: Request, session: str | None) -> str | None:
         raise NotFound("the session has no checkpoint", way_out="detent checkpoint create")
     request.print_notices()
     shown = positions[-_SHOWN:]
-    rows = [Taken(position.event, position.at, position.actor.name) for position in shown]
+    rows = [Taken(position.event, position.at, position.actor.shown) for position in shown]
     write_text(list_text(rows, left_out=len(positions) - len(shown), reached=None, now=now, canvas=canvas(), undo=""))
     answer = ask_line("a name, a phase or -N; Enter for none > ")
     return answer or None

@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from detent.clients.usage import Call, Usage, count, entries, fields
+from detent.clients.usage import Call, Usage, count, entries, fields, text
 
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -27,11 +27,13 @@ def _read(path: str) -> Usage | None:
     used: dict[str, tuple[int, int]] = {}
     calls: dict[str, tuple[str, str]] = {}
     failed: set[str] = set()
+    model = ""
     for entry in entries(path):
         message = fields(entry.get("message"))
         usage, content = fields(message.get("usage")), message.get("content")
         if entry.get("type") == "assistant" and usage:
             used[str(message.get("id"))] = _tokens(usage)
+            model = text(message.get("model")) or model
         for block in map(fields, content if isinstance(content, list) else ()):
             if block.get("type") == "tool_use":
                 calls[str(block.get("id"))] = str(block.get("name")), json.dumps(block.get("input"))
@@ -40,7 +42,7 @@ def _read(path: str) -> Usage | None:
     if not used and not calls:
         return None
     total = [sum(column) for column in zip(*used.values(), strict=True)] or [0, 0]
-    return Usage(total[0], total[1], tuple(Call(*call, key not in failed) for key, call in calls.items()))
+    return Usage(total[0], total[1], tuple(Call(*call, key not in failed) for key, call in calls.items()), model)
 
 
 def _told(response: dict[str, Any]) -> Usage | None:

@@ -15,7 +15,7 @@ class Entry(NamedTuple):
     kind: str
     digest: str
     size: int
-    #: The permissions of a file that not everybody may read; 0 if everybody may.
+    #: The permissions of a file that not every account may read; 0 if every account may.
     mode: int = 0
 
 

@@ -90,7 +90,8 @@ def _of(first: DecisionEvent, rest: Iterable[DecisionEvent]) -> Subject:
                 is_against=not first.approve,
             )
         case events.GateApproved():
-            return Subject(phase=first.phase, gate=first.gate, reason=first.reason)
+            # It opens the gate alone: a signed vote must not be taken for it.
+            return Subject(phase=first.phase, gate=first.gate, choice="by hand", reason=first.reason)
         case events.GateChecked():
             return Subject(phase=first.phase, gate=first.gate, choice="compliant", reason=first.receipt.tail)
         case events.LossAccepted():

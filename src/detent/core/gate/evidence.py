@@ -152,7 +152,7 @@ class GateState(_Value, frozen=True, kw_only=True):
     approval_assurance: Assurance = Assurance.ATTENDED
     interactions: int = 0
     selection: str | None = None
-    #: By identity: whoever votes again changes their vote.
+    #: By identity: a second vote replaces the first.
     votes: dict[str, Vote] = {}
 
 

@@ -3,12 +3,14 @@
 A gate that cannot be judged is ERROR, and one without evidence is PENDING; neither opens.
 """
 
+import shlex
+
 from msgspec.structs import replace
 
 from detent.core.actor import Assurance
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
 from detent.core.gate.kind import Evidence, Gate, gate_name
-from detent.core.session.session import Session
+from detent.core.session.session import Session, resolve_commands
 from detent.core.session.status import Status
 
 
@@ -30,7 +32,8 @@ def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:
     if verdict is Verdict.PASS:
         way_out = ""
     elif state.escalated is not None:
-        way_out = f"detent resolve retry|skip|cancel, or detent approve {phase} --gate {gate_name(gate)} -m WHY"
+        ways = (*resolve_commands(phase), f"approve {phase} --gate {shlex.quote(gate_name(gate))} -m WHY")
+        way_out = " or ".join(f"detent {way}" for way in ways)
     else:
         way_out = gate.way_out(phase, state)
     return Judgement(gate=gate_name(gate), kind=gate.kind, verdict=verdict, reason=reason, way_out=way_out)

@@ -80,8 +80,8 @@ class Surroundings(NamedTuple):
     tests: str | None = None
     #: The variables of that command.
     env: tuple[str, ...] = ()
-    #: Whether the project has a tool that measures coverage.
-    measures_coverage: Callable[[], bool] = lambda: False
+    #: Why a test command measures no coverage; None if it may measure it.
+    without_coverage: Callable[[str | None], str | None] = lambda _: "the project has no coverage tool"
     #: Whether checkpoints take all files of the project.
     captures_all: bool = True
 
@@ -292,6 +292,10 @@ class Gate:
     @property
     def assurance(self) -> Assurance | None:
         """The weakest assurance that counts for its votes; None for that of the session."""
+        return None
+
+    def contradiction(self, receipt: Receipt) -> str | None:
+        """The reason why no run of this gate can have left the receipt; None if one can have."""
         return None
 
     def check_voter(self, phase: str, identity: str, stands_for: str) -> None:

@@ -15,7 +15,7 @@ RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
     *("rollback", "undo", "forget", "doctor --restore"),
-    *("complete --force", "gate answer", "gate accept", "gate set", "checkpoint import"),
+    *("complete --force", "gate answer", "gate accept", "gate set"),
     *("approver add", "approver remove"),
 )
 _WRITE_OUT = "write the detent command out on its own"

@@ -278,12 +278,26 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
     reason = cut(check_optional("a reason", command.reason, None), MAX_ERROR)
     if action in _NEEDS_REASON:
         check_text(_NEEDS_REASON[action], reason, None)
+    met = _checked_met(row, command.met) if action is Action.DONE else ()
     claim = None
     if action is Action.KEEP:
         claim = replace(session.claims[task], pid=None)
     elif status is TaskStatus.ACTIVE and command.claim is not None:
         claim = replace(command.claim, fence=session.version + 1)
-    yield TaskMoved(task=task, action=action, status=status, reason=reason, summary=command.summary, claim=claim)
+    yield TaskMoved(
+        task=task, action=action, status=status, reason=reason, summary=command.summary, met=met, claim=claim
+    )
+
+
+def _checked_met(row: Row, met: tuple[str, ...]) -> tuple[str, ...]:
+    """How the acceptance criteria were met: a text for each of them."""
+    if len(met) != row.criteria:
+        raise Refused(
+            f"{row.id} has acceptance criteria: {row.criteria}; texts that say how each is met: {len(met)}",
+            way_out=f"detent task show {row.id} lists them; {row.done_command()}",
+        )
+    name = "a text that says how a criterion is met"
+    return tuple(cut(check_text(name, text, None), MAX_REASON) for text in met)
 
 
 def _check_claim_free(session: Session, task: str) -> None:

@@ -20,7 +20,7 @@ from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.budget import BUDGET_EXCEEDED
-from detent.core.session.session import Escalation, Question, Session, SessionStatus
+from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
@@ -37,6 +37,11 @@ _SIGNED = (
 Judged = Mapping[str, Sequence[Judgement]]
 
 
+def way_out(decisions: Sequence["OpenDecision"]) -> str:
+    """The commands of the first of them, as one sentence."""
+    return " or ".join(decisions[0].commands)
+
+
 class DecisionKind(StrEnum):
     #: An agent asks.
     QUESTION = "question"
@@ -50,7 +55,7 @@ class DecisionKind(StrEnum):
     REPORT = "report"
     #: Tests that stood at the start are gone, or a check used another program.
     ACCEPT = "accept"
-    #: A check has to run again, or for the first time by a command that nobody has named.
+    #: A check has to run again, or for the first time by a command that is not named yet.
     STALE = "stale"
     CLOSED = "closed"
     COMMAND = "command"
@@ -75,8 +80,12 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     #: Further commands that decide it in another way.
     others: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
-    #: The people for whom the command is, if it is not for the one who looks.
+    #: The people for whom the command is, if it is not for the viewer.
     waits_for: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return self.command, *self.others
 
     @property
     def is_yours(self) -> bool:
@@ -84,9 +93,9 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Who looks, and what the session itself does not tell."""
+    """The viewer, and what the session itself does not tell."""
 
-    #: The account whose votes count; None for one who cannot decide, such as an agent.
+    #: The account whose votes count; None for a viewer that cannot decide, such as an agent.
     identity: str | None = ""
     #: Whether this is the active session; commands name any other.
     active: bool = True
@@ -119,6 +128,15 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         *listed.failed(),
         *listed.tasks(),
     )
+
+
+def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    """One for each phase with escalations, the first escalation first."""
+    return tuple(_Listed(session, view).escalations())
+
+
+def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    return tuple(_Listed(session, view).reviews())
 
 
 def recorded_verdicts(
@@ -186,9 +204,9 @@ class _Listed:
                 since=min(entry.at for entry in entries),
                 phase=phase,
                 gate=next((entry.gate for entry in entries if entry.gate), None),
-                command=self._typed(f"resolve retry {phase}"),
-                others=tuple(self._typed(f"resolve {action} {phase}") for action in ("skip", "cancel")),
-                choices=("retry", "skip", "cancel"),
+                command=self._typed(resolve_commands(phase)[0]),
+                others=tuple(map(self._typed, resolve_commands(phase)[1:])),
+                choices=RESOLUTIONS,
             )
 
     def reviews(self) -> Iterator[OpenDecision]:
@@ -315,7 +333,7 @@ class _Listed:
         return stated or self._session.options.assurance
 
     def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
-        """The people who can still vote, if the one who looks cannot; empty if that one can."""
+        """The people who can still vote, if the viewer cannot; empty if the viewer can."""
         identity = self._view.identity
         if not isinstance(gate, Voted) or not identity:
             return ()

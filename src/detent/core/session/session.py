@@ -22,6 +22,8 @@ from detent.core.testrun.baseline import Baseline
 from detent.core.workflow.graph import Workflow
 
 NO_TASKS = Plan()
+#: The ways to decide an escalation.
+RESOLUTIONS = ("retry", "skip", "cancel")
 
 
 class SessionStatus(StrEnum):
@@ -38,6 +40,11 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gate: str | None = None
     detail: str
     at: datetime
+
+
+def resolve_commands(phase: str) -> tuple[str, ...]:
+    """The commands that decide the escalations of a phase, without the program."""
+    return tuple(f"resolve {action} {phase}" for action in RESOLUTIONS)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

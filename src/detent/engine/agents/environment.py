@@ -17,3 +17,5 @@ AGENT = "DETENT_AGENT"
 STATE = "DETENT_STATE"
 #: The token of the attempt, for the checks that are run for its gates.
 GATE = "DETENT_GATE"
+#: The directory of a program `detent` that is this installation, if PATH leads to another one.
+BIN = "DETENT_BIN"

@@ -45,7 +45,6 @@ class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...] = ()
     #: Files that appeared since and that the session is not known to have made; they are not touched.
     unknown: tuple[str, ...] = ()
-    remove_unknown: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -142,7 +141,6 @@ class Planner:
             undoes=undoes,
             kept=tuple(sorted(path for path in captured.files if kept and _is_selected(path, tuple(kept)))),
             unknown=tuple(sorted(path for path in unknown if _is_selected(path, tuple(paths)))),
-            remove_unknown=remove_unknown,
             warnings=_warnings(session, past, target, captured),
         )
         return Planned(plan, captured, past)

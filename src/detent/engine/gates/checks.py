@@ -19,6 +19,7 @@ from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
 from detent.engine.actor import account
+from detent.engine.agents.environment import BIN
 from detent.engine.gates.bytecode import fresh_bytecode
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
@@ -153,7 +154,7 @@ class GateChecks:
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
     def program(self, command: str, variables: Mapping[str, str]) -> Program | None:
-        return program_of(command, variables["PATH"].split(":"), self._base)
+        return program_of(command, variables["PATH"].split(":"), self._place, variables.get(BIN))
 
     def run_command(
         self, command: str, env: Mapping[str, str], cwd: str | None = None, options: str = ""
@@ -480,9 +481,8 @@ def _with_own_code(env: Mapping[str, str], directory: str) -> dict[str, str]:
     tests run in.
     """
     own = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
-    if own[-1:] and (env.get("PYTHONPATH") or "").split(":")[: len(own)] == own:
-        return dict(env)
-    return {**env, "PYTHONPATH": ":".join((*own, *filter(None, [env.get("PYTHONPATH")])))}
+    others = filter(None, env.get("PYTHONPATH", "").split(":"))
+    return {**env, "PYTHONPATH": ":".join(dict.fromkeys((*own, *others)))}
 
 
 def _is_missing(receipt: Receipt) -> bool:

@@ -1,6 +1,6 @@
 """The people of a session: fills the roles of its gates when it starts, and checks that every quorum can be reached."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import cast
 
 import msgspec
@@ -9,7 +9,7 @@ from detent.core.actor import Assurance
 from detent.core.decision.approvers import Approvers
 from detent.core.gate import Gate
 from detent.core.gate.voted import Voted
-from detent.core.workflow.graph import Phase, Workflow
+from detent.core.workflow.graph import Workflow
 from detent.errors import Refused
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -24,7 +24,7 @@ def with_roles(workflow: Workflow, roles: Roles) -> Workflow:
         fitting = {name: roles[name] for name in gate.approvers if name in roles}
         return _changed(gate, roles={**fitting, **gate.roles}) if fitting else gate
 
-    return _with_gates(workflow, filled)
+    return workflow.with_gates(filled)
 
 
 def with_assurance(workflow: Workflow, assurance: Assurance) -> Workflow:
@@ -34,7 +34,7 @@ def with_assurance(workflow: Workflow, assurance: Assurance) -> Workflow:
         is_silent = isinstance(gate, Voted) and gate.assurance is None and assurance is not Assurance.ATTENDED
         return _changed(cast("Voted", gate), assurance=assurance) if is_silent else gate
 
-    return _with_gates(workflow, stated)
+    return workflow.with_gates(stated)
 
 
 def all_roles(settings: Roles, approvers: Approvers) -> Roles:
@@ -54,7 +54,7 @@ def with_quorum(workflow: Workflow, quorum: int) -> Workflow:
         lower = _changed(gate, lowered_from=gate.quorum)
         return _changed(lower, quorum=quorum) if quorum < gate.quorum else lower
 
-    return _with_gates(workflow, lowered)
+    return workflow.with_gates(lowered)
 
 
 def check_quorums(
@@ -62,8 +62,8 @@ def check_quorums(
 ) -> None:
     """Refuse a workflow in which the known people cannot open a gate that asks for votes.
 
-    Known are `identity`, who starts the session, and everybody who fills a role. Votes that must be signed are those of
-    approvers with a key that is strong enough.
+    Known are `identity`, who starts the session, and the people who fill its roles. Votes that must be signed are those
+    of approvers with a key that is strong enough.
     """
     gates = [gate for key in phases for gate in workflow.by_key[key].gates if isinstance(gate, Voted)]
     known = {identity, *(name for filled in (roles, *(gate.roles for gate in gates)) for name in _people(filled))}
@@ -104,10 +104,3 @@ def _people(roles: Roles) -> set[str]:
 def _changed(gate: Voted, **settings: object) -> Voted:
     # Every kind is a struct, and those with approvers have these settings.
     return cast("Voted", msgspec.structs.replace(cast("msgspec.Struct", gate), **settings))
-
-
-def _with_gates(workflow: Workflow, change: Callable[[Gate], Gate]) -> Workflow:
-    def changed(phase: Phase) -> Phase:
-        return msgspec.structs.replace(phase, gates=tuple(map(change, phase.gates)))
-
-    return msgspec.structs.replace(workflow, phases=tuple(map(changed, workflow.phases)))

@@ -117,7 +117,7 @@ class SessionGates:
         return self.checks.run(session, phase, declared, command, env, by=by)
 
     def _watch(self, gate: str) -> Callable[[bytes, float], object] | None:
-        """Passes on the output of a check and its duration, if somebody looks."""
+        """Passes on the output of a check and its duration, if the project has a listener for them."""
         checking, streaming = self._project.checking, self._project.streaming
         if streaming is not None:
             return lambda output, _: streaming(output)
@@ -169,7 +169,7 @@ class SessionGates:
     def baseline(self, gate: str, *, phase: str | None = None, reason: str = "") -> Outcome:
         """Run the gate's command now, and record the tests in it as the baseline.
 
-        Anybody may do that while there is none. To replace one is a person's decision.
+        An agent may do that too while there is none. To replace one is a person's decision.
         """
         session = self._handle.state
         declared = next(

@@ -66,7 +66,7 @@ def log_screen(
     phase: str = "",
 ) -> dict[str, Any]:
     """The last commits in front of `before` that match, newest first."""
-    commits: deque[dict[str, Any]] = deque(maxlen=min(limit, MAX_COMMITS) + 1)
+    commits: deque[Commit] = deque(maxlen=min(limit, MAX_COMMITS) + 1)
     wanted = text.casefold()
     for commit in all_commits(project.store, session):
         if before is not None and commit.version >= before:
@@ -77,9 +77,10 @@ def log_screen(
             continue
         if wanted and wanted not in "\n".join((commit.by, *event_lines(commit.events))).casefold():
             continue
-        commits.append(commit_record(commit))
+        commits.append(commit)
     more = len(commits) == commits.maxlen
-    return {"commits": [*reversed(commits)][: min(limit, MAX_COMMITS)], "more": more}
+    newest = [*reversed(commits)][: min(limit, MAX_COMMITS)]
+    return {"commits": [commit_record(commit) for commit in newest], "more": more}
 
 
 def _kinds(commit: Commit) -> list[str]:

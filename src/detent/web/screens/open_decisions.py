@@ -38,6 +38,8 @@ class Needs:
                         try:
                             needs += self._of(known, project, name)
                         except DetentError as error:
+                            # It may be mended before the next look.
+                            project.reread(name)
                             problems.append({"project": known.id, "session": name, "message": error.message})
             except DetentError as error:
                 problems.append({"project": known.id, "session": None, "message": error.message})

@@ -37,7 +37,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     max_iterations: int = 10
     circuit_breaker: int = 3
     coverage: int | None = None
-    #: Leave the threshold out of a session if the project has no coverage tool when it starts.
+    #: Leave the threshold out of a session if the command measures no coverage when it starts.
     coverage_if_measured: bool = False
     #: Files besides the tests and the runner's settings that are kept as they were when the session began.
     protected: tuple[str, ...] = ()
@@ -126,10 +126,10 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             gate = replace(self, command=project.tests, env=self.env or project.env)
         if not self.coverage_if_measured:
             return gate, None
-        if self.coverage is None or project.measures_coverage():
+        reason = project.without_coverage(gate.command) if self.coverage is not None else None
+        if reason is None:
             return replace(gate, coverage_if_measured=False), None
-        left_out = "no coverage threshold: the project has no coverage tool"
-        return replace(gate, coverage=None, coverage_if_measured=False), left_out
+        return replace(gate, coverage=None, coverage_if_measured=False), f"no coverage threshold: {reason}"
 
     def with_command(self, command: str) -> "TestsGate":
         return replace(self, command=command)
@@ -350,7 +350,7 @@ def _with_loss(receipt: Receipt) -> Receipt:
 
 
 def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
-    """The sentence about lost tests that nobody accepted; None if there are none."""
+    """The sentence about lost tests that were not accepted; None if there are none."""
     lost = unaccepted(receipt.lost, baseline.accepted)
     if not receipt.lost:
         count = receipt.lost_count
