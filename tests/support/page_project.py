@@ -12,17 +12,16 @@ from tests.support.project import write
 from tests.support.repository import ENVIRONMENT
 from tests.support.waiting import wait_until
 
-BIN = os.path.dirname(sys.executable)
-DETENT = os.path.join(BIN, "detent")
+DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "Let a wallet pay"
 SESSION = "WFS-let-a-wallet-pay"
 NEEDS_A_PERSON = 6
-TESTS = f"{sys.executable} -m unittest -q test_wallet"
+TESTS = "python -m unittest -q test_wallet"
 #: Two branches, a gate that fails once, and a gate at which a person votes.
 SETTINGS = f"""
 [agents.script]
 adapter = "command"
-command = "exec {sys.executable} agent.py"
+command = "exec python agent.py"
 result = "json"
 
 [run]
@@ -55,6 +54,10 @@ class PageProject:
     def __init__(self, directory: Path, *, settings: str = SETTINGS, files: dict[str, str] | None = None) -> None:
         self.root, self._state, self._holds = directory / "wallet", directory / "state", directory / "holds"
         self._holds.mkdir(parents=True)
+        # The project has a Python of its own, as projects do.
+        self._bin = directory / "bin"
+        self._bin.mkdir()
+        (self._bin / "python").symlink_to(os.path.realpath(sys.executable))
         for path, text in {**FILES, "detent.toml": settings, **(files or {})}.items():
             write(self.root, path, text)
         self.detent("init")
@@ -68,7 +71,7 @@ class PageProject:
     def environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("DETENT_")}
         own = {"XDG_STATE_HOME": str(self._state), "HOLD_DIRECTORY": str(self._holds)}
-        return {**inherited, **ENVIRONMENT, **own, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+        return {**inherited, **ENVIRONMENT, **own, "PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}"}
 
     def detent(self, *words: str, expect: int = 0, typed: str = "") -> str:
         ran = subprocess.run(

@@ -41,7 +41,7 @@ def test_a_task_is_edited_and_a_wrong_document_is_refused(fresh, tabs, at):
     text = field.input_value()
     field.fill("{")
     tab.get_by_role("button", name="Save").click()
-    tab.get_by_text("This is not JSON").wait_for()
+    tab.get_by_role("alert").wait_for()
     field.fill(text.replace("Round amounts", "Round all amounts"))
     tab.get_by_role("button", name="Save").click()
     tab.get_by_role("heading", name="Round all amounts").wait_for()
