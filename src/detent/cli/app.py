@@ -42,7 +42,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("gates", "Show the verdict of every gate."),
         ("gate", "Run a gate's check, or record evidence for it."),
         ("review", "Decide about a finished phase under review."),
-        ("escalations", "List what a person must decide, with the commands for it."),
+        ("escalations", "List the escalations that wait for a person."),
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
         ("publish", "Bring the bundle of the session where CI finds it."),

@@ -7,7 +7,7 @@ from detent.cli.verb import session_option, verb
 @verb("escalations", example="detent escalations")
 @session_option
 def escalations_verb(request: Request, session: str | None) -> None:
-    """List what a person must decide, with the commands for it."""
+    """List the escalations that wait for a person."""
     from detent.core.session.open_decision import escalations_open
     from detent.engine.decisions import view_now
     from detent.render.terminal.decisions import escalations_text
