@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
+from detent.core.session.open_decision import open_decisions
 from detent.doctor.invariants import check
+from detent.engine.confirm import is_confirmed
+from detent.errors import Refused
 from tests.support.repository import ENVIRONMENT, commit, git, opened, repository, status, stop_everything_in
 from tests.support.waiting import wait_until
 
@@ -203,3 +206,45 @@ def test_the_work_is_merged_by_the_detent_that_runs_whichever_is_on_the_path(pla
 
     assert run(root).wait(60) == 0
     check_done(root)
+
+
+APPROVED = """
+[agents.worker]
+adapter = "command"
+command = "echo new > made.txt; echo done"
+
+[run]
+agent = "worker"
+workflow = "w"
+isolation = "session"
+
+[workflows.w]
+phases = [{ key = "a", gates = [{ kind = "approval" }] }]
+"""
+
+
+def test_what_is_approved_is_the_work_in_the_worktree_and_then_it_is_merged(tmp_path):
+    root = repository(tmp_path / "shop", APPROVED)
+    assert run(root, "--no-wait").wait(60) == 6
+
+    with opened(root) as project:
+        session = project.session()
+        assert session.state.escalations == ()
+        [waiting] = open_decisions(session.state, session.gates.judgements())
+        assert waiting.kind == "vote"
+        assert session.checkpoints.compare("PRE_a_v1").diff.added == ("made.txt",)
+        tree = root / ".workflow/worktrees/WFS-try-it"
+        statement = session.statement(lambda handle: handle.approve("read it"), approver="ada")
+        assert statement.tree == project.working_on(session.id, "a").files().digest != project.files().digest
+
+        def change(_):
+            (tree / "made.txt").write_text("other")
+
+        project.confirm = change
+        with pytest.raises(Refused, match=r"changed meanwhile: made.txt"):
+            session.approve("read it")
+        project.confirm = is_confirmed
+        session.approve("read it")
+
+    assert run(root, "--no-wait").wait(60) == 0
+    assert git(root, "show", "detent/WFS-try-it:made.txt") == "other"

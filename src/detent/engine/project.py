@@ -34,6 +34,7 @@ from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
+from detent.engine.worktree_place import worktree_place
 from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
 from detent.store.state_home import PROJECT_ID
@@ -141,6 +142,7 @@ class Project:
         self.confirm: Callable[[Statement], object] = confirm
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
+        self._in_worktrees: dict[Place, Project] = {}
         self._touched: set[str] = set()
         self._write_behind = WriteBehind(self._publish_touched)
 
@@ -154,8 +156,9 @@ class Project:
 
     def close(self) -> None:
         self._write_behind.flush()
-        if "checkpoints" in self.__dict__:
-            self.checkpoints.close()
+        for project in (*self._in_worktrees.values(), self):
+            if "checkpoints" in project.__dict__:
+                project.checkpoints.close()
         self.store.close()
 
     @cached_property
@@ -170,6 +173,17 @@ class Project:
     def id(self) -> str:
         """The id of the project in the user's state directory; empty if it has none."""
         return (self.store.get(PROJECT_ID) or b"").decode("ascii", "replace").strip()
+
+    def working_on(self, session: str, phase: str | None) -> "Project":
+        """The project with the files that the phase is done in: those of its worktree, while it has one."""
+        place = worktree_place(self.place, session, phase)
+        if place is None:
+            return self
+        if place not in self._in_worktrees:
+            self._in_worktrees[place] = Project(self.store, place, self.settings, actor=self.actor, clock=self.clock)
+        there = self._in_worktrees[place]
+        there.confirm = self.confirm
+        return there
 
     def files(self) -> "Files":
         """The files as they are now; their digest is what a decision is about."""

@@ -308,7 +308,7 @@ class SessionHandle:
     def _proven(self, command: Command, facts: Facts) -> "tuple[Actor, Witness | None]":
         """The actor after the person has signed or confirmed the decision: before the session's lock is taken."""
         if self._signer is None and is_signed(self._actor):
-            return self._actor, witness_of(self._project, self._actor)
+            return self._actor, witness_of(self._project, self._actor, self.id)
         with self._journal.reading() as session:
             position, decisions = self._journal.end, decided_in(session, decide(session, command, facts))
         if not decisions:
@@ -316,11 +316,12 @@ class SessionHandle:
         if self._signer is None:
             check_strength(session, decisions, Assurance.ATTENDED)
         about = subject([event for _, event in decisions])
-        files = self._project.files() if about.about_files else None
+        there = self._project.working_on(self.id, about.phase or None)
+        files = there.files() if about.about_files else None
         statement = statement_about(
             self._project, session, decisions[0][0], about, position=position, now=facts.now, files=files
         )
-        return proven(self._project, self._actor, statement, self._signer, files)
+        return proven(there, self._actor, statement, self._signer, files)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
         return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))

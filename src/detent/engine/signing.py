@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from detent.core.actor import Actor, Channel, Proof
 from detent.core.decision.approvers import NOBODY
-from detent.core.decision.statement import NONCE_BYTES, Statement
+from detent.core.decision.statement import NONCE_BYTES, Statement, read_statement
 from detent.core.decision.subject import Subject
 from detent.core.session.session import Session
 from detent.engine.policy import Decision, Witness
-from detent.errors import Refused
+from detent.errors import Invalid, Refused
 
 if TYPE_CHECKING:
     from detent.core.decision.approvers import Approvers
@@ -78,15 +78,24 @@ def proven(
             way_out="look at them, and decide again",
         )
     if signer is not None:
-        return actor, witness_of(project, actor)
+        return actor, witness_of(project, actor, statement.session)
     return actor, Witness(project.id, NOBODY, now.digest if now is not None else "", shown=statement)
 
 
-def witness_of(project: "Project", actor: Actor) -> Witness | None:
-    """What a signed decision is compared with; None if the actor has signed nothing."""
-    if not is_signed(actor):
+def witness_of(project: "Project", actor: Actor, session: str) -> Witness | None:
+    """What a signed decision about the session is compared with; None if the actor has signed nothing."""
+    if actor.proof is None or not is_signed(actor):
         return None
-    return Witness(project.id, project.approvers.read(), project.files().digest)
+    files = project.working_on(session, _phase(actor.proof)).files()
+    return Witness(project.id, project.approvers.read(), files.digest)
+
+
+def _phase(proof: Proof) -> str | None:
+    """The phase that the signed statement names. A statement that cannot be read is refused when it is verified."""
+    try:
+        return read_statement(proof.statement).phase or None
+    except Invalid:
+        return None
 
 
 class Shown(Exception):

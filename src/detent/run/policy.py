@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from detent.core.gate import Gate
-from detent.core.gate.closed import closed_gates, is_personal, is_rejected
+from detent.core.gate.closed import closed_gates, closed_now, is_personal, is_rejected
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.run.agent_event import Failure
 from detent.core.session.open_decision import task_phase
@@ -46,7 +46,7 @@ def after_gates(
     gates: Sequence[Gate], judged: Sequence[Judgement], *, turns_left: int, repeats: int, sees_tests: bool = True
 ) -> Next:
     """The next step after the verdicts. `repeats`: number of turns in a row with these verdicts."""
-    closed = closed_gates(judged)
+    closed = closed_now(gates, judged)
     if not closed:
         return Next.FINISH
     for_agents = [judgement for judgement in closed if not is_personal(gates, judgement, sees_tests=sees_tests)]

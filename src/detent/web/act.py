@@ -72,7 +72,7 @@ class Actions:
             if name in _OF_SESSIONS:
                 state = _OF_SESSIONS[name](project, session, body)
                 return {**_done(state, ()), "needs": session_needs(known, project, state)}
-            make, handle = self._decision(name, project, body), project.session(session)
+            make, handle = self._decision(name, project, session, body), project.session(session)
             if signed := body.table("proof"):
                 handle = handle.with_proof(page_proof(Body(signed)))
             outcome = make(handle, body)
@@ -81,7 +81,7 @@ class Actions:
     def statement(self, known: KnownProject, session: str, body: Body, caller: Caller) -> dict[str, Any]:
         """What a key of the person signs for a decision. Nothing is decided."""
         with self.changing(known, caller) as project:
-            make, approvers = self._decision(body.word("decision"), project, body), project.approvers.read()
+            make, approvers = self._decision(body.word("decision"), project, session, body), project.approvers.read()
             approver = body.text("approver") or first_signer(approvers, self._origin)
             statement = project.session(session).statement(lambda handle: make(handle, body), approver=approver)
         return {
@@ -95,7 +95,9 @@ class Actions:
         with self.changing(known, caller) as project:
             return self._enrolments.step(known.id, project, project.actor, body)
 
-    def _decision(self, name: str, project: Project, body: Body) -> Callable[[SessionHandle, Body], Outcome]:
+    def _decision(
+        self, name: str, project: Project, session: str, body: Body
+    ) -> Callable[[SessionHandle, Body], Outcome]:
         """What carries out the decision. Refuses one about other files than those that were shown."""
         make = _DECISIONS.get(name)
         if make is None:
@@ -105,7 +107,7 @@ class Actions:
         if name == "approve" and not tree:
             raise Invalid("an approval names the tree that was shown", way_out="look at the changes first")
         if tree:
-            self._trees.check(project, tree)
+            self._trees.check(project.working_on(session, body.text("phase") or None), tree)
         return make
 
     def _run_gate(self, project: Project, session: str, body: Body) -> dict[str, Any]:

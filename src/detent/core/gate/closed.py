@@ -26,15 +26,19 @@ def is_rejected(judged: Sequence[Judgement]) -> bool:
 
 
 def is_held(gates: Sequence[Gate], judged: Sequence[Judgement], *, sees_tests: bool = True) -> bool:
-    """Whether only gates that a person opens are closed, and no approver has rejected the phase.
-
-    A gate that runs last waits until they are open.
-    """
-    closed = [judgement for judgement in closed_gates(judged) if not _runs_later(gates, judgement)]
+    """Whether only gates that a person opens are closed, and no approver has rejected the phase."""
+    closed = closed_now(gates, judged)
     personal = all(is_personal(gates, judgement, sees_tests=sees_tests) for judgement in closed)
     return bool(closed) and personal and not is_rejected(judged)
 
 
-def _runs_later(gates: Sequence[Gate], judged: Judgement) -> bool:
-    is_last = any(gate.runs_last for gate in gates if gate_name(gate) == judged.gate)
-    return is_last and judged.verdict in (Verdict.PENDING, Verdict.STALE)
+def closed_now(gates: Sequence[Gate], judged: Sequence[Judgement]) -> tuple[Judgement, ...]:
+    """The closed gates, without those that run last and whose turn has not come."""
+    last = {gate_name(gate) for gate in gates if gate.runs_last}
+    closed = closed_gates(judged)
+    now = tuple(each for each in closed if each.gate not in last or each.verdict not in _NOT_RUN)
+    return now or closed
+
+
+#: Verdicts of a check that has not run on the present files.
+_NOT_RUN = (Verdict.PENDING, Verdict.STALE)

@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 MAX_SHOWN_BYTES = 1024 * 1024
 
 
+def _looking(project: "Project", session: str, *names: str) -> "Project":
+    """The project with the files that `now` means: those that the phase of the other checkpoint is done in."""
+    if NOW not in names:
+        return project
+    compared = (project.checkpoints.find(session, name).event.phase for name in names if name != NOW)
+    return project.working_on(session, next(compared, None))
+
+
 class Comparison:
     """From `a` to `b`; each is a checkpoint's name or id, or `now`."""
 
     def __init__(self, project: "Project", session: str, a: str, b: str, *, other: str | None = None) -> None:
         """`other` is the session of `b` where it is another one."""
-        self._checkpoints = project.checkpoints
-        self._project = project
+        self._project = _looking(project, session, a, b)
+        self._checkpoints = self._project.checkpoints
         self._before = self._side(session, a)
         self._after = self._side(other or session, b)
         self.diff: CheckpointDiff = compare(self._before, self._after)

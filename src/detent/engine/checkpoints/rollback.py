@@ -256,7 +256,7 @@ class Rollbacks:
             lambda session: decide(session, command, facts),
             actor=intent.actor,
             now=intent.at,
-            witness=witness_of(self._project, intent.actor),
+            witness=witness_of(self._project, intent.actor, intent.session),
         )
         return Outcome(session=session, events=commit.events)
 

@@ -1,16 +1,18 @@
 """The gates of one session: judge them, run their checks, record receipts."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from detent.core.actor import ActorKind, Channel
 from detent.core.gate import gate_name
-from detent.core.gate.evidence import GateState, Judgement, RanBy, Receipt, Verdict
+from detent.core.gate.evidence import Facts, GateState, Judgement, RanBy, Receipt, Verdict
 from detent.core.gate.judge import judgements
 from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, SetGateCommand
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.engine.policy import Decision
 from detent.engine.redact_command import redact_text
@@ -43,8 +45,14 @@ class SessionGates:
         """The verdict on every gate of the phases in progress, or of the one named."""
         session = self._handle.state
         phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
-        now, moment = self._project.clock(), self._project.checkpoints.moment()
-        return {key: judgements(session, key, self.checks.facts(session, key, now, moment)) for key in phases}
+        now = self._project.clock()
+        return {key: judgements(session, key, self._facts(session, key, now)) for key in phases}
+
+    def _facts(self, session: Session, phase: str, now: datetime) -> Facts:
+        """The facts of the files that the phase is done in."""
+        there = self._project.working_on(session.id, phase)
+        checks = self.checks if there is self._project else there.session(session.id).gates.checks
+        return checks.facts(session, phase, now, there.checkpoints.moment())
 
     def check_known(self, gate: str, *, phase: str) -> None:
         """Refuse a gate that the phase does not have, or a phase that is not in progress."""

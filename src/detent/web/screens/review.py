@@ -76,7 +76,8 @@ def review_screen(known: KnownProject, project: Project, name: str, phase: str, 
     key = known_phase(session, phase)
     state = session.phases[key]
     # The digest comes first: a file that changes while the diff is made is then found to have changed.
-    tree = trees.show(project)
+    there = project.working_on(name, key)
+    tree = trees.show(there)
     since = f"PRE_{key}_v{state.pre}" if state.pre else None
     comparison = handle.checkpoints.compare(since, NOW) if since is not None else None
     files, left_out = file_records(comparison) if comparison is not None else ([], 0)
