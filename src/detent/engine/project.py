@@ -30,6 +30,7 @@ from detent.core.workflow.graph import Workflow, problems
 from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
+from detent.engine.agents.environment import SANDBOX
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.publish import decoded, edited_documents
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.projections.adopt import Adoption
+    from detent.engine.sandbox import RunSandbox
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
     from detent.objects.maintenance import Collected
@@ -158,6 +160,16 @@ class Project:
         checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
         checkpoints.notices = self.notices
         return checkpoints
+
+    @cached_property
+    def sandbox(self) -> "RunSandbox | None":
+        """The sandbox of the run that this process belongs to, for checks and steps; the runner sets its own."""
+        directory = os.environ.get(SANDBOX)
+        if directory is None:
+            return None
+        from detent.engine.sandbox import RunSandbox  # noqa: PLC0415 - only in a run
+
+        return RunSandbox(self.place, self.settings.run.sandbox_settings(), directory)
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":
@@ -525,7 +537,7 @@ class Project:
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
 
         session = self.journal(name).session()
-        checks = GateChecks(self.store, self.place, name, self.checkpoints)
+        checks = GateChecks(self.store, self.place, name, self.checkpoints, self.sandbox)
         owner = checkpoint_id(name, self.clock(), "edit")
         moment = self.checkpoints.moment(owner)
         by_phase = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
