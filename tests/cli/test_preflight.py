@@ -112,7 +112,7 @@ def test_the_files_of_a_session_that_goes_on_are_its_own(ready):
     ready("start", "w", "Do it").ok()
     (ready.directory / "made.py").write_text("x = 1\n")
 
-    assert {subject for subject, _ in states(ready)} == {"agent", "tests", "branch", "budget", "hooks"}
+    assert {subject for subject, _ in states(ready)} == {"agent", "tests", "branch", "budget", "hooks", "sandbox"}
 
 
 def test_work_on_main_is_warned_of(ready):

@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
 
 def _answer(arguments: list[str], request: Request) -> int:
     if "DETENT_SOCKET" in os.environ:
-        from detent.hooks.forward import forward_command, is_forwarded
+        from detent.engine.agents.forward import forward_command, is_forwarded
 
         if is_forwarded(arguments):
             return forward_command(arguments)

@@ -302,7 +302,9 @@ def _caches() -> Iterator[str]:
 def _bytecode() -> str:
     """Where checks keep compiled Python; see `fresh_bytecode`."""
     path = os.path.join(_cache_home(), "detent", "bytecode")
-    os.makedirs(path, exist_ok=True)
+    with suppress(OSError):
+        # Only what is there can be made read-only. Without it checks compile everything each time.
+        os.makedirs(path, exist_ok=True)
     return path
 
 
@@ -317,7 +319,7 @@ def _own_files(place: "Place") -> Iterator[str]:
     own = (
         os.path.join(place.root, places.STATE),
         state_home(os.environ.get("XDG_STATE_HOME", ""), os.path.expanduser("~")),
-        os.path.join(_cache_home(), "detent"),
+        os.path.dirname(_bytecode()),
         sys.prefix,
         os.path.dirname(os.path.realpath(str(detent.__file__))),
     )

@@ -58,7 +58,7 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
 
 def _answered_outside(client: str, dialect: "Any", payload: "Any", data: bytes) -> str:
     """Have the runner answer the event. That ends this process, unless the runner cannot be reached."""
-    from detent.hooks.forward import forward_hook
+    from detent.engine.agents.forward import forward_hook
 
     try:
         forward_hook(client, data)

@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from detent import process
+from detent.clients.installing.plans import HOOK
 from detent.clients.registry import with_hooks
 from detent.core.gate.environment import is_below
 from detent.engine.agents.environment import SANDBOX, SOCKET
 from detent.engine.sandbox import SOCKET_DIRECTORY
-from detent.hooks import fast
-from detent.hooks.forward import HEAD_BYTES, MAX_BYTES, words_of
+from detent.engine.agents.forward import HEAD_BYTES, MAX_BYTES, words_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -161,7 +161,7 @@ def outside_command(arguments: Sequence[str]) -> list[str]:
     if verb == "hook":
         if len(rest) != 1 or rest[0] not in with_hooks():
             raise Refusal("the hook of this client cannot be answered from a sandbox")
-        return [sys.executable, "-I", "-S", fast.__file__, *rest]
+        return [sys.executable, "-I", "-S", HOOK, *rest]
     if verb not in ALLOWED:
         raise Refusal(f"{verb} is not carried out for an agent in a sandbox; these are: {', '.join(ALLOWED)}")
     subcommands, first = ALLOWED[verb], rest[0] if rest else ""

@@ -17,6 +17,7 @@ from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.describe import describe
 from detent.core.session.events import (
     AgentEnded,
+    AgentLaunched,
     BaselineRecorded,
     BaselineReplaced,
     CheckpointEvent,
@@ -52,6 +53,7 @@ from detent.core.session.events import (
     VoteCast,
 )
 from detent.core.session.phase_state import Tokens, Worker
+from detent.core.session.sandboxing import sandbox_text
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.task.row import Row
@@ -109,7 +111,7 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
     until = session.ended_at or (journal[-1].at if journal else session.started_at)
     tried = attempts(journal)
     parts = [
-        ("", _head(session, until)),
+        ("", _head(session, until, journal)),
         ("Timeline", _timeline(session, tried, until)),
         ("Phases", _phases(session, tried, until)),
         ("Changed files", change_lines(changes)),
@@ -132,7 +134,7 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
     return "\n".join(lines) + "\n"
 
 
-def _head(session: Session, until: datetime) -> Iterator[str]:
+def _head(session: Session, until: datetime, journal: Sequence[Commit]) -> Iterator[str]:
     used = tokens_text(sum((state.all_tokens for state in session.phases.values()), Tokens()))
     done, all_phases = len(session.with_status(Status.COMPLETED)), len(session.workflow.order)
     skipped = len(session.with_status(Status.SKIPPED))
@@ -147,6 +149,14 @@ def _head(session: Session, until: datetime) -> Iterator[str]:
         yield f"- Merged as: {escaped(session.merged_commit)}"
     if used:
         yield f"- Used: {used}"
+    if sandbox := sandbox_of(journal):
+        yield f"- Sandbox: {sandbox}"
+
+
+def sandbox_of(journal: Iterable[Commit]) -> str | None:
+    """Whether the agents of runs were in a sandbox, by the record."""
+    launches = (event for commit in journal for event in commit.events if isinstance(event, AgentLaunched))
+    return sandbox_text((event.agent_id, event.sandboxed) for event in launches)
 
 
 def _result(session: Session) -> str:

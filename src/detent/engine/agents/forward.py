@@ -45,7 +45,7 @@ def forward_command(arguments: "list[str]") -> int:
 
 def forward(arguments: "list[str]", streams: "tuple[int, int, int]" = (0, 1, 2)) -> int:
     """Have the runner carry out the command line; returns its exit code. Raises `OSError` if it cannot be reached."""
-    from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+    from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket  # noqa: PLC0415 - only in a sandbox
 
     fields = [posix.getcwd().encode("utf-8", "surrogateescape")]
     fields += [argument.encode("utf-8", "surrogateescape") for argument in arguments]
