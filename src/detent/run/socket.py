@@ -20,8 +20,8 @@ from detent.clients.installing.plans import HOOK
 from detent.clients.registry import with_hooks
 from detent.core.gate.environment import is_below
 from detent.engine.agents.environment import SANDBOX, SOCKET
-from detent.engine.sandbox import SOCKET_DIRECTORY
 from detent.engine.agents.forward import HEAD_BYTES, MAX_BYTES, words_of
+from detent.engine.sandbox import SOCKET_DIRECTORY
 
 if TYPE_CHECKING:
     import subprocess
