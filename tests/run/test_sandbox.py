@@ -72,8 +72,8 @@ def tried(request):
         prepare(scene)
         agent, tmux, docker, other = [home / name for name in ("agent", "tmux", "run/docker", "other")]
         x11 = Path(temporary, "x11")
-        for path in (directory, temporary):
-            Path(path).chmod(0o755)
+        Path(directory).chmod(0o755)
+        Path(temporary).chmod(0o755)
         env = {
             **interpreter(account, directory),
             "HOME": str(home),
@@ -108,7 +108,7 @@ def interpreter(account, directory):
         return {"PYTHON": sys.executable}
     system, library = "/usr/bin/python3", Path(directory, "lib")
     for module in (detent, msgspec, click):
-        shutil.copytree(os.path.dirname(module.__file__), library / module.__name__)
+        shutil.copytree(os.path.dirname(str(module.__file__)), library / module.__name__)
     for path in (library, *library.rglob("*")):
         path.chmod(0o755)
     if not _starts(account, system, "import detent.engine.project", PYTHONPATH=str(library)):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.support.task_documents import stepped
 from tests.support.waiting import is_running, wait_until
 
 REQUIRED = 'sandbox = "required"\n'
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ONE_PHASE = '{ key = "a" }'
 
 
@@ -211,6 +213,23 @@ def test_the_network_is_as_configured(inside, network, reached):
     assert (scene.directory / "reached").read_text() == (outside if reached else "False\n")
 
 
+def test_the_agent_of_the_demo_works_unchanged(inside, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    files = runpy.run_path(str(EXAMPLES / "demo.py"))["FILES"]
+    settings = {"detent.toml": files["detent.toml"].replace("[run]\n", f"[run]\n{REQUIRED}")}
+    scene = inside("")
+    agent = {"agent.py": (EXAMPLES / "agent.py").read_text()}
+    for path, text in {**files, **agent, **settings}.items():
+        (scene.directory / path).parent.mkdir(exist_ok=True)
+        (scene.directory / path).write_text(text)
+    committed(scene)
+    ran = scene.detent("run", "Let a wallet pay", "--size", "light")
+
+    assert ran.exit_code == 6, ran
+    assert "08-code-review" in ran.output
+    assert "- Sandbox: on\n" in next(Path(scene.state).glob("WFS-*/REPORT.md")).read_text()
+
+
 # Without a sandbox
 
 
@@ -219,7 +238,7 @@ def test_a_run_that_needs_a_sandbox_does_not_begin_without_one(play):
     ran = scene.run()
 
     assert ran.exit_code == 1
-    assert f"required, and there is none: bwrap does not work here: {NO_SANDBOX}" in ran.errors
+    assert f"the run must be in a sandbox, and there is none: bwrap does not work here: {NO_SANDBOX}" in ran.errors
     assert "install bubblewrap" in ran.errors
     assert not (scene.directory / "worked").exists()
     assert not scene.journal.exists()
@@ -229,7 +248,7 @@ def test_a_run_says_that_it_has_no_sandbox(play):
     scene = play("echo 'Summary: done'", '{ key = "a", gates = [{ kind = "approval" }] }')
     ran = scene.run("--no-wait")
 
-    assert f"off: bwrap does not work here: {NO_SANDBOX}" in ran.errors
+    assert f"there is no sandbox: bwrap does not work here: {NO_SANDBOX}" in ran.errors
     assert "sandbox      off" in scene.detent("status").output
     assert (
         scene.detent("doctor").errors == f"detent: the sandbox of runs is off: bwrap does not work here: {NO_SANDBOX}\n"

@@ -257,9 +257,9 @@ def _sandbox_checks(
         yield Check(
             subject="sandbox",
             state=State.PROBLEM if is_needed else State.OK if settings.mode == "off" else State.WARNING,
-            text=f"required, and there is none: {off}"
+            text=f"the run must be in a sandbox, and there is none: {off}"
             if is_needed
-            else f"off: {off}. Agents, checks and steps can write all that this account can, the journal too",
+            else f"there is no sandbox: {off}. Agents, checks and steps can write all that you can, the journal too",
             way_out=None if settings.mode == "off" else INSTALL,
         )
         return

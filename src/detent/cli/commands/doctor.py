@@ -50,7 +50,7 @@ def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, 
         findings = [*findings, *_installed(project.place.root)]
         off = why_off(project.settings.run.sandbox_settings())
     sandbox = "on" if off is None else f"off: {off}"
-    if off is not None:
+    if off is not None and not request.json:
         request.notices.append(f"the sandbox of runs is {sandbox}")
     request.answer(
         lambda canvas: "\n".join([*mended, _text(findings, canvas)]),
