@@ -145,7 +145,10 @@ def test_hooks_of_a_client_are_answered_by_the_runner(inside):
 
 
 def test_work_in_a_worktree_is_merged_and_the_project_is_read_only_meanwhile(inside):
-    scene = inside("echo made > made.txt; echo x > ../../../outside.txt; git status > /dev/null && echo ok > git.txt")
+    scene = inside(
+        "echo made > made.txt; echo x > ../../../outside.txt; git status > /dev/null && echo ok > git.txt; "
+        "echo 'gitdir: /elsewhere' > .git || mv .git moved || echo held > held.txt"
+    )
     committed(scene)
     ran = ended(scene.start("run", TASK, "--isolation", "phase", **ENVIRONMENT))
 
@@ -153,18 +156,24 @@ def test_work_in_a_worktree_is_merged_and_the_project_is_read_only_meanwhile(ins
     shown = subprocess.run(
         ["git", "ls-tree", "--name-only", f"detent/{SESSION}"], cwd=scene.directory, capture_output=True, check=True
     )
-    assert {"made.txt", "git.txt"} <= set(shown.stdout.decode().split())
+    assert {"made.txt", "git.txt", "held.txt"} <= set(shown.stdout.decode().split())
     assert not (scene.directory / "outside.txt").exists()
 
 
 def test_settings_that_an_agent_makes_are_moved_aside(inside):
-    scene = inside("mkdir -p .codex; echo evil > .codex/hooks.json; echo '[run]' > approvers.toml; sleep 0.5")
+    scene = inside(
+        "mkdir -p .codex; echo evil > .codex/hooks.json; echo '[run]' > approvers.toml; echo evil > .git/commondir; "
+        "detent note x; test ! -e approvers.toml || touch used"
+    )
+    committed(scene)
     ran = scene.run()
 
     assert ran.exit_code == 0, ran
     assert not (scene.directory / "approvers.toml").exists()
     assert (scene.directory / "approvers.toml.aside-1").read_text() == "[run]\n"
     assert (scene.directory / ".codex/hooks.json.aside-1").read_text() == "evil\n"
+    assert (scene.directory / ".git/commondir.aside-1").exists()
+    assert not (scene.directory / "used").exists()
     assert "approvers.toml was made during the run, and is not used" in ran.errors
 
 

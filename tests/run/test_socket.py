@@ -8,7 +8,10 @@ from contextlib import suppress
 
 import pytest
 
+from detent.config.place import at_root
+from detent.config.settings import SandboxSettings
 from detent.engine.agents import forward
+from detent.engine.sandbox import RunSandbox
 from detent.run.socket import ALLOWED, Refusal, opened, outside_command
 
 OPEN = [
@@ -62,12 +65,22 @@ def test_every_verb_that_is_passed_on_is_carried_out():
     assert {*ALLOWED, "hook"} == forward.VERBS
 
 
+def test_commands_of_the_runner_have_the_settings_that_the_run_began_with(tmp_path):
+    settings = SandboxSettings(allow=("x",), network="off")
+    sandbox = RunSandbox(at_root(str(tmp_path)), settings, "/private")
+    (tmp_path / "detent.toml").write_text('[run.sandbox]\nallow = ["/"]\n')
+
+    passed = RunSandbox.of_text(at_root(str(tmp_path)), sandbox.text)
+    assert (passed.settings, passed.directory) == (settings, "/private")
+
+
 @pytest.fixture
 def asking(tmp_path, monkeypatch):
     """The socket of a runner, as a process in the sandbox has it."""
     (tmp_path / "project").mkdir()
     env = {"DETENT_PHASE": "a", "PYTHONPATH": os.pathsep.join(sys.path)}
-    with opened(env, [str(tmp_path / "project")], str(tmp_path)) as (directory, variable):
+    sandbox = RunSandbox(at_root(str(tmp_path / "project")), SandboxSettings(), str(tmp_path))
+    with opened(env, [str(tmp_path / "project")], sandbox) as (directory, variable):
         assert variable == {"DETENT_SOCKET": "/run/detent/socket"}
         monkeypatch.setitem(posix.environ, forward.SOCKET, os.fsencode(os.path.join(directory, "socket")))
         yield tmp_path

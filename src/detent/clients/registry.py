@@ -36,7 +36,8 @@ class Client:
     home_variable = ""
     #: Names in that directory that hold settings, hooks or code that the client runs; an agent must not write them.
     home_settings: "tuple[str, ...]" = ()
-    #: Files beside that directory which the client writes. In a sandbox it has copies of them.
+    #: Files in that directory, or with `~` beside it, with settings that the client itself writes. In a sandbox it has
+    #: copies of them.
     home_files: "tuple[str, ...]" = ()
     #: Options that start a sandbox of its own, which cannot be inside another one.
     sandbox_options: "tuple[str, ...]" = ()
@@ -155,7 +156,7 @@ register(
             *("settings.json", "settings.local.json", "CLAUDE.md", "plugins", "hooks"),
             *("agents", "commands", "skills", "rules", "output-styles", "keybindings.json"),
         ),
-        home_files=("~/.claude.json",),
+        home_files=("~/.claude.json", ".claude.json"),
         documents=(".claude/state/workflow.json",),
         generated=(".claude/workflow_state_system.md",),
     )

@@ -164,12 +164,12 @@ class Project:
     @cached_property
     def sandbox(self) -> "RunSandbox | None":
         """The sandbox of the run that this process belongs to, for checks and steps; the runner sets its own."""
-        directory = os.environ.get(SANDBOX)
-        if directory is None:
+        passed = os.environ.get(SANDBOX)
+        if passed is None:
             return None
         from detent.engine.sandbox import RunSandbox  # noqa: PLC0415 - only in a run
 
-        return RunSandbox(self.place, self.settings.run.sandbox_settings(), directory)
+        return RunSandbox.of_text(self.place, passed)
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":

@@ -14,15 +14,17 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from detent.clients.registry import CLIENTS, Client, directories, settings_files
 from detent.config import place as places
 from detent.config.settings import SandboxSettings
 from detent.core.gate.environment import is_below
-from detent.engine.agents.environment import SESSION
 from detent.errors import Refused
 from detent.process.sandbox import Access, Mount, Sandbox, problem
 from detent.store.state_home import state_home
@@ -35,10 +37,8 @@ if TYPE_CHECKING:
 SOCKET_DIRECTORY = "/run/detent"
 #: Files at the top of a checkout that say what is allowed and who decides.
 _SETTINGS = (places.CONFIG, "approvers.toml")
-#: Folders of a session for texts of agents.
-_FREE_FOLDERS = (".summaries", ".chat", ".brainstorming")
-#: Files of a git directory that make git run programs.
-_OF_GIT = ("config", "config.worktree", "hooks")
+#: Files of a git directory that make git run programs, or lead it to another directory.
+_OF_GIT = ("config", "config.worktree", "hooks", "commondir")
 _CACHES = (
     "~/.cache", "~/.npm", "~/.pnpm-store", "~/.local/share/pnpm/store", "~/.yarn/berry", "~/.bun/install/cache",
     "~/.cargo/registry", "~/.cargo/git", "~/go/pkg", "~/.gradle/caches", "~/.gradle/wrapper", "~/.m2/repository",
@@ -62,9 +62,14 @@ _HIDDEN_VARIABLES = (
 )  # fmt: skip
 #: Variables that only name what is hidden.
 _NAMING_VARIABLES = ("SSH_AGENT_PID", "DISPLAY", "TMUX_PANE", "STY")
-#: Parts of /run that programs read: the resolver's file, and the programs of NixOS.
-_OF_RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/NetworkManager")
+#: Parts of /run that programs read: names of hosts and accounts, and the programs of NixOS.
+_OF_RUN = (
+    *("/run/systemd/resolve", "/run/systemd/userdb", "/run/nscd", "/run/NetworkManager"),
+    *("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers"),
+)
 _RESOLVER = "/etc/resolv.conf"
+#: Sockets outside of /run that only tell names of accounts.
+_OF_NAMES = "/var/lib/sss/pipes"
 #: Sockets of this machine that have a path, and how many of them are hidden at most.
 _SOCKETS, _MAX_SOCKETS = "/proc/net/unix", 256
 _ASIDE = ".aside"
@@ -78,22 +83,32 @@ class RunSandbox:
         self._allowed = tuple(_expanded(path, place.root) for path in settings.allow)
         #: Settings that are not there, and links to settings with what they lead to.
         self._watched: dict[str, str] = {}
+        self._watching = threading.Lock()
+        self.notices: list[str] = []
+
+    @classmethod
+    def of_text(cls, place: "Place", text: str) -> "RunSandbox":
+        """The sandbox that the runner passes on. Its settings are not read again: an agent may have made the file."""
+        passed = msgspec.json.decode(text, type=_Passed)
+        return cls(place, passed.settings, passed.directory)
+
+    @property
+    def text(self) -> str:
+        return msgspec.json.encode(_Passed(settings=self.settings, directory=self.directory)).decode()
 
     def for_agent(
         self, place: "Place", adapter: str, env: Mapping[str, str], *, scratch: str = "", socket: str = ""
     ) -> Sandbox:
         """The sandbox of a turn. `scratch` is the directory of the turn, `socket` that of the runner's socket."""
         client = CLIENTS[adapter]
-        home, session = _client_home(client, env), os.path.join(self.place.state, env.get(SESSION, ""))
-        free = [os.path.join(session, name) for name in _FREE_FOLDERS]
-        mounts = [_writable(path) for path in (*free, scratch) if path and os.path.isdir(path)]
-        guarded: list[str] = []
+        home, guarded = _client_home(client, env), list[str]()
+        mounts = [_writable(scratch)] if os.path.isdir(scratch) else []
         if home:
             os.makedirs(home, exist_ok=True)
             mounts.append(_writable(home))
             guarded = [_placed(os.path.join(home, name)) for name in client.home_settings]
         for number, file in enumerate(client.home_files):
-            mounts += self._copied(_home_path(file, env), f"{client.name}-{number}")
+            mounts += self._copied(os.path.join(home, _home_path(file, env)), f"{client.name}-{number}")
         if socket:
             mounts.append(Mount(path=SOCKET_DIRECTORY, access=Access.READ, source=socket))
         return self._made(place, mounts, guarded)
@@ -105,19 +120,16 @@ class RunSandbox:
             paths += [self.place.root, places.worktrees(self.place.root)]
         return self._made(place, [_writable(os.path.realpath(path)) for path in paths])
 
-    def set_aside(self) -> list[str]:
-        """Move away the settings that were made in a sandbox; returns a sentence for each."""
-        notices = []
-        for path, target in self._watched.items():
-            if _link_at(path) == target:
-                continue
-            aside = next(name for n in range(1, 1_000_000) if not os.path.lexists(name := f"{path}{_ASIDE}-{n}"))
-            with suppress(FileNotFoundError):
-                os.rename(path, aside)
-                notices.append(f"{path} was made during the run, and is not used; it is {aside} now")
-            if target:
-                os.symlink(target, path)
-        return notices
+    def set_aside(self) -> None:
+        """Move away the settings that were made in a sandbox, with a notice for each."""
+        with self._watching:
+            for path in [path for path, target in self._watched.items() if _link_at(path) != target]:
+                aside = next(name for n in range(1, 1_000_000) if not os.path.lexists(name := f"{path}{_ASIDE}-{n}"))
+                with suppress(FileNotFoundError):
+                    os.rename(path, aside)
+                    self.notices.append(f"{path} was made during the run, and is not used; it is {aside} now")
+                if self._watched[path]:
+                    os.symlink(self._watched[path], path)
 
     # The parts of a sandbox
 
@@ -150,7 +162,8 @@ class RunSandbox:
         around = max((at for at in mounts if is_below(path, at)), key=len, default="/")
         is_writable = around in mounts and mounts[around].access is Access.WRITE
         if is_writable and (not os.path.lexists(path) or os.path.islink(path)):
-            self._watched.setdefault(path, _link_at(path) or "")
+            with self._watching:
+                self._watched.setdefault(path, _link_at(path) or "")
         if os.path.lexists(path):
             real = os.path.realpath(path)
             mounts[real] = Mount(path=real, access=Access.READ)
@@ -180,6 +193,13 @@ class RunSandbox:
             if any(is_below(os.path.realpath(path), allowed) for allowed in self._allowed)
         }
         return frozenset((*_HIDDEN_VARIABLES, *_NAMING_VARIABLES)) - given_back
+
+
+class _Passed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the commands that a runner carries out must know of the sandbox."""
+
+    settings: SandboxSettings
+    directory: str
 
 
 def _writable(path: str) -> Mount:
@@ -231,6 +251,9 @@ def _settings_of(top: str) -> Iterator[str]:
             yield directory
         else:
             yield from (os.path.join(top, file) for file in settings_files() if file.startswith(f"{name}/"))
+    if os.path.isfile(os.path.join(top, ".git")):
+        # It names the git directory of a worktree.
+        yield os.path.join(top, ".git")
     for directory in _git_directories(top):
         modules = glob.glob(os.path.join(glob.escape(directory), "modules", "**", "config"), recursive=True)
         for each in (directory, *map(os.path.dirname, modules)):
@@ -245,7 +268,8 @@ def sandboxes(project: "Project", settings: SandboxSettings) -> Iterator[RunSand
         try:
             yield sandbox
         finally:
-            project.notices.extend(sandbox.set_aside())
+            sandbox.set_aside()
+            project.notices.extend(sandbox.notices)
 
 
 def why_off(settings: SandboxSettings) -> str | None:
@@ -330,7 +354,7 @@ def _hidden(further: Iterable[str], root: str, covered: Iterable[str]) -> Iterat
     """What is hidden and there. `covered` are paths whose content is not that of the machine, or is given."""
     paths = [*map(os.path.expanduser, _HIDDEN), *(_expanded(path, root) for path in further)]
     paths += [path for name in _HIDDEN_VARIABLES for path in _paths_in(os.environ, name)]
-    seen = list(covered)
+    seen = [*covered, _OF_NAMES]
     for path in (*paths, *_sockets()):
         real = os.path.realpath(path)
         is_named = path in paths

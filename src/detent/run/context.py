@@ -117,7 +117,7 @@ class RunContext:
 
         settings = self.agents.settings_of(agent)
         known = {**os.environ, **settings.env, **env}
-        with opened(env, (place.base, place.root), sandbox.directory) as (directory, variable):
+        with opened(env, (place.base, place.root), sandbox) as (directory, variable):
             yield Inside(
                 lambda: sandbox.for_agent(place, settings.adapter, known, scratch=scratch, socket=directory), variable
             )

@@ -158,7 +158,7 @@ class Runner:
                 self._stop_all(self._pausing)
             self._stop_ended_jobs()
             if self._project.sandbox is not None:
-                self._project.notices.extend(self._project.sandbox.set_aside())
+                self._project.sandbox.set_aside()
             self._idle()
             has_free_slot = self._apply_answer(open_needs) or self._receive()
 

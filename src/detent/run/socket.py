@@ -11,7 +11,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from detent.clients.registry import with_hooks
 from detent.core.gate.environment import is_below
 from detent.engine.agents.environment import SANDBOX, SOCKET
 from detent.engine.agents.forward import HEAD_BYTES, MAX_BYTES, words_of
-from detent.engine.sandbox import SOCKET_DIRECTORY
+from detent.engine.sandbox import SOCKET_DIRECTORY, RunSandbox
 
 if TYPE_CHECKING:
     import subprocess
@@ -59,14 +59,14 @@ class Refusal(Exception):
 
 
 @contextmanager
-def opened(env: Mapping[str, str], roots: Sequence[str], sandbox: str) -> Iterator[tuple[str, dict[str, str]]]:
+def opened(env: Mapping[str, str], roots: Sequence[str], sandbox: RunSandbox) -> Iterator[tuple[str, dict[str, str]]]:
     """The directory of a socket, for the sandbox of an agent with this environment, and its variable.
 
-    `roots` are the directories of the project, `sandbox` is the directory of the run's sandboxes.
+    `roots` are the directories of the project.
     """
     with tempfile.TemporaryDirectory(prefix="detent-socket-", dir=_short_directory()) as directory:
-        outside = {**os.environ, **env, **_NO_PROGRAMS, SANDBOX: sandbox}
-        server = _Server(os.path.join(directory, NAME), outside, roots)
+        outside = {**os.environ, **env, **_NO_PROGRAMS, SANDBOX: sandbox.text}
+        server = _Server(os.path.join(directory, NAME), outside, roots, before=sandbox.set_aside)
         try:
             yield directory, {SOCKET: f"{SOCKET_DIRECTORY}/{NAME}"}
         finally:
@@ -79,7 +79,11 @@ def _short_directory() -> str | None:
 
 
 class _Server:
-    def __init__(self, path: str, env: Mapping[str, str], roots: Sequence[str]) -> None:
+    def __init__(
+        self, path: str, env: Mapping[str, str], roots: Sequence[str], *, before: Callable[[], object]
+    ) -> None:
+        """`before` is called before each command is started."""
+        self._before = before
         self._env = {name: value for name, value in env.items() if name != SOCKET}
         self._roots = [os.path.realpath(root) for root in roots]
         self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
@@ -127,6 +131,7 @@ class _Server:
     def _carry_out(self, connection: socket.socket, cwd: str, arguments: list[str], streams: list[int]) -> int:
         try:
             argv = self._command(cwd, arguments)
+            self._before()
             child = self._start(argv, cwd, streams)
         except Refusal as refusal:
             with suppress(OSError):

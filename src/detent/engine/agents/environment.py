@@ -17,7 +17,7 @@ AGENT = "DETENT_AGENT"
 STATE = "DETENT_STATE"
 #: The socket of the runner, for an agent in a sandbox.
 SOCKET = "DETENT_SOCKET"
-#: The directory of the run's sandboxes, for a command that the runner carries out for such an agent.
+#: The sandboxes of the run, for a command that the runner carries out for such an agent.
 SANDBOX = "DETENT_SANDBOX"
 #: The token of the attempt, for the checks that are run for its gates.
 GATE = "DETENT_GATE"
