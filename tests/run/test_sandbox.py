@@ -45,7 +45,7 @@ def listening(*paths):
 
 def was_reached(listener):
     try:
-        listener.accept()
+        listener.accept()[0].close()
     except BlockingIOError:
         return False
     return True

@@ -82,6 +82,7 @@ def asking(tmp_path, monkeypatch):
     sandbox = RunSandbox(at_root(str(tmp_path / "project")), SandboxSettings(), str(tmp_path))
     with opened(env, [str(tmp_path / "project")], sandbox) as (directory, variable):
         assert variable == {"DETENT_SOCKET": "/run/detent/socket"}
+        sandbox.for_check(sandbox.place)
         monkeypatch.setitem(posix.environ, forward.SOCKET, os.fsencode(os.path.join(directory, "socket")))
         yield tmp_path
 
@@ -102,6 +103,15 @@ def test_a_command_writes_to_the_streams_of_the_agent(asking, monkeypatch, tmp_p
 
     assert code == 0
     assert "Usage: detent task" in (tmp_path / "said").read_text()
+
+
+def test_settings_that_an_agent_made_are_moved_aside_before_a_command_is_carried_out(asking, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path / "project")
+    (tmp_path / "project/detent.toml").write_text("[run]\nsandbox = 'off'\n")
+    with open(os.devnull, "r+b") as nothing:
+        forward.forward(["task", "--help"], (nothing.fileno(),) * 3)
+
+    assert not (tmp_path / "project/detent.toml").exists()
 
 
 def test_nonsense_on_the_socket_does_no_harm(asking, monkeypatch, tmp_path):
