@@ -12,7 +12,7 @@ import pytest
 from detent.clients.installing.plans import HOOK
 from tests.support.repository import ENVIRONMENT
 from tests.support.run_process import SESSION, TASK, ended, kill
-from tests.support.sandboxed import NO_SANDBOX, use_sandbox
+from tests.support.sandboxed import NO_SANDBOX, OFF_NOTICE, use_sandbox
 from tests.support.task_documents import stepped
 from tests.support.waiting import is_running, wait_until
 
@@ -254,14 +254,12 @@ def test_a_run_that_needs_a_sandbox_does_not_begin_without_one(play):
 
 
 def test_a_run_says_that_it_has_no_sandbox(play):
-    scene = play("echo 'Summary: done'", '{ key = "a", gates = [{ kind = "approval" }] }')
+    scene = play("echo 'Summary: done'", '{ key = "a", gates = [{ kind = "approval" }] }', run='sandbox = "auto"\n')
     ran = scene.run("--no-wait")
 
     assert f"there is no sandbox: bwrap does not work here: {NO_SANDBOX}" in ran.errors
     assert "sandbox      off" in scene.detent("status").output
-    assert (
-        scene.detent("doctor").errors == f"detent: the sandbox of runs is off: bwrap does not work here: {NO_SANDBOX}\n"
-    )
+    assert scene.detent("doctor").errors == OFF_NOTICE
     assert "- Sandbox: off\n" in Path(scene.state, SESSION, "REPORT.md").read_text()
     assert json.loads(scene.detent("report", "--format", "json").output or "{}").get("sandbox", "off") == "off"
 

@@ -18,6 +18,8 @@ from detent.process.sandbox import problem
 
 #: What the program says.
 NO_SANDBOX = "no sandbox in tests"
+#: What `detent doctor` says of it.
+OFF_NOTICE = f"detent: the sandbox of runs is off: bwrap does not work here: {NO_SANDBOX}\n"
 _PREFIX = "detent-no-sandbox-"
 
 
