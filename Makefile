@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -38,6 +38,11 @@ conformance: $(READY)
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients
 	$(BIN)/python -m pytest -q -n 2 tests/clients
+
+# The page in Chromium; gets what it needs where it can, and says what it skips. Not part of `make test`.
+test-ui: $(READY)
+	@$(BIN)/python -m tests.ui
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages. DETENT_SEED chooses another sample.

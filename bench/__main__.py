@@ -18,6 +18,7 @@ from bench.hooks import hooks
 from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.measure import Setting, say
+from bench.page import page
 from bench.peers import ENVIRONMENTS
 from bench.protected import protected
 from bench.rollback import rollback
@@ -44,6 +45,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "stored": stored,
     "tasks": tasks,
     "runner": runner,
+    "page": page,
 }
 
 

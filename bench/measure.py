@@ -89,5 +89,5 @@ def counted_calls() -> Iterator[Calls]:
 
 
 def say(text: str) -> None:
-    """Progress, for whoever waits; figures go to standard output."""
+    """Progress, on standard error; figures go to standard output."""
     print(f"  {text}", file=sys.stderr, flush=True)

@@ -42,6 +42,6 @@ def program(name: str, package: str, command: str) -> str:
 
 
 def isolated(home: str, **more: str) -> dict[str, str]:
-    """An environment without the configuration of whoever measures."""
+    """An environment without the configuration of the measuring user."""
     os.makedirs(home, exist_ok=True)
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "NO_COLOR": "1", "CI": "1", **more}

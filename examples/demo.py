@@ -27,7 +27,7 @@ result = "json"
 agent = "script"
 tests = "python -m pytest -q"
 
-[phases.08-code-review]          # nothing is done before somebody has agreed
+[phases.08-code-review]          # not done before a person has agreed
 gates = [{ kind = "approval" }]
 """,
 }
@@ -54,7 +54,7 @@ def tell(project: Path) -> None:
     say("past the gate: the agent is told what failed, and has another turn.", gap=False)
     detent(project, "run", "Let a wallet pay", "--size", "light", expect=NEEDS_A_PERSON)
 
-    say("Exit code 6: somebody has to look. You do, you agree, and it goes on.")
+    say("Exit code 6: a person has to look. You do, you agree, and it goes on.")
     shell(project, "git diff --stat")
     detent(project, "approve", "-m", "read it, overdraft is covered")
     detent(project, "run")

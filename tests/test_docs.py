@@ -178,7 +178,7 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
         ("tool calls of an attempt that are kept one by one", [limits.MAX_TOOLS]),
         ("a line of an agent's output", [MAX_LINE_BYTES // 1024**2]),
         (
-            "of what an agent says, passed on to whoever looks on",
+            "of what an agent says, passed on to the viewers of a run",
             [run_turn.SAID_BURST, run_turn.SAID_PER_S, limits.MAX_SAID],
         ),
         ("the longest pause before a retry", [int(policy.pause_before(100, 2.0)), int(policy.MAX_RETRY_AFTER_S)]),

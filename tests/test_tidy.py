@@ -31,7 +31,7 @@ LAYERS = {
     "hooks": 5,
     "run": 5,
     "cli": 6,
-    "web": 6,
+    "web": 5.5,
     "mcp": 6,
     "__main__": 7,
 }
@@ -447,7 +447,7 @@ def test_what_is_no_path_into_the_state_directory_is_let_through(text):
 
 SUPPORT = "tests.support"
 #: Suites with a command of their own. Their modules may import each other.
-SUITES = ("tests.clients", "tests.conformance")
+SUITES = ("tests.clients", "tests.conformance", "tests.ui")
 
 
 def borrowed_builders(name: str, tree: ast.AST) -> list[str]:
@@ -532,7 +532,7 @@ CALLERS = {
     "Commit": {"detent.engine.journal", "detent.engine.project", "detent.documents.state.reading"},
     "store.append": {"detent.engine.journal"},
     # A bundle holds commits that were decided where it was made.
-    "store.create": {"detent.engine.project", "detent.engine.checkpoints.bundle"},
+    "store.create": {"detent.engine.project", "detent.engine.bundles.importing"},
 }
 #: A module that commits decides. Edits of the state document are decided in `documents.state.edits`.
 DECIDERS = ("detent.core.session.decide.decide", "detent.documents.state.edits.edit_events")

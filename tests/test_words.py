@@ -161,3 +161,25 @@ def test_a_private_word_is_noticed(path, text):
 @pytest.mark.parametrize("text", ["'found'", "x = {'told': 1}", "class Worker: ...", "x.one"])
 def test_prose_and_keys_are_exempt(text):
     assert not problems("core/x.py", text)
+
+
+#: `a|b` in a command: a shell would make a pipe of it.
+CHOICE = re.compile(r"detent [a-z-]+(?: [a-z-]+)*\|[a-z]")
+
+
+def untypable(tree: ast.AST) -> list[str]:
+    """Texts with a command that nobody can type."""
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [text for text in texts if CHOICE.search(text)]
+
+
+def test_a_command_that_is_shown_can_be_typed():
+    found = {path.name: untypable(ast.parse(path.read_text())) for path in SOURCE.rglob("*.py")}
+
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+def test_a_command_with_a_choice_in_it_is_noticed():
+    assert untypable(ast.parse("a = 'detent resolve retry|skip'; b = f'detent resolve skip {a}'")) == [
+        "detent resolve retry|skip"
+    ]

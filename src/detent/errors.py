@@ -25,6 +25,14 @@ class NotFound(DetentError):
     kind = "not_found"
 
 
+class NoPackage(NotFound):
+    """The directory belongs to no package of a monorepo."""
+
+    def __init__(self, message: str, packages: Sequence[str], *, way_out: str | None = None) -> None:
+        super().__init__(message, way_out=way_out)
+        self.packages = tuple(packages)
+
+
 class Invalid(DetentError):
     """Input that can never be right; every problem is listed."""
 
@@ -50,7 +58,7 @@ class CheckRunning(DetentError):
 
 
 class Conflict(DetentError):
-    """Somebody else moved the session on since it was read."""
+    """Another command moved the session on since it was read."""
 
     kind = "conflict"
     exit_code = 4

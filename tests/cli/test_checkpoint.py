@@ -339,7 +339,17 @@ def test_whoever_says_yes_is_shown_what_was_done(work):
     code, seen = asked(work, "undo", answer=b"YES\n")
     assert code == 0
     assert "undo the rollback? [y/N]" in seen
-    assert asked(work, "rollback", FIRST, "--yes", answer=b"")[0] == 0
+
+
+def test_yes_leaves_out_the_plan_and_not_the_decision(work):
+    before = tree(work), work.digest()
+    code, seen = asked(work, "rollback", FIRST, "--yes", answer=b"n\n")
+    assert code == 1
+    assert "files: 2 restored" not in seen
+    assert "Is that your decision? [y/N]" in seen
+    assert "rollback was not confirmed, and nothing was changed" in seen
+    assert (tree(work), work.digest()) == before
+    assert asked(work, "rollback", FIRST, "--yes", answer=b"y\n")[0] == 0
 
 
 def test_what_was_agreed_to_is_what_happens(work):
@@ -562,22 +572,43 @@ def test_gc_tells_first_and_removes_with_yes(work):
 
 
 def test_a_session_travels_with_its_checkpoints(work, tmp_path_factory):
-    file = tmp_path_factory.mktemp("out") / "login.detent"
-    assert "with 4 checkpoints" in " ".join(unchanged(work, "checkpoint", "export", str(file)).ok().out.split())
-    code, _, way_out = work("checkpoint", "export", str(file)).error()
-    assert (code, "--overwrite" in way_out) == (4, True)
-    work("checkpoint", "export", str(file), "--overwrite", "--json").ok()
+    file = tmp_path_factory.mktemp("out") / "login.bundle"
+    told = unchanged(work, "export", "bundle", "--with-files", "-o", str(file)).ok().out
+    assert "with the contents of files" in " ".join(told.split())
+    assert work("export", "bundle", "--with-files", "-o", str(file), "--json").json()["with_files"]
     other = Tool(tmp_path_factory.mktemp("other"))
     (other.directory / "detent.toml").write_text('gates = "off"\n')
     other("init").ok()
-    imported = other("checkpoint", "import", str(file)).ok()
+    imported = other("import", str(file)).ok()
     assert next_command(imported.out) == ["checkpoint", "list", "--session", SESSION]
     theirs = other(*next_command(imported.out), "--json").json()
     assert theirs == work("checkpoint", "list", "--json").json()
     other("rollback", AFTER, "--yes", "--session", SESSION).ok()
     assert (other.directory / "new.txt").read_text() == "fresh\n"
     file.write_bytes(file.read_bytes()[:-10])
-    assert other("checkpoint", "import", str(file)).code in (1, 5)
+    assert other("import", str(file)).code == 5
+
+
+def test_a_bundle_without_files_is_imported_with_a_word_about_what_it_lacks(work, tmp_path_factory):
+    file = tmp_path_factory.mktemp("out") / "login.bundle"
+    file.write_bytes(work.run("export", "bundle").stdout)
+    other = Tool(tmp_path_factory.mktemp("other"))
+    (other.directory / "detent.toml").write_text('gates = "off"\n')
+    other("init").ok()
+
+    imported = other("import", str(file)).ok()
+
+    assert "none of its 4 checkpoints can be restored" in imported.err
+    assert "without the contents of files" in other("doctor").ok().out
+
+
+def test_an_export_of_a_bundle_replaces_no_other_file(work):
+    (work.directory / "precious").write_text("mine")
+
+    code, message, _ = work("export", "bundle", "-o", "precious").error()
+
+    assert (code, "is no bundle" in message) == (4, True)
+    assert work("export", "state", "--with-files").error()[0] == 2
 
 
 # Whatever is wrong
@@ -597,8 +628,8 @@ def test_a_session_travels_with_its_checkpoints(work, tmp_path_factory):
         (f"rollback {FIRST} --yes --session nowhere", 1, "there is no session", "detent sessions"),
         ("rollback --yes", 2, "name a checkpoint, a phase, or -N", "detent rollback --help"),
         ("checkpoint nonsense", 2, "there is no verb checkpoint nonsense", "detent checkpoint --help"),
-        ("checkpoint import nowhere", 1, "nowhere", ""),
-        ("checkpoint export nowhere/x", 1, "nowhere/x", ""),
+        ("import nowhere", 1, "nowhere", ""),
+        ("export bundle -o nowhere/x", 1, "nowhere/x", ""),
     ],
 )
 def test_bad_input(work, arguments, code, message, way_out):

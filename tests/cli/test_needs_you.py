@@ -144,3 +144,32 @@ def test_a_live_run_keeps_the_decisions_of_people_and_none_of_its_own(tmp_path):
         assert open_decisions(handle.state, view=View(running=True)) == ()
         handle.escalate("stuck", "work", "it is stuck")
         assert [entry.kind for entry in open_decisions(handle.state, view=View(running=True))] == ["escalation"]
+
+
+SIDE_BY_SIDE = '{ key = "work", needs = [] }, { key = "other", needs = [] }'
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [Stop(lambda _, handle: handle.escalate("stuck", "work", "it is stuck"), phases=SIDE_BY_SIDE), STOPS["review"][1]],
+    ids=["escalation", "review"],
+)
+def test_what_a_refused_begin_says_is_not_refused(detent, tmp_path_factory, stop):
+    stop.build(detent.directory)
+
+    way_out = detent("begin").error()[2]
+    assert way_out.startswith(("detent resolve retry work", "detent review continue work"))
+
+    for command in way_out.split(" or "):
+        never_refused(detent, tmp_path_factory, stop, command)
+
+
+def test_escalations_show_the_commands_that_decide_them(detent):
+    STOPS["escalation"][1].build(detent.directory)
+
+    listed = detent("escalations", "--json").ok().json()
+
+    assert [entry["command"] for entry in listed["needs"]] == [
+        entry["command"] for entry in statuses(detent)["needs"] if entry["kind"] == "escalation"
+    ]
+    assert all(entry["command"] in detent("escalations").ok().out for entry in listed["needs"])

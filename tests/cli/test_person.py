@@ -9,9 +9,10 @@ from detent.clients import installing
 from detent.core.gate.evidence import Receipt, Result
 from detent.core.guard.rules import PEOPLE_ONLY
 from detent.core.testrun.suite import Outcome
-from detent.engine.checkpoints.bundle import export_session
+from detent.engine.bundles.exporting import export_session
 from detent.engine.policy import Decision
 from detent.engine.project import open_project
+from tests.support.keys import list_approvers, make_ssh_key
 from tests.support.project import build_project
 
 #: The first phase is reviewed, the second waits for an answer, an approval and a decision, and it has asked something.
@@ -41,9 +42,10 @@ DECISIONS = {
     "rollback": ("rollback", "PRE_b_v1", "--yes"),
     "undo": ("undo", "--yes"),
     "complete --force": ("complete", "--force"),
-    "checkpoint import": ("checkpoint", "import", "other.tar"),
     "gate answer": ("gate", "answer", "--choice", "go", "--phase", "b"),
     "gate accept": ("gate", "accept", "tests", "t.py::test_old", "-m", "it is gone"),
+    "approver add": ("approver", "add", "ada", "--public-key", "ada.pub"),
+    "approver remove": ("approver", "remove", "bob", "--sign", "--key", "ada"),
     "gate set": ("gate", "set", "tests", "--command", "make test", "-m", "it needs a build"),
 }
 #: The same verbs where they only show something, and what they show.
@@ -75,7 +77,7 @@ def rolled_back(handle, root):
 
 @pytest.fixture
 def place(detent):
-    """Makes the project in which the decision is somebody's to take."""
+    """Makes the project in which the decision can be made."""
 
     def make(decision):
         root = detent.directory
@@ -91,16 +93,14 @@ def place(detent):
                     rolled_back(handle, root)
                 case _:
                     at_gates(handle)
+        key = make_ssh_key(root / "ada")
+        if decision == "approver remove":
+            list_approvers(root, ada=key, bob=make_ssh_key(root.parent / f"{root.name}-bob"))
         if decision == "import":
             shutil.copy(detent.state / "state.json", root / "old.json")
         if decision == "doctor --restore":
             with (detent.state / handle.id / "journal.jsonl").open("ab") as file:
                 file.write(b"oops\n")
-        if decision == "checkpoint import":
-            elsewhere = root.parent / "elsewhere"
-            build_project(elsewhere, SETTINGS)
-            with open_project(elsewhere, actor="ada") as project:
-                export_session(project, project.start("w", "Another one").id, root / "other.tar")
         return detent
 
     return make
@@ -120,6 +120,7 @@ def test_every_decision_of_a_person_is_tried_here():
 ENGINE_ONLY = {
     *(Decision.PAUSE, Decision.SWITCH, Decision.REPLACE, Decision.QUORUM, Decision.REPORT, Decision.REOPEN),
     *(Decision.ARCHIVE, Decision.FIX, Decision.COLLECT, Decision.FORGET, Decision.INTO),
+    Decision.LIMITS,
 }
 
 
@@ -134,12 +135,28 @@ def test_a_decision_is_refused_in_the_shell_of_an_agent_and_is_a_persons_to_take
 
     for shell in SHELLS:
         code, message, way_out = tool(*DECISIONS[decision], **shell).error()
-        assert (code, way_out) == (1, "type it in a terminal of your own")
+        assert (code, way_out.partition(",")[0]) == (1, "type it in a terminal of your own")
         assert f"is a person's decision, and this is an agent's shell ({next(iter(shell))} is set)" in message
         assert files(tool) == before
 
     tool(*DECISIONS[decision]).ok()
     assert files(tool) != before
+
+
+def test_a_bundle_is_imported_by_a_person(place):
+    tool = place("import")
+    elsewhere = tool.directory.parent / "elsewhere"
+    build_project(elsewhere, SETTINGS)
+    with open_project(elsewhere, actor="ada") as project:
+        export_session(project, project.start("w", "Another one").id, elsewhere / "other.tar")
+    before = files(tool)
+
+    for shell in SHELLS:
+        _, message, _ = tool("import", str(elsewhere / "other.tar"), **shell).error()
+        assert "import is a person's decision" in message
+        assert files(tool) == before
+
+    tool("import", str(elsewhere / "other.tar")).ok()
 
 
 @pytest.mark.parametrize("before", [("-C", "."), ("--json",)])

@@ -79,5 +79,7 @@ def test_status_loads_nothing_that_only_a_change_needs(session):
     only_for_changes = ("commands", "decide", "decide_phase")
     assert not modules & {f"detent.core.session.{name}" for name in only_for_changes}
     assert not modules & {"detent.engine.policy", "detent.engine.session", "detent.documents.state"}
+    assert not modules & {"detent.engine.reconcile", "detent.core.session.slug", "detent.core.session.handover"}
+    assert not modules & {"detent.store.recovery", "detent.render.json.record", "detent.render.terminal.decisions"}
     # msgspec would load both, if typing_extensions is installed.
     assert not modules & {"typing_extensions", "inspect"}

@@ -134,6 +134,17 @@ def test_a_test_program_that_a_worktree_does_not_have_is_a_problem(ready):
     assert ("tests", "ok") in states(ready, *command)
     assert ("tests", "problem") in states(ready, *command, "--isolation", "session")
 
+    (ready.directory / "detent.toml").write_text(SETTINGS.replace("[run]", '[run]\nlink = [".venv"]'))
+    assert {("tests", "ok"), ("files", "problem")} <= states(ready, *command, "--isolation", "session")
+    (ready.directory / ".gitignore").write_text(".venv/\n_version.py\n*.log\n")
+    assert ("files", "problem") not in states(ready, *command, "--isolation", "session")
+
+    for generated in ("_version.py", "a.log"):
+        (ready.directory / generated).write_text("")
+    checks = ready("run", "--check", "--isolation", "session", "--json").json()["checks"]
+    [warned] = [check["text"] for check in checks if (check["subject"], check["state"]) == ("files", "warning")]
+    assert warned == "git ignores _version.py, so a worktree does not have them"
+
 
 def test_a_repository_that_isolation_needs_and_that_is_not_there_is_a_problem(ready):
     assert ("branch", "problem") in states(ready, "--isolation", "session")

@@ -10,6 +10,7 @@ import pytest
 
 from detent.cli.app import GROUP, VERBS
 from detent.cli.commands.schema import NAMES, schema_of
+from detent.cli.plain import SIGNING
 from detent.cli.shape import HistoryEntry, SessionDocument, StateDocument
 from detent.core.gate.registry import decode_gate
 from detent.core.session.events import Commit
@@ -40,7 +41,9 @@ def section_of(verb: str) -> str:
 
 
 def common() -> set[str]:
-    return {name for parameter in GROUP.params for name in parameter.opts} | {"--help"}
+    """The options that are documented once: those of all verbs, and those of all verbs that decide."""
+    signing = {flag for option in SIGNING for flag in option.flags}
+    return {name for parameter in GROUP.params for name in parameter.opts} | signing | {"--help"}
 
 
 @pytest.mark.parametrize("verb", VERBS)

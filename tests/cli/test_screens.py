@@ -1,4 +1,4 @@
-"""Small things on the screen, each of them the first that somebody meets."""
+"""Small things on the screen that a new user sees first."""
 
 from detent.core.gate.evidence import Verdict
 from detent.core.run.run_event import End, GateJudged, Need, PersonNeeded, RunEnded

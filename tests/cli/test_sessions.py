@@ -16,7 +16,7 @@ LOGIN, SHOP, BUG = "WFS-add-login", "WFS-build-the-shop", "WFS-mend-the-door"
 
 @pytest.fixture
 def many(detent, once) -> Tool:
-    """Three sessions: one that ended, one paused with a task done, one active with a task in somebody's hands."""
+    """Three sessions: one that ended, one paused with a task done, one active with a claimed task."""
     return once(make_many, detent)
 
 

@@ -28,7 +28,7 @@ def refusal(tool, settings, *arguments):
         ('quorum = 5, approvers = ["ada"]', "has a quorum of 5, and 1 can vote (ada)"),
         ('quorum = 0, approvers = ["ada"]', "has a quorum of 0"),
         ('quorum = -1, approvers = ["ada", "bob"]', "has a quorum of -1, and 2 can vote (ada, bob)"),
-        ("quorum = 1, approvers = []", "has a quorum of 1, and 0 can vote (nobody)"),
+        ("quorum = 1, approvers = []", "has a quorum of 1, and 0 can vote (no approvers)"),
     ],
 )
 def test_a_quorum_that_cannot_be_reached(tool, gate, reason):

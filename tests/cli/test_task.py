@@ -61,7 +61,7 @@ def make_tasks(tool: Tool) -> None:
         ["task", "add", "Keep the session", "--parent", "IMPL-2", "--after", "IMPL-2.2"],
         ["task", "add", "Write the manual"],
         ["task", "start", "IMPL-1", "--owner", "bob"],
-        ["task", "done", "IMPL-1", "-m", "Three tables: users, keys, sessions."],
+        ["task", "done", "IMPL-1", "-m", "Three tables: users, keys, sessions.", "--met", "Ada looked at it"],
         ["task", "start", "IMPL-2.1", "--owner", "bob"],
         ["task", "fail", "IMPL-2.1", "-m", "the form does not render"],
         ["task", "block", "IMPL-2.2", "--reason", "needs the API key"],
@@ -373,8 +373,9 @@ def test_show_gives_all_there_is(work):
     shown = row(work, "impl-0002")
     assert shown["parts"] == ["IMPL-2.1", "IMPL-2.2", "IMPL-2.3"]
     assert shown["dependants"] == ["IMPL-3"]
-    assert shown["dependency_summaries"] == {"IMPL-1": "Three tables: users, keys, sessions.\n"}
-    assert row(work, "IMPL-1")["summary"] == "Three tables: users, keys, sessions.\n"
+    summary = "Three tables: users, keys, sessions.\n\nAccepted:\n- Reviewed: Ada looked at it\n"
+    assert shown["dependency_summaries"] == {"IMPL-1": summary}
+    assert row(work, "IMPL-1")["summary"] == summary
     context = work("task", "show", "IMPL-2", "--context").ok().json()
     assert {"task", "workflow", "paths", "dependency_summaries"} == set(context)
     assert context["task"] == shown["document"]

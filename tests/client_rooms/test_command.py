@@ -349,3 +349,16 @@ def test_100_mb_of_output_are_read_in_constant_memory(tmp_path, joined):
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == "darwin" else 1024)
     assert last.report.summary == "much"
     assert grown < 6 * MAX_LINE_BYTES
+
+
+@pytest.mark.parametrize("result", ["text", "json", "file"])
+def test_of_a_flood_the_last_lines_are_shown_and_the_result_is_read(tmp_path, result):
+    script = """seq 300000; echo '{"summary": "done"}' | tee -a ${DETENT_RESULT:-/dev/null}"""
+
+    events = work(command(script, result=result), turn(tmp_path))
+
+    assert len(said(events)) < 50_000
+    assert "300000" in said(events)
+    assert isinstance(events[-1], Finished)
+    if result != "text":
+        assert events[-1].report.summary == "done"

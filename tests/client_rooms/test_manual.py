@@ -1,4 +1,4 @@
-"""Work by hand: what to do is said, and nothing is done until somebody stopped it."""
+"""Work by hand: what to do is said, and nothing is done until a person stopped it."""
 
 import threading
 

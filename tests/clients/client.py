@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -53,7 +52,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     requests: list[Request]
     stdout: str
     stderr: str
-    seconds: float
 
 
 def cache() -> Path:
@@ -95,7 +93,6 @@ def run_client(
     client.kind.prepare(client.home, server.url)
     given = client.kind.arguments(prompt, url=server.url, resume=resume, extra=extra_args)
     asked_before = len(server.requests)
-    started = time.monotonic()
     with (client.home / "stdout").open("w+b") as stdout, (client.home / "stderr").open("w+b") as stderr:
         process = subprocess.Popen(
             [*client.command, *given],
@@ -116,7 +113,6 @@ def run_client(
         requests=server.requests[asked_before:],
         stdout=told,
         stderr=warned,
-        seconds=time.monotonic() - started,
     )
 
 

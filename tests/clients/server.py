@@ -31,7 +31,7 @@ class ModelServer:
         self.asides: list[Request] = []  # model requests of the client's own
         self.problems: list[str] = []  # scripts that were too short, requests that could not be read
         self.outward: list[str] = []  # what a client tried to reach elsewhere; always refused
-        self.unknown: list[str] = []  # paths of ours that nobody serves
+        self.unknown: list[str] = []  # paths of ours that are not served
         self._play = Play({})
         self._replies: dict[str, tuple[str, bytes]] = {}
         self._lock = threading.Lock()
@@ -140,7 +140,7 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
         def _answer(self, wire: ModuleType, path: str, raw: bytes) -> None:
             try:
                 kind, reply = server.answer(wire, path, raw)
-            except Exception as error:  # noqa: BLE001 - a broken script must show in the test, not in a thread nobody watches
+            except Exception as error:  # noqa: BLE001 - a broken script must show in the test, not in an unwatched thread
                 server.problems.append(f"{path}: {error!r}")
                 self._send(400, "application/json", json.dumps({"error": {"message": repr(error)}}).encode())
             else:

@@ -80,7 +80,7 @@ def test_an_agent_finishes_its_phase_when_it_was_waited_for(stage):
 
 @only(codex)
 def test_an_agent_that_nobody_waited_for_leaves_its_phase_in_progress(stage):
-    """Codex ends it with the session and tells no hook: Detent does not know, and the phase is nobody's success."""
+    """Codex ends it with the session and tells no hook: Detent does not know, and does not count the phase as done."""
     set_up(stage, "adhoc", "Mend the sum", *PHASES)
     stage.record(user=True)
 

@@ -1,4 +1,4 @@
-"""Whoever comes to the project is told where the work stands."""
+"""A client that starts in the project is told where the work stands."""
 
 from tests.clients.scripts import say
 from tests.clients.workplace import play, set_up

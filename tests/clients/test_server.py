@@ -131,7 +131,6 @@ def test_a_client_that_does_not_end_is_killed_with_all_it_started(server, tmp_pa
     run = run_client(client, "", tmp_path, server, timeout_s=0.5)
 
     assert run.exit_code is None
-    assert run.seconds < 5
     assert _is_gone(int(child.read_text()))
 
 

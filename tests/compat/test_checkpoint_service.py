@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 import detent
-from detent.compat.checkpoint_service import (
+from detent.compat.checkpoint_service import CheckpointService
+from detent.compat.checkpoint_values import (
     AgentState,
     ArtifactInfo,
-    CheckpointService,
     CheckpointType,
     GateResult,
     GovernanceResults,

@@ -12,8 +12,8 @@ REQUIREMENTS: dict[str, str] = {
     "AC-001e": "the current phase is never one whose record says pending",
     # Seed 004, IR-002: activation before delegation
     "AC-002a": "everything that begin says is on disk before begin returns",
-    "AC-002b": "whoever checks a delegation finds the record of its phase in progress",
-    "AC-002c": "whoever checks a delegation finds its phase to be the current one",
+    "AC-002b": "a check of a delegation finds the record of its phase in progress",
+    "AC-002c": "a check of a delegation finds its phase to be the current one",
     "AC-002d": "a retry keeps the time of the first start",
     "AC-002e": "timing is opened by the first attempt and counts the retries",
     "AC-002f": "begin is one write, not several",
@@ -97,10 +97,10 @@ REQUIREMENTS: dict[str, str] = {
     # Seed 004, test scenarios
     "TS-001": "a feature goes through its eight phases",
     "TS-002": "a fix goes through its four phases",
-    "TS-003": "tracing calls its three sub-agents, and nobody of another phase",
+    "TS-003": "tracing calls its three sub-agents, and no agent of another phase",
     "TS-004": "failing tests: no advancing, all the work, and on again when they pass",
     "TS-005": "a constitution not complied with: the same",
-    "TS-006": "a stale top-level current phase misleads nobody",
+    "TS-006": "a stale top-level current phase is not used",
     "TS-007": "a begin that cannot be written leaves the phase pending and can be repeated",
     "TS-008": "a legacy key gets the requirements of its present name",
     "TS-009": "a write with a stale version is refused, and says how to go on",

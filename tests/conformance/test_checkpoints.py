@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from detent.compat.checkpoint_service import (
+from detent.compat.checkpoint_service import CheckpointService
+from detent.compat.checkpoint_values import (
     AgentState,
     ArtifactInfo,
-    CheckpointService,
     CheckpointType,
     GovernanceResults,
     OrchestratorState,
@@ -23,7 +23,8 @@ from detent.compat.checkpoint_service import (
 )
 from detent.core.session.phase_state import Tokens, ToolUse
 from detent.doctor.invariants import check
-from detent.engine.checkpoints.bundle import export_session, import_session
+from detent.engine.bundles.exporting import export_session
+from detent.engine.bundles.importing import import_session
 from detent.engine.project import Project, init_project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import Corrupt, NotFound, Refused
@@ -481,7 +482,7 @@ def test_another_project_gets_the_same(
     developed(session, root, clock)
     wanted = {name: (root / name).read_bytes() for name in ("app.py", "notes.txt")}
     bundle = tmp_path_factory.mktemp("bundle") / "it.tar"
-    export_session(project, session.id, bundle)
+    export_session(project, session.id, bundle, with_files=True)
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     init_project(elsewhere)
 

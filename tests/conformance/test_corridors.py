@@ -47,7 +47,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def not_compliant(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The tests pass, and nobody has looked at the constitution."""
+    """The tests pass, and the constitution was not looked at."""
     place = make(tmp_path_factory.mktemp("compliance"))
     place.tests(PASSES)
     return place

@@ -1,4 +1,4 @@
-"""Documents on disk that cannot be read: refused by whoever reads them, kept, and never taken for absent ones.
+"""Documents on disk that cannot be read: refused by every reader, kept, and never taken for absent ones.
 
 V8-035 and COMP-020 of the recorded cases, which see a corrupt document and let everything pass.
 """

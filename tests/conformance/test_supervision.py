@@ -113,7 +113,7 @@ def test_only_the_phases_that_are_named_wait(tmp_path: Path) -> None:
     place.detent("begin")
     place.detent("finish", "-m", "written")
 
-    # The last phase waits too: the session is not over before somebody has looked.
+    # The last phase waits too: the session is not over before a person has looked.
     assert place.disk.state()["active_workflow"] is not None
     assert place.disk.state()["phases"]["06-implementation"]["review"] == "pending"
     place.detent("review", "continue")

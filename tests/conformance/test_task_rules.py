@@ -34,7 +34,7 @@ def folder(disk, handle):
 
 
 def document(id_="IMPL-1", title="A task", **changes):
-    """A task as somebody writes it; `context__parent="x"` changes one key inside `context`."""
+    """A task as an author writes it; `context__parent="x"` changes one key inside `context`."""
     made = new_document(id_, title)
     for key, value in changes.items():
         *path, last = key.split("__")
@@ -290,7 +290,7 @@ def test_tasks_never_wait_for_each_other_in_a_circle(project, handle, folder, ne
         adoption = by_hand(project, folder, changed[last])
         assert "circle" in " ".join(adoption.reasons)
 
-    assert handle.state.tasks.cycles == []
+    assert handle.state.tasks.unordered == ()
 
 
 @pytest.mark.req("003-rule-17", "003-rule-18")

@@ -64,7 +64,7 @@ def strike(place, chance, label):
 
     assert run(["doctor", "--fix", "--yes", "-C", str(place.root)]) == 0, label
 
-    # Documents of commits that nobody has any more, and those without a ledger, stay as edits of a person.
+    # Documents of commits that are lost, and those without a ledger, stay as edits of a person.
     is_whole = len(kept) == len(place.lines[victim]) and "remove documents" not in label
     ignored = () if is_whole else ("I2", "I8")
     with place.open() as project:

@@ -104,7 +104,7 @@ def settled(place, before, after, written, number, *, acknowledged):
 
 
 def difference(found, before, after):
-    """In words, for the one who has to find out."""
+    """In words, for the reader of a failed test."""
     sides = {
         "tree": [side for side, one in (("before", before), ("after", after)) if one.tree == found.tree],
         "state": [side for side, one in (("before", before), ("after", after)) if one.standing == found.standing],

@@ -28,7 +28,7 @@ from tests.support.waiting import wait_until
 MOMENTS = 20
 #: A phase that is interrupted is tried again in the next run, so one is enough; the others are for a test that fails.
 RERUNS = 3
-#: Commits of a run that nobody disturbs.
+#: Commits of a run that is not disturbed.
 COMMITS = 17
 
 PHASES = """
@@ -133,7 +133,7 @@ def test_after_a_kill_at_any_moment_a_second_run_ends_as_if_nothing_had_been(
 
 
 def strike(target, scene, runner):
-    """Kill what is meant; the tokens of the attempts that were open then and have nobody any more."""
+    """Kill what is meant; the tokens of the attempts that were open then and have no process any more."""
     if target in ("agent", "both"):
         wait_until(lambda: scene.agents() or runner.poll() is not None)
     victims = scene.agents() if target != "runner" else []

@@ -263,16 +263,6 @@ def test_another_workflow_id_writes_nothing(tmp_path: Any) -> None:
     assert files(tmp_path) == before
 
 
-def test_two_texts_for_one_context_are_refused(tmp_path: Any) -> None:
-    id_ = create_workflow_state(TASK, PHASES, root=tmp_path, now=AT)
-
-    with pytest.raises(Invalid, match="two names"):
-        update_phase_status(id_, "phase_0", "active", None, "a", context="b", root=tmp_path)
-
-    update_phase_status(id_, "phase_0", "active", context="c", root=tmp_path)
-    assert get_workflow_state(root=tmp_path)["phases"][0]["context_for_next"] == "c"
-
-
 moves = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(STATUSES), st.booleans(), st.booleans()), max_size=25)
 
 

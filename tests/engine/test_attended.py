@@ -75,7 +75,7 @@ def test_a_person_at_a_terminal_decides(held, program, command):
 @pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not installed")
 @pytest.mark.parametrize("uid", [1, 1000, 4711])
 def test_a_user_namespace_gives_nobody_another_vote(held, uid):
-    """Whoever makes one can be any account in it, so all of them are one identity."""
+    """A process that makes one can be any account in it, so all of them are one identity."""
     assert at_terminal(held, f"unshare --map-user={uid} {APPROVE}") == 0
 
     commit = decision(held)
@@ -91,6 +91,7 @@ def test_a_window_of_tmux_is_that_of_whoever_started_the_server(held, mark):
     command = ["tmux", "-L", name, "new-session", "-d", f"{APPROVE} >said 2>&1; touch over; tmux -L {name} kill-server"]
 
     subprocess.run(command, cwd=held.root, env=ENVIRONMENT | ({mark: "1"} if mark else {}), check=True)
+    subprocess.run(["tmux", "-L", name, "send-keys", "y", "Enter"], check=False)
 
     assert until((held.root / "over").exists)
     said = (held.root / "said").read_text()
@@ -119,7 +120,10 @@ def test_without_a_terminal_nobody_decides(held):
     )
 
     assert "approve is a person's decision, and this process has no terminal (/dev/tty cannot be opened)" in ran.stderr
-    assert "try: type it in a terminal of your own; CI, cron and services cannot decide" in ran.stderr
+    assert (
+        "try: type it in a terminal of your own; without one, an SSH key of an approver can sign it: --sign"
+        in ran.stderr
+    )
     assert held.new_commits() == []
 
 
@@ -223,3 +227,38 @@ def test_the_command_line_lowers_a_quorum_and_says_so(tmp_path):
     tool("approve", "-m", "fits").ok()
     tool("finish", "-m", "agreed").ok()
     assert "quorum lowered at the start" in " ".join(tool("report").ok().out.split())
+
+
+def test_nothing_is_decided_that_is_not_confirmed_at_the_terminal(held):
+    """The question shows what is decided. Pipes and options do not answer it."""
+    with Terminal(
+        held.root, ENVIRONMENT, "-c", f"yes | {APPROVE}; exit $?", program="/bin/bash", confirms=False
+    ) as screen:
+        shown = screen.expect("approve\n", "WFS-", "gate approval of work, attempt 1", "fine", "Is that your decision?")
+        screen.type("n\n")
+        assert screen.ended() == 1
+
+    assert "reason" in shown
+    assert "approve was not confirmed, and nothing was changed" in screen.text
+    assert held.new_commits() == []
+
+
+def test_the_files_that_were_shown_are_the_ones_that_are_approved(held):
+    with Terminal(held.root, ENVIRONMENT, "-c", f"{APPROVE}; exit $?", program="/bin/bash", confirms=False) as screen:
+        screen.expect("tree", "Is that your decision?")
+        (held.root / "sneaked.py").write_text("in\n")
+        screen.type("y\n")
+        assert screen.ended() == 1
+
+    said = " ".join(screen.text.split())
+    assert "the files are not those that were shown; changed meanwhile: sneaked.py" in said
+    assert held.new_commits() == []
+
+
+def test_a_process_in_the_background_of_its_terminal_is_not_asked(held):
+    command = f"set -m; {APPROVE} >said 2>&1 & wait; exit 0"
+    with Terminal(held.root, ENVIRONMENT, "-c", command, program="/bin/bash", confirms=False) as screen:
+        assert screen.ended() == 0
+
+    assert "this process is in its background" in (held.root / "said").read_text()
+    assert held.new_commits() == []

@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from detent.core.actor import ActorKind
+from detent.core.actor import ActorKind, Assurance
+from detent.doctor.verification import Demands
+from detent.engine.project import open_project
 from tests.support.agent_shell import CLIENTS, MARKS, AgentShell, approvals
 from tests.support.campaign import sampled
+from tests.support.keys import Device, approvers, list_approvers, make_ssh_key
+from tests.support.records import problems, verified_elsewhere
 
 APPROVE = "detent approve -m ok"
 #: For attempts in the background or at another terminal: what is said is kept in a file.
@@ -23,10 +27,12 @@ UNSET = " ".join(f"-u {mark}" for mark in MARKS)
 CLEAN = 'env -i PATH="$PATH" HOME="$HOME"'
 PROOF = ", proof=Proof(assurance=Assurance.ATTENDED, method='tty', identity='ada', statement='terminal /dev/pts/1')"
 FORK = "import os, sys\nif os.fork(): sys.exit()\nos.setsid()\nif os.fork(): os._exit(0)\n"
+#: At a terminal of its own, where yes is typed when Detent asks.
 AT_PTY = (
     "import pty, time\npid, fd = pty.fork()\n"
     "if pid == 0: {child}\n"
-    "try:\n  while data := os.read(fd, 999): open('said', 'ab').write(data)\nexcept OSError: pass\n"
+    "try:\n  while data := os.read(fd, 999):\n    open('said', 'ab').write(data)\n"
+    "    if b'[y/N]' in data: os.write(fd, b'y\\n')\nexcept OSError: pass\n"
     "os.waitpid(pid, 0)\nopen('over', 'w')\n"
 )
 EXEC = "os.execvp('detent', ['detent', 'approve', '-m', 'ok'])"
@@ -66,6 +72,7 @@ EVENT = (
 CHANGED = (
     "import detent.engine.actor as e, detent.engine.policy as p, detent.engine.session as s; "
     "p.attended = lambda actor, _: a; s.account = lambda: 'ada'; "
+    "import detent.engine.project as j; j.confirm = lambda _: None; "
 )
 
 
@@ -203,11 +210,11 @@ POSSIBLE = {
         "a process whose parent has ended, with an emptied environment and a terminal of its own",
     ),
     "tmux, started clean": (
-        f"{CLEAN} tmux -L {{name}} new-session -d '{TOLD}; touch over'",
+        f"{CLEAN} tmux -L {{name}} new-session -d '{TOLD}; touch over'; tmux -L {{name}} send-keys y Enter",
         "`env -i tmux`",
     ),
     "own process namespace and terminal": (
-        f"{CLEAN} unshare -pf --mount-proc script -qec '{APPROVE}' /dev/null",
+        f"(sleep 1; echo y; sleep 5) | {CLEAN} unshare -pf --mount-proc script -qec '{APPROVE}' /dev/null",
         "a PID namespace of its own",
     ),
     "changed program": (
@@ -276,6 +283,151 @@ def test_what_attended_cannot_stop_is_said(attempt, tmp_path):
     assert len(approvals(shell.new_commits())) == 1, ran.stderr
     page = Path(__file__).parents[2] / "docs" / "decisions.md"
     assert sentence in " ".join(page.read_text().split())
+
+
+#: What becomes of an attempt: nothing is recorded; it is recorded, and found where its proof is checked; it passes.
+REFUSED, FOUND, PASSES = "refused", "found", "passes"
+
+
+def orphan(*words: str) -> str:
+    """A process whose parent has ended, at a terminal of its own, with an emptied environment."""
+    return f"{CLEAN} " + python(FORK + AT_PTY.format(child=f"os.execvp('detent', {['detent', *words]!r})"))
+
+
+def library(text: str, *, aside: bool = False) -> str:
+    """A program in a file of its own; `aside`: its parent has ended."""
+    start = "(setsid python .git/try.py; touch over) &" if aside else "python .git/try.py"
+    return f"mkdir -p .git; cat > .git/try.py <<'END'\n{text}\nEND\n{CLEAN} bash -c '{start}'"
+
+
+SIGNED = ("approve", "-m", "ok", "--sign", "--key")
+MALLORY = "mkdir -p .git; ssh-keygen -q -t ed25519 -N '' -f .git/mallory; "
+LISTING = """printf '[[approver]]\nname = "ada"\nkeys = [{type = "ssh", key = "%s"}]\n' \\
+    "$(cut -d' ' -f1,2 .git/mallory.pub)" """
+#: The proof of an approver, with a signature that is none.
+FAKED = """
+import detent
+import detent.engine.proofs as proofs
+from detent.core.actor import Assurance, Proof
+from detent.core.decision.statement import read_statement, signed_bytes
+project = detent.open(".")
+session = project.session()
+said = session.statement(lambda each: each.approve("ok"), approver="ada")
+key = project.approvers.read().approver[0].keys[0].id
+fake = Proof(
+    assurance=Assurance.HARDWARE, method="ssh-sk", statement=signed_bytes(said).decode(), signature="AAAA", key=key
+)
+"""
+LIES = """
+proofs.verify_proof = lambda proof, _: proofs.Verified("ada", (), Assurance.HARDWARE, read_statement(proof.statement))
+"""
+#: Everything that looks at the process or at the strength of a proof is replaced.
+WEAKENED = """
+import detent
+import detent.engine.policy as policy, detent.engine.project as project, detent.engine.session as session
+from detent.core.actor import *
+proof = Proof(assurance=Assurance.ATTENDED, method="tty", identity="ada", statement="terminal /dev/pts/1")
+ada = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL, proof=proof)
+policy.attended = lambda actor, _: ada
+policy.check_strength = session.check_strength = lambda *_: None
+session.account = lambda: "ada"
+project.confirm = lambda _: None
+"""
+#: A commit that the library never saw.
+APPENDED = """
+import detent, msgspec
+from detent.core.actor import *
+from detent.core.session.events import *
+from detent.core.session.evolve import evolve, fingerprint
+project = detent.open(".")
+journal = project.journal(project.session().id)
+before = journal.session()
+fake = Proof(assurance=Assurance.HARDWARE, method="webauthn", identity="ada", statement="x", signature="AAAA", key="k")
+ada = Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.TERMINAL, proof=fake)
+vote = VoteCast(phase="work", gate="approval", approver="ada", approve=True, reason="ok")
+commit = Commit(version=before.version + 1, at=project.clock(), actor=ada, events=(vote,), state="")
+commit = msgspec.structs.replace(commit, state=fingerprint(evolve(before, commit)))
+project.store.append(journal.id, journal.end, commit)
+"""
+#: Each with what becomes of it where a vote must be attended, signed or hardware. `{key}` is the SSH key of an
+#: approver: in a file that the agent can read, or only its public part where the key is in a device.
+STRONGER = {
+    **{name: (command, (PASSES, REFUSED, REFUSED)) for name, (command, _) in POSSIBLE.items()},
+    "the key of a person, in the shell of an agent": (
+        "detent approve -m ok --sign --key {key}",
+        (REFUSED, REFUSED, REFUSED),
+    ),
+    "the key of a person, cleaned": (
+        f"{CLEAN} detent approve -m ok --sign --key {{key}}",
+        (REFUSED, REFUSED, REFUSED),
+    ),
+    "the key of a person, re-parented": (orphan(*SIGNED, "{key}"), (PASSES, PASSES, REFUSED)),
+    "the key of a person, in a service": (
+        f"({CLEAN} setsid bash -c 'sleep 0.5; detent approve -m ok --sign --key {{key}} >said 2>&1; touch over' &)",
+        (PASSES, PASSES, REFUSED),
+    ),
+    "a key of its own": (MALLORY + orphan(*SIGNED, ".git/mallory"), (REFUSED, REFUSED, REFUSED)),
+    "a list of approvers of its own": (
+        f"{MALLORY}{LISTING} > approvers.toml; {orphan(*SIGNED, '.git/mallory')}",
+        (FOUND, FOUND, REFUSED),
+    ),
+    "weaker settings": (
+        "sed -i 's/signed/attended/; s/hardware/attended/' detent.toml; " + orphan("approve", "-m", "ok"),
+        (PASSES, REFUSED, REFUSED),
+    ),
+    "the phase skipped": (orphan("skip", "work", "-m", "ok"), (PASSES, REFUSED, REFUSED)),
+    "an end by force": (orphan("complete", "--force"), (PASSES, REFUSED, REFUSED)),
+    "every gate opened by hand": (orphan("release", "-m", "ok"), (PASSES, REFUSED, REFUSED)),
+    "a rollback of the record": (
+        orphan("rollback", "PRE_work_v1", "--yes"),
+        (PASSES, FOUND, FOUND),
+    ),
+    "a signature that is none": (library(f"{FAKED}session.approve('ok', proof=fake)"), (REFUSED, REFUSED, REFUSED)),
+    "a verifier that says yes": (
+        library(f"{FAKED}{LIES}session.approve('ok', proof=fake)", aside=True),
+        (FOUND, FOUND, FOUND),
+    ),
+    "a program that takes every proof for strong enough": (
+        library(f"{WEAKENED}detent.open('.', actor=ada).session().approve('ok')"),
+        (PASSES, FOUND, FOUND),
+    ),
+    "a line in the journal with a valid chain": (library(APPENDED), (FOUND, FOUND, FOUND)),
+}
+
+
+def found_elsewhere(shell, directory, demands):
+    """What `detent verify` finds in the bundle of the session, with approvers that the agent cannot change."""
+    with open_project(shell.root, actor="ada") as project:
+        [session] = project.store.sessions()
+        return problems(verified_elsewhere(project, session, directory, demands))
+
+
+@pytest.mark.parametrize("assurance", Assurance)
+@pytest.mark.parametrize("attempt", STRONGER)
+def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factory):
+    """With `hardware`, what passes on this machine is found where the record is verified with the real approvers."""
+    command, outcomes = STRONGER[attempt]
+    if not installed(command):
+        pytest.skip(f"{attempt}: not installed")
+    keys = tmp_path_factory.mktemp("keys")
+    if assurance is Assurance.HARDWARE:
+        known = Device().key
+        (keys / "ada.pub").write_text(f"{known.key}\n")
+    else:
+        known = make_ssh_key(keys / "ada")
+    list_approvers(tmp_path, ada=known)
+    shell = AgentShell(tmp_path, f'{{ kind = "approval", assurance = "{assurance}" }}')
+
+    ran = shell.run(filled(command, shell).replace("{key}", str(keys / "ada")))
+
+    decided = [commit for commit in shell.new_commits() if commit.actor.proof is not None]
+    demands = Demands(approvers=approvers(ada=known), assurance=assurance)
+    outcome = REFUSED if not decided else FOUND if found_elsewhere(shell, keys, demands) else PASSES
+    assert outcome == dict(zip(Assurance, outcomes, strict=True))[assurance], shell.said(ran)
+
+
+def test_with_hardware_and_a_verification_elsewhere_nothing_passes():
+    assert [name for name, (_, (_, _, hardware)) in STRONGER.items() if hardware == PASSES] == []
 
 
 @pytest.mark.parametrize("mark", MARKS)

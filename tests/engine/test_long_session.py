@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from detent.compat.checkpoint_service import CheckpointService, CheckpointType, GovernanceResults
+from detent.compat.checkpoint_service import CheckpointService
+from detent.compat.checkpoint_values import CheckpointType, GovernanceResults
 from detent.doctor import invariants
 from detent.documents.checkpoint import MAX_AGENT_STATES, MAX_STATUSES
 from detent.engine import journal

@@ -13,11 +13,20 @@ from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.run.choices import RunChoices
 from detent.core.session.events import Supervised, VoteCast
 from detent.core.workflow.graph import Phase, Workflow
 from detent.doctor.invariants import check, fix
 from detent.doctor.mending import mend
-from detent.engine.policy import ASSURANCE, MAY_DECIDE, RULES, Decision, authorize
+from detent.engine.policy import (
+    MAY_DECIDE,
+    MAY_SIGN,
+    RULES,
+    Decision,
+    authorize,
+    authorize_or_sign,
+    check_signer,
+)
 from detent.engine.project import open_project
 from detent.errors import Refused
 from tests.support.people import ME
@@ -87,19 +96,19 @@ ASK_PROJECT = {
     Decision.MEND: lambda project: mend(project, "WFS-first"),
     Decision.COLLECT: lambda project: project.collect_garbage(dry_run=False),
 }
-#: Decisions that other tests ask for: of imports, reviews and steps, of a surface, at the start of a session, and about
-#: the tests of a session (tests/engine/gates/test_baseline.py).
+#: Decisions that other tests ask for: of imports, reviews and steps, of a surface, at the start of a session, about
+#: the tests of a session (tests/engine/gates/test_baseline.py), and about the approvers (test_approvers.py).
 ELSEWHERE = {
     *(Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET),
-    *(Decision.INTO, Decision.MEND),
+    *(Decision.INTO, Decision.MEND, Decision.LIST, Decision.UNLIST, Decision.LIMITS),
     *(Decision.ACCEPT, Decision.COMMAND, Decision.BASELINE),
 }
 
 
 def test_the_table_is_complete():
     assert sorted(rule.decision for rule in RULES) == sorted(Decision)
-    assert set(ASSURANCE) == set(Decision)
     assert MAY_DECIDE == ALLOWED
+    assert {Channel.TERMINAL, Channel.PAGE, Channel.LIBRARY} == MAY_SIGN
     assert {*ASK, *ASK_PROJECT, *ELSEWHERE} - {"release"} == set(Decision)
 
 
@@ -119,13 +128,37 @@ def test_a_page_that_proves_nothing_decides_nothing(decision):
         authorize(Actor(name="ada", kind=ActorKind.PERSON, channel=Channel.PAGE), decision)
 
 
-def test_a_weaker_proof_than_the_decision_needs_is_refused(monkeypatch):
-    monkeypatch.setitem(ASSURANCE, Decision.APPROVE, Assurance.SIGNED)
-    signed = Proof(assurance=Assurance.HARDWARE, method="webauthn")
+@pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.name)
+@pytest.mark.parametrize("decision", Decision, ids=lambda decision: decision.name)
+@pytest.mark.parametrize("assurance", Assurance)
+def test_a_signature_takes_the_place_of_the_terminal(decision, actor, assurance):
+    """A key that signs by itself proves a person where no agent is; one that is touched, in an agent's shell too."""
+    is_signed = assurance is not Assurance.ATTENDED
+    may = {
+        Assurance.ATTENDED: (actor.kind, actor.channel) in ALLOWED,
+        Assurance.SIGNED: actor.kind is ActorKind.PERSON and actor.channel in MAY_SIGN,
+        Assurance.HARDWARE: actor.kind is not ActorKind.RUNNER and actor.channel in MAY_SIGN,
+    }[assurance]
 
-    with pytest.raises(Refused, match="needs the assurance signed"):
-        authorize(made(ActorKind.PERSON, Channel.TERMINAL), Decision.APPROVE)
-    authorize(msgspec.structs.replace(made(ActorKind.PERSON, Channel.PAGE), proof=signed), Decision.APPROVE)
+    def decide():
+        authorize_or_sign(actor, decision, is_signed=is_signed)
+        if is_signed:
+            check_signer(actor, decision, assurance)
+
+    if may:
+        decide()
+    else:
+        with pytest.raises(Refused, match="is a person's decision"):
+            decide()
+
+
+def test_a_page_cannot_claim_more_than_it_shows():
+    claim = Proof(assurance=Assurance.HARDWARE, method="webauthn")
+    page = msgspec.structs.replace(made(ActorKind.PERSON, Channel.PAGE), proof=claim)
+
+    proof = authorize(page, Decision.APPROVE).proof
+    assert proof is not None
+    assert proof.assurance is Assurance.ATTENDED
 
 
 @pytest.mark.parametrize("decision", ASK)
@@ -251,3 +284,43 @@ def test_a_damaged_journal_does_not_free_an_agent_from_its_session(place, clock)
         with pytest.raises(Refused, match="is a person's decision"):
             project.start(FREE, "something else")
         assert project.store.sessions() == ["WFS-first"]
+
+
+# Limits of a run
+
+AGENTS = [actor for actor in ACTORS if actor.kind is ActorKind.AGENT]
+LIMITS = [RunChoices(max_hours=8.5), RunChoices(max_turns=201), RunChoices(max_tasks=51)]
+
+
+@pytest.mark.parametrize("actor", AGENTS, ids=lambda actor: actor.name)
+@pytest.mark.parametrize("given", LIMITS, ids=str)
+def test_an_agent_does_not_start_a_run_with_higher_limits(place, clock, actor, given):
+    with open_project(place, actor=actor, clock=clock) as project:
+        # As `detent run` does before it starts a session.
+        project.settings = msgspec.structs.replace(
+            project.settings, run=msgspec.structs.replace(project.settings.run, **given.overrides())
+        )
+        with pytest.raises(Refused, match="raising a limit of a run is a person's decision"):
+            project.start(FREE, "try it", run=given)
+        assert project.store.sessions() == []
+
+
+@pytest.mark.parametrize("given", LIMITS, ids=str)
+def test_an_agent_does_not_raise_the_recorded_limits_of_a_run(place, clock, given):
+    lower = RunChoices(max_hours=1.0, max_turns=10, max_tasks=1)
+    with open_project(place, actor=AGENTS[0], clock=clock) as project:
+        session = project.start(FREE, "try it", run=lower)
+        for higher in (given, RunChoices(max_turns=11)):
+            with pytest.raises(Refused, match="raising a limit of a run is a person's decision"):
+                session.set_run_options(higher)
+        assert session.state.options.run == lower
+        session.set_run_options(RunChoices(max_turns=9, parallel=2))
+
+
+@pytest.mark.parametrize("actor", [actor for actor in ACTORS if actor.kind is not ActorKind.AGENT])
+def test_a_person_and_ci_may_raise_them(place, clock, actor):
+    with open_project(place, actor=actor, clock=clock) as project:
+        session = project.start(FREE, "try it", run=RunChoices(max_hours=100.0))
+        session.set_run_options(RunChoices(max_turns=1_000))
+
+    assert session.state.options.run == RunChoices(max_hours=100.0, max_turns=1_000)

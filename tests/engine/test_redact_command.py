@@ -1,4 +1,4 @@
-"""What somebody says is kept; a secret in it is not, whoever says it and wherever it goes from there."""
+"""Free text of a command is kept; a secret in it is not, in no command and no record."""
 
 import os
 from datetime import UTC, datetime

@@ -192,7 +192,7 @@ def test_an_agent_in_the_background_counts_when_it_has_ended(tmp_path):
     place.after("Agent", launched, subagent_type="software-developer", prompt="go")
     assert delegations(place) == [("agent_launched", "software-developer")]
 
-    for agent_id in ("", "a-8"):  # the phantom of a compaction, and somebody else's
+    for agent_id in ("", "a-8"):  # the phantom of a compaction, and the id of another agent
         place.hook("SubagentStop", agent_id=agent_id, agent_type="", last_assistant_message="x")
     assert len(delegations(place)) == 1
     place.hook("SubagentStop", agent_id="a-9", agent_type="software-developer", last_assistant_message="done")

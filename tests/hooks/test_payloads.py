@@ -72,7 +72,7 @@ def test_a_real_payload_is_answered_as_its_client_expects(request, name, where):
 
 def test_the_payloads_are_all_of_the_events_that_are_installed():
     seen = {(client_of(name), json.loads((PAYLOADS / name).read_text()).get("hook_event_name")) for name in NAMES}
-    # Nobody has recorded these; they have no fields that the hook reads.
+    # These are not recorded from a client; they have no fields that the hook reads.
     assert set(INSTALLED) - seen <= {("codex", "PreCompact"), ("gemini", "PreCompress")}
 
 

@@ -23,7 +23,7 @@ def usage(read, written, cached=0):
 
 CLAUDE = [
     line("user", content="go"),
-    line("assistant", id="m1", usage=usage(10, 1), content=[{"type": "text", "text": "I look"}]),
+    line("assistant", id="m1", model="opus", usage=usage(10, 1), content=[{"type": "text", "text": "I look"}]),
     # The next part of the same message.
     line(
         "assistant",
@@ -40,6 +40,7 @@ CLAUDE = [
     ),
 ]
 CODEX = [
+    {"type": "turn_context", "payload": {"model": "gpt-5"}},
     {"payload": {"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "ls"}', "call_id": "c1"}},
     {"payload": {"type": "function_call_output", "call_id": "c1", "output": "Process exited with code 1\nOutput:"}},
     {"payload": {"type": "token_count", "info": {"total_token_usage": {"input_tokens": 100, "output_tokens": 10}}}},
@@ -137,6 +138,17 @@ def test_an_agent_of_codex_is_counted_by_its_rollout(place, tmp_path):
         {"input": 130, "output": 13},
         [("exec_command", '{"cmd": "ls"}', False), ("apply_patch", "{}", True)],
     )
+
+
+@pytest.mark.parametrize(
+    ("client", "lines", "who"),
+    [("claude-code", CLAUDE, "claude-code (opus)"), ("codex", CODEX, "codex (gpt-5)")],
+)
+def test_the_log_names_the_model_of_the_transcript(place, tmp_path, client, lines, who):
+    launched(place, client=client)
+    stopped(place, transcript(tmp_path / "agent.jsonl", lines), client=client)
+
+    assert f"{who} finished its turn of build" in place.detent("log")
 
 
 @pytest.mark.parametrize("path", ["/no/such/file", "/", "", None, 7])

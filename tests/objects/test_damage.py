@@ -326,7 +326,7 @@ def test_a_changed_plain_file_is_noticed_before_anything_is_written(root, tmp_pa
 
 @pytest.mark.parametrize("path", ["../{}/n", "owner/{}/n/m", "a/b/c", "/{}/n", "owner/{}/..", "owner//{}", "x\\q/{}/n"])
 def test_a_record_cannot_name_a_file_elsewhere(root, path):
-    """Nobody reads or removes it, even if it has that content."""
+    """It is neither read nor removed, even if it has that content."""
     digest = digest_of(b"")
     for place in (f"../{digest}", f"owner/{digest}/n", "a/b", f"x\\q/{digest}"):
         os.makedirs(os.path.join(root, place))

@@ -1,4 +1,4 @@
-"""Content goes in once and comes out as it was, whoever stored it and however."""
+"""Content goes in once and comes out as it was, by every way of storing it."""
 
 import errno
 import os

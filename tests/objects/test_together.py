@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from detent.errors import Conflict, LockTimeout
-from detent.objects import segments
+from detent.objects import write_lock
 from tests.support.objects import OWNER, Objects, digest_of, packs, stored
 
 
@@ -156,7 +156,7 @@ def test_a_child_does_not_write_by_the_lock_of_its_parent(root):
     stored(parent, b"parent")
 
     def child(index):
-        segments.WAIT_S = 0.05
+        write_lock.WAIT_S = 0.05
         with pytest.raises(LockTimeout):
             stored(parent, b"child")
 
@@ -170,7 +170,7 @@ def test_a_child_does_not_write_by_the_lock_of_its_parent(root):
 def test_a_child_has_a_lock_of_its_own(root, monkeypatch):
     parent = Objects(root)
     stored(parent, b"parent")
-    monkeypatch.setattr(segments, "WAIT_S", 0.05)
+    monkeypatch.setattr(write_lock, "WAIT_S", 0.05)
     (held, holds), (ended, ends) = os.pipe(), os.pipe()
 
     def child(index):

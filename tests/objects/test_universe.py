@@ -1,4 +1,4 @@
-"""Which files belong to a project's universe, whoever asks."""
+"""Which files belong to a project's universe: the same for every caller."""
 
 import os
 import shutil

@@ -56,7 +56,7 @@ def test_a_group_that_is_gone_is_not_waited_for():
     process.end_group(leader.pid)
 
 
-# A script, and whoever has to know of it
+# A script, and the call that has to know of its group
 
 
 def captured(script, *, started=lambda _: None, env=None, tmp_path):

@@ -1,7 +1,7 @@
 """Random work on a real tree, with checkpoints and rollbacks between, against pictures that the test takes itself.
 
 The test walks the tree on its own right before every command and decides on its own what is ignored. A checkpoint has
-to give back what it `must` have recorded; nobody may touch what no checkpoint `may` have recorded.
+to give back what it `must` have recorded; nothing may touch what no checkpoint `may` have recorded.
 """
 
 import hashlib
@@ -358,7 +358,7 @@ class RollbackMachine(RuleBasedStateMachine):
         assert {path: after.get(path) for path in never} == {path: before[path] for path in never}
         assert times(self.directory, never) == stamps
         gone = {path for path in since if path not in target.may and (only is None or path in only)}
-        # What was ignored then may have been there: nobody knows, so it stays.
+        # What was ignored then may have been there: the model cannot tell, so it stays.
         unknown = set() if target.safety else {path for path in gone if self.is_ignored(path, target.must)}
         assert not (gone - unknown) & after.keys()
         if only is None or only:
@@ -373,7 +373,7 @@ class RollbackMachine(RuleBasedStateMachine):
         self.check_all_is_well()
 
     def is_in_the_way(self, target, before, since, only):
-        """Whether something that nobody recorded since stands where a file of the checkpoint belongs."""
+        """Whether something that was not recorded since stands where a file of the checkpoint belongs."""
         wanted = [path for path in target.must if only is None or path in only]
         return any(
             (below(path, other) or below(other, path)) and (other not in since or (only and other not in only))

@@ -83,7 +83,10 @@ SHOWN = {
         [history_entry(story.ended().session), history_entry(story.cancelled().session)], left_out=0, canvas=PAPER
     ),
     "workflows": lambda: workflows_text(
-        {"fix": "A bug fix", "odd": "Odd"}, {"fix": story.shipped("fix"), "odd": "it has no phases"}, canvas=PAPER
+        {"fix": "A bug fix", "odd": "Odd", "mend": "The same"},
+        {"fix": story.shipped("fix"), "odd": "it has no phases", "mend": story.shipped("fix")},
+        {"mend": "like fix, without 08-code-review"},
+        canvas=PAPER,
     ),
 }
 

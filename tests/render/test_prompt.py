@@ -65,9 +65,7 @@ def architecture(**settings):
 
 def implementation(**settings):
     session = with_gates(story.half_way())
-    pinned = session.workflow.with_gates(
-        session.workflow.order, lambda gate: gate.with_command("pytest -q") if gate.runs_tests else gate
-    )
+    pinned = session.workflow.with_gates(lambda gate: gate.with_command("pytest -q") if gate.runs_tests else gate)
     session = msgspec.structs.replace(session, workflow=pinned)
     if settings.get("turn", 1) > 1:
         session = at_gate(session, "06-implementation", FAILING)

@@ -242,7 +242,7 @@ def test_what_proved_a_gate_and_who_opened_it_is_told():
     text = whole().report()
 
     assert "| plan | artifacts | PASS | existed: docs/plan.md |" in text
-    assert "| plan | owner | opened by hand | ada: read it |" in text
+    assert "| plan | owner | opened by hand | ada (attended): read it |" in text
     assert "| code | tests | PASS | uv run pytest, exit code 0, coverage 91 %, run 1 |" not in text
     assert "| code | tests | PASS | uv run pytest, exit code 0, coverage 91 % |" in text
     assert "| code | delegation | PASS | claude ran |" in text

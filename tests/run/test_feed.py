@@ -1,4 +1,4 @@
-"""The feed of a run: whoever follows it sees what was told, whatever happens to the file."""
+"""The feed of a run: a follower sees what was told, whatever happens to the file."""
 
 import os
 import threading
@@ -187,7 +187,7 @@ def test_whoever_follows_while_it_starts_anew_sees_everything_once(path):
     for number, event in enumerate(said):
         feed.tell(event)
         if number % 15 == 0:
-            # Whoever is two files behind cannot have seen the one between.
+            # A follower that is two files behind cannot have seen the one between.
             follower.until(4 + number)
     feed.tell(END)
 

@@ -73,7 +73,7 @@ def check_done(root):
     assert sorted((root / "shared.txt").read_text().split()) == ["a", "b", "begin", "c", "d"]
     assert {path.name for path in root.glob("?.txt")} == {"a.txt", "b.txt", "c.txt", "d.txt"}
     assert git(root, "branch", "--list", "detent/*") == ""
-    # What a kill left of a worktree that was just being made is set aside, since nobody knows what it has.
+    # What a kill left of a worktree that was just being made is set aside, since its contents are unknown.
     left = [path.name for path in (root / ".workflow/worktrees").glob("WFS-*")]
     assert [name for name in left if ".aside-" not in name] == []
     with opened(root) as project:
@@ -173,3 +173,33 @@ def test_a_check_runs_the_code_of_the_worktree_and_not_an_installed_checkout(tmp
     with opened(root) as project:
         assert project.session().state.phases["a"].status != "completed"
     assert (root / "shop.py").read_text() == "broken = 0\n"
+
+
+@pytest.mark.parametrize("named", [".venv/bin/check", "{root}/.venv/bin/check", "check"])
+def test_a_program_of_the_project_is_the_same_one_in_a_worktree(tmp_path, monkeypatch, named):
+    root = tmp_path / "shop"
+    monkeypatch.setenv("PATH", f"{root}/.venv/bin:{os.environ['PATH']}")
+    settings = CHECKED.replace("[run]", '[run]\nlink = [".venv"]')
+    repository(root, settings.format(check=named.format(root=root), root=root))
+    (root / ".venv/bin").mkdir(parents=True)
+    (root / ".venv/bin/check").write_text("#!/bin/sh\nexit 0\n")
+    (root / ".venv/bin/check").chmod(0o755)
+    commit(root, __gitignore=".venv/\n")
+
+    assert run(root, "--no-wait").wait(60) == 0
+
+
+@pytest.mark.parametrize("installed", ["a link, as pipx makes it", "another installation"])
+def test_the_work_is_merged_by_the_detent_that_runs_whichever_is_on_the_path(place, tmp_path, monkeypatch, installed):
+    program = tmp_path / "bin/detent"
+    program.parent.mkdir()
+    if "link" in installed:
+        program.symlink_to(DETENT)
+    else:
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    root = place("session")
+
+    assert run(root).wait(60) == 0
+    check_done(root)

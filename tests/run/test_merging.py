@@ -9,7 +9,7 @@ import time
 import pytest
 
 from detent.errors import Conflict, GateClosed
-from detent.run import git as git_module
+from detent.process import git as git_module
 from detent.run.merging import merge
 from detent.run.worktree import ensure
 from tests.support.repository import (
@@ -73,14 +73,14 @@ def check_merged(root, *, merges=1):
 
 
 def kill(child, root):
-    """As when the machine stops: whoever merges, and the git it started."""
+    """As when the machine stops: the merging process, and the git it started."""
     child.kill()
     child.wait()
     stop_everything_in(root)
 
 
 def make_stale(root):
-    """The lock of a git that was killed long enough ago to be nobody's."""
+    """The lock of a git that was killed long enough ago to be stale."""
     lock, note = root / ".git/index.lock", root / ".workflow/worktrees/.merging.json"
     assert lock.exists()
     for path in (note, lock):

@@ -343,6 +343,16 @@ def test_an_agent_may_finish_its_phase_itself(play):
     assert {state.attempt for state in scene.session().phases.values()} == {1}
 
 
+def test_a_run_publishes_what_an_agent_finished_and_was_ended_before_it_published(play):
+    code = (
+        "import detent, os; from detent.engine.project import Project; "
+        "Project.touched = lambda *_, **__: os._exit(0); detent.open('.').session().finish('by itself')"
+    )
+
+    # By then the run has published what it committed itself.
+    completed(play(f'sleep 1; {sys.executable} -c "{code}"; sleep 60'))
+
+
 def test_an_agent_that_fails_its_phase_itself_is_tried_again_until_a_person_decides(play):
     scene = play("echo >> ../tries; detent fail -m 'cannot do it'", run="attempts = 2")
 

@@ -47,7 +47,7 @@ GATES = {
     "elicitation": ElicitationGate(),
 }
 PERSONAL = {"unchecked", "approval", "consensus", "elicitation"}
-#: Where a person says yes or no; an article that nobody looked at yet is not a no.
+#: Where a person says yes or no; an article that was not looked at yet is not a no.
 VOTED = PERSONAL - {"unchecked"}
 SILENT = {Verdict.PENDING, Verdict.ERROR}
 

@@ -1,4 +1,4 @@
-"""A run and what comes between: somebody else, limits, an interruption, a defect; and what is recorded of it all."""
+"""A run and what comes between: another command, limits, an interruption, a defect; and what is recorded of it all."""
 
 import os
 import threading

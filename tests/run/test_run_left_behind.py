@@ -24,7 +24,7 @@ from tests.support.waiting import until, wait_until
 
 
 def is_running(path):
-    """Whether the process whose number the file has is there; one that nobody has waited for has no arguments."""
+    """Whether the process whose number the file has is there; one that was not waited for has no arguments."""
     arguments = Path("/proc", path.read_text().strip(), "cmdline")
     return arguments.exists() and arguments.read_bytes() != b""
 
@@ -61,7 +61,7 @@ def test_a_step_is_ended_with_the_run_by_a_second_interruption(play, tmp_path):
 
 
 class Broken(Exception):
-    """What nobody foresaw."""
+    """An error that no code expects."""
 
 
 def test_a_task_whose_agent_breaks_the_run_is_given_back(scene):

@@ -277,7 +277,7 @@ def test_the_tasks_of_a_run_that_was_killed_are_given_back_and_done(planned, tmp
         "IMPL-2.1 was given back",
     }
     assert sorted(turn.task for turn in cast.turns if turn.task) == LEAVES
-    # Nobody counts as being at work any more, not even those who were killed.
+    # No agent counts as being at work any more, not even those that were killed.
     assert all(one.ended_at for one in planned.session.phases["IMPLEMENT"].delegations)
     assert len(planned.session.phases["IMPLEMENT"].delegations) == 2 + len(LEAVES)
 
@@ -305,3 +305,39 @@ def test_tasks_that_use_too_much_together_are_stopped_and_a_person_decides(tmp_p
     scene.handle.resolve("retry", "it may cost more")
     assert scene.run() is End.COMPLETED
     scene.close()
+
+
+# Acceptance criteria
+
+
+def test_an_agent_is_asked_how_each_criterion_is_met(scene):
+    scene.handle.tasks.add("Form", acceptance=["the tests pass", "Ada has seen it"])
+    cast = Cast(lambda turn, stopping: (done(met=("all 12", "on Monday")),))
+
+    assert scene.run(cast) is End.COMPLETED
+
+    [prompt] = cast.prompts("IMPL-1")
+    assert "1. the tests pass\n2. Ada has seen it" in prompt
+    assert "Met:" in prompt
+    assert "Ada has seen it: on Monday" in scene.handle.tasks.summary("IMPL-1")
+
+
+def test_a_report_that_leaves_a_criterion_out_fails_the_try_and_the_next_one_is_told(scene):
+    scene.handle.tasks.add("Form", acceptance=["the tests pass", "Ada has seen it"])
+    told = iter([("all 12",), ("all 12", "on Monday")])
+    cast = Cast(lambda turn, stopping: (done(met=next(told) if turn.task else ()),))
+
+    assert scene.run(cast) is End.COMPLETED
+
+    first, second = cast.prompts("IMPL-1")
+    assert "nothing says how these acceptance criteria of IMPL-1 are met" in second
+    assert "- 2. Ada has seen it" in second
+    assert "nothing says" not in first
+
+
+def test_a_task_without_criteria_is_not_asked_about_them(scene):
+    scene.handle.tasks.add("Form")
+    cast = Cast()
+
+    assert scene.run(cast) is End.COMPLETED
+    assert "Met:" not in cast.prompts("IMPL-1")[0]

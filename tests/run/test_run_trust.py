@@ -17,7 +17,7 @@ from tests.support.run_process import SESSION
 from tests.support.scripted_run import Cast, done, scenes
 from tests.support.typed_terminal import Terminal
 
-#: What a person could decide just then, tried by whoever runs it.
+#: What a person could decide just then, tried by the process of the run.
 TRIED = """
 cd {directory}
 try() {{ "$@" >> {said} 2>&1 && echo "carried out: $*" >> {said}; }}

@@ -52,6 +52,52 @@ def tree_of(root, name="WFS-trial.a"):
 # Making
 
 
+@pytest.fixture
+def linking(tmp_path):
+    """A function that makes a project with ignored files, and opens it with these links."""
+
+    def make(*patterns):
+        root = repository(tmp_path / "linking", f"[run]\nlink = {list(patterns)}\n")
+        commit(root, "ignore", __gitignore=".venv/\n*.mo\n")
+        for path in (".venv/bin/python", ".venv/lib/site.py", "locale/de/a.mo", "locale/fr/a.mo", "other.mo"):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(path)
+        return root, opened(root)
+
+    return make
+
+
+def test_a_worktree_has_links_to_the_ignored_files_that_the_settings_name(linking):
+    root, project = linking(".venv", "locale/*/*.mo", "gone")
+    with project:
+        session(project)
+        path, notices = ensure(project, "WFS-trial", "a")
+
+        tree = Path(path)
+        assert (tree / ".venv/bin/python").read_text() == ".venv/bin/python"
+        assert sorted(str(each.relative_to(tree)) for each in tree.rglob("*.mo")) == [
+            "locale/de/a.mo",
+            "locale/fr/a.mo",
+        ]
+        assert notices == [f"link names gone, and {root} has no such file"]
+        git(path, "add", "--all")
+        assert status(path) == ""
+        merge(project, "WFS-trial", "a")
+        assert remove(project, "WFS-trial", "a") == []
+    assert (root / ".venv/lib/site.py").read_text() == ".venv/lib/site.py"
+
+
+@pytest.mark.parametrize("pattern", ["code.py", "../other", "/etc", ".git", ".workflow/.lock"])
+def test_a_link_that_a_commit_could_take_along_or_that_leaves_the_project_is_refused(linking, pattern):
+    _, project = linking(pattern)
+    with project:
+        session(project)
+        with pytest.raises(Refused, match="link names"):
+            ensure(project, "WFS-trial", "a")
+        with pytest.raises(Refused, match="link names"):
+            ensure(project, "WFS-trial", "a")
+
+
 def test_a_worktree_has_what_is_committed_on_a_branch_of_its_own(root, project):
     session(project)
     path, notices = ensure(project, "WFS-trial", "a")

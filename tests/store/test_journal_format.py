@@ -69,7 +69,7 @@ def test_todays_code_writes_the_same_journal(tmp_path):
 def _facts(journal):
     """What does not depend on the machine.
 
-    Durations, digests of files that hold times, and the account and terminal of whoever decided are left out.
+    Durations, digests of files that hold times, and the account and terminal of a decision are left out.
     """
     lines = [msgspec.json.decode(line) for line in journal.splitlines()]
     for line in lines:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from detent.doctor.invariants import check
-from detent.engine.checkpoints.bundle import export_session
+from detent.engine.bundles.exporting import export_session
 from detent.engine.project import open_project
 from detent.objects.pack import Objects
 from detent.store.files import FileStore

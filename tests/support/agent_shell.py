@@ -1,6 +1,7 @@
 """The shell of an agent: a real one without a terminal, with a client's mark, started by a program with its name."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from detent.core.session.events import Commit, GateApproved, VoteCast
 from detent.engine.project import open_project
 from detent.store.port import all_commits
 from tests.support.gated import started
+from tests.support.project import write
 from tests.support.waiting import until
 
 #: Variables that real clients set in the shells of their agents.
@@ -35,9 +37,11 @@ SAID = "said"
 class AgentShell:
     """A project whose first phase waits for an approval, and an agent that works in it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, gate: str = '{ kind = "approval" }') -> None:
         self.root = root
-        project, handle = started(root, '{ kind = "approval" }')
+        # What an attempt says is no part of the work.
+        write(root, ".gitignore", f"{SAID}\n{OVER}\nnohup.out\n")
+        project, handle = started(root, gate)
         self.session = handle.id
         project.close()
         self._seen = len(self.commits())
@@ -60,7 +64,7 @@ class AgentShell:
             start_new_session=True,
             check=False,
         )
-        if OVER in command:
+        if re.search(rf"\b{OVER}\b", command):
             assert until((self.root / OVER).exists), "the attempt does not end"
         return ran
 

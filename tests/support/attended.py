@@ -3,9 +3,9 @@
     python -m tests.support.attended PROGRAM [ARGUMENT]...
 
 Tests decide as people do, so they need a terminal, wherever they are started: at a terminal, in CI, or by an agent.
-Where the process is attended already, the program is started as it is. Otherwise a process is started whose parent has
-ended, so that the system adopts it, with an environment without marks and with a pseudo terminal as its controlling
-terminal. Input and output stay those of the caller.
+A process is started whose parent has ended, so that the system adopts it, with an environment without marks and with a
+pseudo terminal as its controlling terminal. Input and output stay those of the caller. Whoever holds the terminal types
+yes when Detent asks there whether a decision is the person's.
 
 Detent cannot tell such a process from a person's; docs/decisions.md says so.
 """
@@ -24,6 +24,7 @@ from detent.clients.registry import client_programs
 from detent.core.actor import chain_text, sign_of_agent
 from detent.engine.actor import agent_marks, own_lineage
 from detent.engine.agents.ancestry import terminal
+from detent.engine.confirm import QUESTION
 
 #: Tells the adopted process where to report. It is no mark that the product knows.
 _REPORT = "--report-to"
@@ -33,7 +34,9 @@ _CHUNK = 65536
 
 
 def is_attended() -> bool:
-    return terminal() is not None and sign_of_agent(own_lineage(), agent_marks(), client_programs()) is None
+    """Whether the process has a terminal that was made here, at which questions are answered."""
+    has_terminal = _TRIED in os.environ and terminal() is not None
+    return has_terminal and sign_of_agent(own_lineage(), agent_marks(), client_programs()) is None
 
 
 def run_attended(command: list[str]) -> int:
@@ -64,6 +67,14 @@ def run_attended(command: list[str]) -> int:
         return int(report.readline() or 1)
 
 
+def answered(terminal: int, shown: bytes) -> bytes:
+    """Type yes for every question in what was shown; returns the rest, which may be the beginning of one."""
+    question = QUESTION.encode()
+    for _ in range(shown.count(question)):
+        os.write(terminal, b"y\n")
+    return shown.rpartition(question)[2][-len(question) :]
+
+
 def _supervise(report: int, command: list[str]) -> int:
     """Run the command at a new terminal, read what it writes there, and report its exit code."""
     ours, theirs = pty.openpty()
@@ -75,11 +86,11 @@ def _supervise(report: int, command: list[str]) -> int:
         os.close(ours)
         os.close(theirs)
         os.execvp(command[0], command)
-    # Our own copy of the terminal stays open: a terminal that nobody holds is at its end, and reading it never waits.
+    # Our own copy of the terminal stays open: a terminal without a holder is at its end, and reading it never waits.
     os.write(report, b"%d\n" % child)
-    ended, status = 0, 0
+    ended, status, shown = 0, 0, b""
     while not ended:
-        # An error at the report means that its reader is gone: nobody waits for the program any more.
+        # An error at the report means that its reader is gone: no process waits for the program any more.
         poll = select.poll()
         poll.register(report, 0)
         poll.register(ours, select.POLLIN)
@@ -89,7 +100,7 @@ def _supervise(report: int, command: list[str]) -> int:
                     os.killpg(child, signal.SIGKILL)
             else:
                 with suppress(OSError):
-                    os.read(ours, _CHUNK)
+                    shown = answered(ours, shown + os.read(ours, _CHUNK))
         ended, status = os.waitpid(child, os.WNOHANG)
     code = os.waitstatus_to_exitcode(status)
     with suppress(OSError):

@@ -146,6 +146,27 @@ PASS_ALL = (
     "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n"
     "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
 )
+#: The module of the standard library, which changes the runner as soon as that is loaded.
+STAND_IN = """import builtins, os, sys
+path = os.path.join(os.path.dirname(os.__file__), "shlex.py")
+exec(compile(open(path).read(), path, "exec"))
+imported = builtins.__import__
+
+def load(name, *rest):
+    module = imported(name, *rest)
+    report = getattr(sys.modules.get("_pytest.reports"), "TestReport", None)
+    if hasattr(report, "from_item_and_call") and builtins.__import__ is load:
+        builtins.__import__ = imported
+        made = report.from_item_and_call.__func__
+
+        def passed(cls, item, call):
+            return made(cls, item, type(call).from_call(lambda: None, call.when))
+
+        report.from_item_and_call = classmethod(passed)
+    return module
+
+builtins.__import__ = load
+"""
 DESELECT = "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if i.name != 'test_sub']\n"
 REPAIR = "import calc\n\ncalc.sub = lambda a, b: a - b\n"
 EXIT = f"import os\n\nprint({GREEN.strip()!r}, flush=True)\nos._exit(0)\n"
@@ -331,6 +352,7 @@ CHEATS = (
     Cheat(PLUGIN, "an exit code", _config("conftest.py", EXIT_CODE)),
     Cheat(PLUGIN, "an early end", _config("conftest.py", EXIT)),
     Cheat(PLUGIN, "a module called pytest", _config("pytest.py", FAKE_PYTEST)),
+    Cheat(PLUGIN, "a module called shlex", _config("shlex.py", STAND_IN), COPY),
     Cheat(PLUGIN, "an installed plugin", _local_plugin, COPY),
     Cheat("environment", "arguments of pytest", lambda work: work.check(PYTEST_ADDOPTS="-k add")),
     Cheat("environment", "a module called pytest", _poisoned_python),

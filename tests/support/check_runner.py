@@ -90,6 +90,9 @@ class Runner:
     def rewrites_tests(self) -> bool:
         return self._rewrites
 
+    def tests_rewritten_by(self) -> str | None:
+        return None
+
     def is_protected(self) -> bool:
         return self._keeps
 

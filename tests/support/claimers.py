@@ -27,7 +27,7 @@ def claim_all(directory: str, name: str, barrier: Barrier, reports: Reports, *, 
                 if finishing:
                     tasks.done(claimed.task, fence=claimed.fence)
         except NotFound:
-            # What somebody holds who has ended may be taken by others: nobody ends before all have done.
+            # The claims of a process that has ended may be taken by others: no process ends before all have done.
             with suppress(threading.BrokenBarrierError):
                 barrier.wait(PATIENCE_S)
         except DetentError as error:

@@ -77,7 +77,7 @@ def failing(error: int, only: tuple[str, ...] = WATCHED) -> Strike:
 
 
 def _is_of_a_cache(target: Any) -> bool:
-    """Files that may be missing at any time: nobody is told when one cannot be written."""
+    """Files that may be missing at any time: a failure to write one is not reported."""
     path = os.fsdecode(target) if not isinstance(target, int) else os.readlink(f"/proc/self/fd/{target}")
     # The second copies of journals may be behind, too.
     return any(name in path for name in CACHES) or path.startswith(os.environ["XDG_STATE_HOME"])

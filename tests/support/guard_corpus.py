@@ -560,6 +560,12 @@ CALLS = [
     Call("run_shell_command", {"command": "rm -rf .workflow"}, True, "rm in Gemini", "gemini"),
     Call("Bash", {"command": "rm -rf .workflow"}, True, "rm in Codex", "codex"),
     Call("Bash", {"command": "bash"}, True, "a shell for write_stdin", "codex"),
+    Call("write_stdin", {"session_id": 7, "chars": "rm -rf .workflow\n"}, True, "rm typed into a shell", "codex"),
+    Call("write_stdin", {"session_id": 7, "chars": "detent approve -m ok\n"}, True, "approval typed in", "codex"),
+    Call("write_stdin", {"chars": "import os; os.unlink('.workflow/state.json')\n"}, True, "code typed in", "codex"),
+    Call("write_stdin", {"session_id": 7, "chars": "pytest -q\n"}, False, "tests typed into a shell", "codex"),
+    Call("write_stdin", {"session_id": 7, "chars": "y\n"}, False, "an answer", "codex"),
+    Call("write_stdin", {"session_id": 7, "chars": ""}, False, "waiting for output", "codex"),
     Call("Bash", {"command": ["bash", "-lc", "rm -rf .workflow"]}, True, "rm as a list of words", "codex"),
     # tools of MCP servers
     Call("mcp__fs__write_file", {"path": ".workflow/state.json", "content": "{}"}, True, "MCP writes the document"),

@@ -1,7 +1,7 @@
 """Several people in one test: other accounts of this machine, which root can act for.
 
 The real user of a process says whose it is, and the effective one what it may do. So a process of root with another
-real user belongs to somebody else, and can still write the files of the test.
+real user belongs to another account, and can still write the files of the test.
 """
 
 import os

@@ -13,7 +13,7 @@ from tests.support.project import build_project
 from tests.support.project import write as write_file
 from tests.support.values import workflow
 
-#: Nobody's settings: neither those of the account nor those of the machine.
+#: No settings: neither those of the account nor those of the machine.
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",

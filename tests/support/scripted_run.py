@@ -39,7 +39,7 @@ def broken(reason: str = "it broke", failure: Failure = Failure.ERROR) -> Failed
 
 def stopped_only(stopping: Callable[[], bool]) -> Failed:
     """What an agent says that never ends by itself."""
-    assert until(stopping), "nobody stopped the turn"
+    assert until(stopping), "the turn was not stopped"
     return broken("stopped", Failure.STOPPED)
 
 

@@ -106,6 +106,11 @@ def _waiting_step(project: Project, handle: SessionHandle) -> None:
     Flow(project, handle).run("IMPL-1")
 
 
+def _working(_project: Project, handle: SessionHandle) -> None:
+    handle.tasks.add("Form", acceptance=["the tests pass", "Ada has seen it"])
+    handle.tasks.start("IMPL-1")
+
+
 def _tasks_left(_project: Project, handle: SessionHandle) -> None:
     handle.tasks.write([new_document("IMPL-1", "Try it")])
     handle.finish("done")
@@ -186,6 +191,7 @@ FREE: dict[str, Stop] = {
     "no command": Stop(gates='{ kind = "tests" }'),
     "missing file": Stop(gates='{ kind = "artifacts", paths = ["out.txt"] }'),
     "an agent has to run": Stop(gates='{ kind = "delegation" }'),
+    "a task is worked on": Stop(_working, phases=TASKS),
     "ready": Stop(lambda _, handle: handle.finish("did it")),
     "passed": Stop(_check(), gates=CHECK),
 }

@@ -1,4 +1,4 @@
-"""Somebody at a terminal: a process with a terminal of its own, what it shows there, and what is typed."""
+"""A person at a terminal: a process with a terminal of its own, what it shows there, and what is typed."""
 
 import fcntl
 import os
@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.attended import answered
 from tests.support.command import DETENT
 
 WAIT_S = 20.0
@@ -21,8 +22,14 @@ class Terminal:
     """Runs `detent`, or another program, with the arguments. Ends it, if it still runs, when the context is left."""
 
     def __init__(
-        self, directory: Path, environment: Mapping[str, str], *arguments: str, program: str | Path = DETENT
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        *arguments: str,
+        program: str | Path = DETENT,
+        confirms: bool = True,
     ) -> None:
+        """`confirms`: the person types yes when asked whether a decision is theirs."""
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, b"\x18\x00\x78\x00\x00\x00\x00\x00")
         self.process = subprocess.Popen(
@@ -38,6 +45,7 @@ class Terminal:
         os.close(slave)
         self._raw = b""
         self._read_to = 0
+        self._unanswered: bytes | None = b"" if confirms else None
 
     def __enter__(self) -> "Terminal":
         return self
@@ -88,9 +96,11 @@ class Terminal:
             return False
         try:
             data = os.read(self._master, 65536)
-        except OSError:  # how a terminal ends that nobody is at
+        except OSError:  # how a terminal ends that no process holds
             return False
         self._raw += data
+        if self._unanswered is not None:
+            self._unanswered = answered(self._master, self._unanswered + data)
         return bool(data)
 
 

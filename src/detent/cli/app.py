@@ -24,6 +24,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     ],
     "Start and run": [
         ("watch", "Follow a run from another terminal."),
+        ("ui", "Show sessions in a browser, and decide there."),
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown, HTML or JSON."),
@@ -41,9 +42,12 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("gates", "Show the verdict of every gate."),
         ("gate", "Run a gate's check, or record evidence for it."),
         ("review", "Decide about a finished phase under review."),
-        ("escalations", "List the escalations that wait for a person."),
+        ("escalations", "List the escalations that wait for a person, with the commands that decide them."),
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
+        ("publish", "Bring the bundle of the session where CI finds it."),
+        ("verify", "Check that the record of a session holds."),
+        ("approver", "Add, list or remove the people whose keys sign decisions."),
     ],
     "Phases by hand": [
         ("begin", "Begin a phase, before its work is delegated."),
@@ -59,7 +63,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("note", "Keep an analysis, a talk or ideas with the session."),
     ],
     "Checkpoints": [
-        ("checkpoint", "Take, list, verify, clean up, export or import checkpoints."),
+        ("checkpoint", "Take, list, verify or clean up checkpoints."),
         ("undo", "Undo the last rollback."),
     ],
     "Sessions": [
@@ -71,8 +75,8 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("cancel", "Cancel the session, with a reason."),
         ("reopen", "Reopen a session that has ended."),
         ("archive", "Archive a session that has ended."),
-        ("export", "Write a document of the session to a file."),
-        ("import", "Create a session from a state document."),
+        ("export", "Write a document of the session, or all of it as a bundle."),
+        ("import", "Create a session from a bundle or from a state document."),
     ],
     "Setup": [
         ("init", "Make a directory a project, and install hooks in agents."),

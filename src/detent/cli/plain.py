@@ -45,6 +45,11 @@ COMMON = (
     Parameter("project", ("--project",), "A package of a monorepo; DETENT_PROJECT does the same.", "ID"),
     Parameter("json", ("--json",), "Answer in JSON, errors too.", is_flag=True),
 )
+#: The options of verbs that make a person's decision.
+SIGNING = (
+    Parameter("sign", ("--sign",), "Sign the decision with an SSH key of an approver.", is_flag=True),
+    Parameter("key", ("--key",), "The key to sign with; by default one of ~/.ssh that approvers.toml lists.", "FILE"),
+)
 SESSION = Parameter("session", ("--session",), "A session other than the active one.", "ID", completes="sessions")
 PHASE = Parameter("phase", metavar="[PHASE]", completes="phases")
 

@@ -3,18 +3,19 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from detent.errors import DetentError, NotFound
+from detent.errors import DetentError, NoPackage, NotFound
 
 if TYPE_CHECKING:
     from detent.cli.progress import Progress
     from detent.core.actor import Actor
     from detent.engine.policy import Decision
     from detent.engine.project import Project
+    from detent.engine.proofs import Signer
     from detent.engine.session import SessionHandle
     from detent.engine.workspace import Workspace
     from detent.render.terminal.canvas import Canvas
@@ -34,6 +35,11 @@ class Request:
         self.directory = "."
         self.project: str | None = None
         self.json = False
+        #: Whether the person has seen the decision, and has chosen it at the terminal.
+        self.is_confirmed = False
+        #: Whether a decision is signed, and with which key.
+        self.sign = False
+        self.key: str | None = None
         #: Whether settings that cannot be used are left out instead of refused.
         self.is_tolerant = False
         #: Remarks for the person, printed beside the answer.
@@ -57,19 +63,57 @@ class Request:
                 self.clear_progress()
 
     @contextmanager
+    def reading_all(self) -> Iterator[dict[str, "Project"]]:
+        """The project under an empty name; at the root of a monorepo every package under its own."""
+        from detent.engine.workspace import Workspace
+
+        with ExitStack() as opened:
+            try:
+                projects = {"": opened.enter_context(self.reading())}
+            except NoPackage as error:
+                spaces = {
+                    name: Workspace(self.directory, project=name, notices=self.notices) for name in error.packages
+                }
+                projects = {name: opened.enter_context(space.read(self.actor)) for name, space in spaces.items()}
+            yield projects
+
+    @contextmanager
     def changing(self, *, adopt: bool = True) -> Iterator["Project"]:
         """The project to change."""
         with self.workspace.change(self._actor(changes=True), adopt=adopt, inspect=self.watch) as project:
+            project.signer = self.signer(project)
+            if self.is_confirmed:
+                from detent.engine.confirm import is_confirmed
+
+                project.confirm = is_confirmed
             try:
                 yield project
             finally:
                 self.clear_progress()
+
+    def signer(self, project: "Project") -> "Signer | None":
+        """Signs the decisions of this request; None if they are not to be signed."""
+        if not self.sign:
+            if self.key is not None:
+                raise Usage("--key names the key to sign with, and --sign is missing", way_out="add --sign")
+            return None
+        from detent.engine.proofs import SshSigner, own_signer
+
+        if self.key is not None:
+            return SshSigner(os.path.join(self.directory, os.path.expanduser(self.key)))
+        return own_signer(project.approvers.read(), os.path.expanduser("~/.ssh"))
 
     def authorize(self, decision: "Decision") -> None:
         """Check a decision that leaves no event in a journal."""
         from detent.engine.policy import authorize
 
         authorize(self.actor, decision)
+
+    def authorize_early(self, decision: "Decision") -> None:
+        """Check a decision before work is done for it. The commit checks it again, and its signature."""
+        from detent.engine.policy import authorize_or_sign
+
+        authorize_or_sign(self.actor, decision, is_signed=self.sign)
 
     @cached_property
     def actor(self) -> "Actor":
@@ -98,10 +142,10 @@ class Request:
         if self._progress is not None:
             self._progress.clear()
 
-    def answer(self, text: "Callable[[Canvas], str]", record: dict[str, Any]) -> None:
-        """Print the answer, as text or as JSON."""
+    def answer(self, text: "Callable[[Canvas], str]", record: "dict[str, Any] | Callable[[], dict[str, Any]]") -> None:
+        """Print the answer, as text or as JSON. Only the one that is asked for is made, if both are functions."""
         if self.json:
-            write_json({**record, "notices": list(dict.fromkeys(self.notices))})
+            write_json({**(record() if callable(record) else record), "notices": list(dict.fromkeys(self.notices))})
         else:
             self.print_notices()
             write_text(text(canvas()))

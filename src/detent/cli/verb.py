@@ -1,6 +1,6 @@
 """The click side of verbs: their common options, shared arguments, groups of subcommands, and shell completion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from detent.cli.input import STDIN, read_text
-from detent.cli.plain import COMMON, PHASE, SESSION, Parameter
+from detent.cli.plain import COMMON, PHASE, SESSION, SIGNING, Parameter
 from detent.cli.request import Request, Usage, write_text
 from detent.errors import DetentError
 
@@ -20,15 +20,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Verb(click.Command):
-    """A command with the options that every verb has."""
+    """A command with the options that every verb has; one that decides can be signed."""
 
-    def __init__(self, name: str, *, params: list[click.Parameter] | None = None, **settings: Any) -> None:
-        super().__init__(name, params=[*(params or []), *common_options()], **settings)
+    def __init__(
+        self, name: str, *, params: list[click.Parameter] | None = None, decides: bool = False, **settings: Any
+    ) -> None:
+        signing = remembered_options(SIGNING) if decides else []
+        super().__init__(name, params=[*(params or []), *signing, *common_options()], **settings)
 
 
-def verb(name: str, *, example: str, cls: type[Verb] = Verb) -> Callable[[Callable[..., Any]], Verb]:
-    """A verb, or a subcommand of one; the function gets the request first."""
-    return lambda function: click.command(name, cls=cls, epilog=_epilog(example))(click.pass_obj(function))
+def verb(
+    name: str, *, example: str, cls: type[Verb] = Verb, decides: bool = False
+) -> Callable[[Callable[..., Any]], Verb]:
+    """A verb, or a subcommand of one; the function gets the request first. `decides`: it makes a person's decision."""
+    return lambda function: click.command(name, cls=cls, epilog=_epilog(example), decides=decides)(
+        click.pass_obj(function)
+    )
 
 
 def plain_verb(module: ModuleType, name: str) -> Verb:
@@ -97,6 +104,11 @@ def _epilog(example: str) -> str:
 
 
 def common_options() -> list[click.Parameter]:
+    return remembered_options(COMMON)
+
+
+def remembered_options(options: Iterable[Parameter]) -> list[click.Parameter]:
+    """Options whose values are kept in the request instead of being passed to the verb."""
     return [
         click.Option(
             list(option.flags),
@@ -107,7 +119,7 @@ def common_options() -> list[click.Parameter]:
             callback=_remember,
             help=option.help,
         )
-        for option in COMMON
+        for option in options
     ]
 
 

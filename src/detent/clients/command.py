@@ -6,14 +6,14 @@ output, or the last line of its output that is a JSON object, or a JSON file tha
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from detent.clients.adapter.agent import Turn
-from detent.clients.adapter.driven import Driven, Launch, Reader, as_input
+from detent.clients.adapter.driven import Driven, FloodReader, Launch, Reader, as_input
 from detent.clients.adapter.failure import last_words
 from detent.clients.adapter.stream import MAX_SUMMARY, Count, Tail, decoded, finished
 from detent.config.settings import AgentSettings
@@ -26,6 +26,8 @@ from detent.store import disk
 TRY_LATER = 75
 _PROMPT, _RESULT = "prompt.md", "result.json"
 _MAX_LINE = 4 * 1024
+#: The most lines that are shown of those that come at once: a flood is slower to show than to read.
+MAX_AT_ONCE = 50
 _FAILURES = {"failed": Failure.ERROR, "refused": Failure.REFUSED, "transient": Failure.TRANSIENT}
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
@@ -76,6 +78,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
     context: str = ""
+    #: How each acceptance criterion of the task was met.
+    met: tuple[str, ...] = ()
     status: Literal["done", "failed", "refused", "transient"] = "done"
     error: str = ""
     #: Seconds after which it should be tried again, with the status transient.
@@ -84,46 +88,50 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[_Tool, ...] = ()
 
 
-class TextReader(Reader):
+class TextReader(FloodReader):
     """Takes the whole output as the result, with a result block if there is one."""
 
     def __init__(self) -> None:
         self._text = Tail()
 
-    def line(self, line: bytes) -> Iterable[AgentEvent]:
-        self._text.add(line + b"\n")
-        return (_said(line),)
+    def lines(self, lines: Sequence[bytes]) -> Iterable[AgentEvent]:
+        self._text.add(b"\n".join(lines) + b"\n")
+        return map(_said, lines[-MAX_AT_ONCE:])
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         text = self._text.text()
         return (finished(text) if exited.exit_code == 0 else _exit_failure(exited, text),)
 
 
-class JsonReader(Reader):
+class JsonReader(FloodReader):
     """Takes the last line that is a JSON object as the result; the other lines are only shown."""
 
     def __init__(self) -> None:
         self._last: bytes | None = None
 
-    def line(self, line: bytes) -> Iterable[AgentEvent]:
-        if decoded(_OBJECT, line) is None:
-            return (_said(line),)
-        self._last = line
-        return ()
+    def lines(self, lines: Sequence[bytes]) -> Iterable[AgentEvent]:
+        others = []
+        for line in lines:
+            # Decoding every line of a flood would be slow.
+            if line.lstrip().startswith(b"{") and decoded(_OBJECT, line) is not None:
+                self._last = line
+            else:
+                others.append(line)
+        return map(_said, others[-MAX_AT_ONCE:])
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         cut = f" (a line longer than {MAX_LINE_BYTES} bytes was cut)" if exited.dropped else ""
         return _ended(self._last, f"no line of its output is a JSON object{cut}", exited)
 
 
-class FileReader(Reader):
+class FileReader(FloodReader):
     """Takes a JSON file as the result; the output is only shown."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def line(self, line: bytes) -> Iterable[AgentEvent]:
-        return (_said(line),)
+    def lines(self, lines: Sequence[bytes]) -> Iterable[AgentEvent]:
+        return map(_said, lines[-MAX_AT_ONCE:])
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         try:
@@ -183,6 +191,7 @@ def _judged(result: Result, exited: Exited) -> Finished | Failed:
             artifacts=result.artifacts,
             deliverables=result.deliverables,
             context=result.context,
+            met=result.met,
         )
     )
 

@@ -95,7 +95,10 @@ class Dialect:
             parts = [inputs.get(key) for key in _TEXT_FIELDS]
             call["agent"], call["text"] = text_of(agent), " ".join(part for part in parts if isinstance(part, str))
         elif kind == "shell":
-            command = inputs.get("command", inputs.get("cmd"))
+            # Typed into a running program, which need not be a shell.
+            typed = text_of(inputs.get("chars"))
+            command = inputs.get("command", inputs.get("cmd", typed))
+            call["text"] = typed
             if isinstance(command, list):
                 command = " ".join(quoted(text_of(word)) for word in command)
             call["command"] = text_of(command)

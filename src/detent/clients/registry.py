@@ -119,13 +119,17 @@ def generated_files() -> "tuple[str, ...]":
     return tuple(path for client in CLIENTS.values() for path in (*client.documents, *client.generated))
 
 
+#: The files of Detent itself in the root of a project; `core/guard/protected.py` guards the same.
+ROOT_FILES = ("detent.toml", "approvers.toml")
+
+
 def settings_files() -> "tuple[str, ...]":
     return guarded_files()["config"]
 
 
 def client_files() -> "tuple[str, ...]":
     """Files of the project that configure Detent or show its state; no part of the work."""
-    return ("detent.toml", *settings_files(), *generated_files())
+    return (*ROOT_FILES, *settings_files(), *generated_files())
 
 
 def directories() -> "tuple[str, ...]":

@@ -20,6 +20,7 @@ class Usage(NamedTuple):
     input: int
     output: int
     calls: tuple[Call, ...]
+    model: str = ""
 
 
 def entries(path: str) -> Iterator[dict[str, Any]]:
@@ -37,6 +38,10 @@ def entries(path: str) -> Iterator[dict[str, Any]]:
                     yield entry
     except OSError:
         return
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def count(value: object) -> int:

@@ -5,151 +5,35 @@ caller. `create` compares the values that it gets with the computed ones.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from detent.core.checkpoint.checkpoint import CheckpointKind, checkpoint_id
+from detent.compat.checkpoint_claim import Claim, differences, file_differences, note, with_rest
+from detent.compat.checkpoint_values import (
+    AgentState,
+    ArtifactInfo,
+    Checkpoint,
+    CheckpointSummary,
+    CheckpointType,
+    GovernanceResults,
+    OrchestratorState,
+)
+from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.checkpoint.compare import CheckpointDiff
-from detent.core.checkpoint.manifest import Manifest
 from detent.core.path_text import to_text
 from detent.core.session.decide_checkpoint import current
 from detent.core.session.decide_phase import known_phase
-from detent.core.session.phase_state import ToolUse
-from detent.core.session.session import Session
 from detent.core.session.status import Status
-from detent.documents.checkpoint import Position, agent_states, document, file_name, governance, phase_statuses, summary
-from detent.documents.state.writing import current_phase
+from detent.documents.checkpoint import Position, document, file_name, summary
 from detent.engine.projections.publish import UNREADABLE, encode
 from detent.errors import Conflict, Corrupt, NotFound, Refused
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
-
-CheckpointType = CheckpointKind
-ToolInvocation = ToolUse
-
-
-class _Record(msgspec.Struct, frozen=True, kw_only=True):
-    pass
-
-
-class OrchestratorState(_Record, frozen=True, kw_only=True):
-    """The state of the session."""
-
-    run_id: str
-    current_phase: str | None = None
-    completed_phases: tuple[str, ...] = ()
-    intake_summary: dict[str, Any] = {}
-    phase_status: dict[str, str] = {}
-    #: Totals, where a long session lists only the phases around the checkpoint.
-    all_phases: int | None = None
-    all_completed: int | None = None
-
-
-class TokenUsage(_Record, frozen=True, kw_only=True):
-    input: int = 0
-    output: int = 0
-
-
-class AgentState(_Record, frozen=True, kw_only=True):
-    """The work of an agent in a phase; its key is `agent@phase`."""
-
-    #: pending, running, complete or failed.
-    status: str
-    token_usage: TokenUsage = TokenUsage()
-    tool_invocations: tuple[ToolInvocation, ...] = ()
-    summary: str = ""
-    cost: float = 0.0
-    tool_invocations_dropped: int = 0
-    delegations: tuple[dict[str, Any], ...] = ()
-
-
-class ArtifactInfo(_Record, frozen=True, kw_only=True):
-    path: str
-    #: SHA-256 of the content.
-    hash: str
-    size_bytes: int
-
-
-class GateResult(_Record, frozen=True, kw_only=True):
-    """The verdict on a gate of the phase, and its evidence."""
-
-    gate: str
-    #: PASS, FAIL, ERROR or PENDING.
-    verdict: str
-    kind: str = ""
-    iterations: int = 0
-    command: str | None = None
-    exit_code: int | None = None
-    coverage: float | None = None
-    inputs: str | None = None
-    error: str | None = None
-    approved_by: str | None = None
-    approval_reason: str | None = None
-    votes: dict[str, dict[str, Any]] = {}
-
-
-ComplianceResult = GateResult
-
-
-class GovernanceResults(_Record, frozen=True, kw_only=True):
-    quality_gates: tuple[GateResult, ...] = ()
-    compliance_checks: tuple[ComplianceResult, ...] = ()
-    passed: bool
-
-
-class TreeInfo(_Record, frozen=True, kw_only=True):
-    """The files of the checkpoint: digest of their manifest, number and size."""
-
-    manifest: str
-    files: int
-    size_bytes: int
-    left_out: int
-
-
-class Checkpoint(_Record, frozen=True, kw_only=True):
-    id: str
-    phase: str
-    type: CheckpointType
-    #: The attempt of the phase; a rollback does not reset it.
-    version: int
-    created_at: datetime
-    duration_ms: int
-    orchestrator_state: OrchestratorState
-    agent_states: dict[str, AgentState]
-    #: Declared files by path.
-    artifacts: dict[str, ArtifactInfo]
-    governance_results: GovernanceResults
-    parent_checkpoint_id: str | None
-    metadata: dict[str, Any]
-    tree: TreeInfo
-    #: What `create` was given and the checkpoint does not hold, a sentence each. Not part of the file.
-    not_stored: tuple[str, ...] = ()
-
-
-class CheckpointSummary(_Record, frozen=True, kw_only=True):
-    """A checkpoint as an entry of the index."""
-
-    id: str
-    name: str
-    run_id: str
-    phase: str
-    type: CheckpointType
-    version: int
-    outcome: str
-    created_at: datetime
-    parent_checkpoint_id: str | None
-    files: int
-    size_bytes: int
-    left_out: int
-    note: str
-    file: str
-
 
 _decode = msgspec.json.Decoder(Checkpoint).decode
 
@@ -180,7 +64,7 @@ class CheckpointService:
         not ended is not in the journal yet; it becomes the note of the checkpoint. Sub-agents are known by the
         delegations of their phase. What the checkpoint does not hold of the values is told in `not_stored`.
         """
-        claim = _Claim(CheckpointType(type), state, agent_states, artifacts, governance)
+        claim = Claim(CheckpointType(type), state, agent_states, artifacts, governance)
         return await asyncio.to_thread(self._create, phase, claim)
 
     async def load(self, checkpoint_id: str) -> Checkpoint:
@@ -203,14 +87,14 @@ class CheckpointService:
         """The difference from `a` to `b`. They may be of different sessions; then `same_run` is False."""
         return await asyncio.to_thread(self._compare, checkpoint_a, checkpoint_b)
 
-    def _create(self, phase: str, claim: "_Claim") -> Checkpoint:
+    def _create(self, phase: str, claim: Claim) -> Checkpoint:
         handle = self._project.session(claim.state.run_id)
         session = handle.state
         key = known_phase(session, phase)
         post = _last_post(handle, key) if claim.type is CheckpointType.POST else None
         owner = checkpoint_id(session.id, self._project.clock(), "belief")
         captured = self._project.checkpoints.capture(owner, session, store=False)
-        problems = [*_differences(claim, session, key), *_file_differences(claim, captured.files)]
+        problems = [*differences(claim, session, key), *file_differences(claim, captured.files)]
         if post is not None and self._project.checkpoints.files(post.event.tree.manifest) != captured.files:
             problems.append(f"files have changed since {post.event.name} was taken")
         if post is None and key not in (current(session), *session.with_status(Status.IN_PROGRESS)):
@@ -218,14 +102,14 @@ class CheckpointService:
         if problems:
             raise Refused(f"{key} of {session.id} is not as the caller says: {'; '.join(problems)}")
         if post is not None:
-            return _with_rest(claim, self._load(post.event.id))
-        taken = handle.checkpoints.take(_note(claim, session), phase=key)
-        gone = list(_file_differences(claim, self._project.checkpoints.files(taken.tree.manifest)))
+            return with_rest(claim, self._load(post.event.id))
+        taken = handle.checkpoints.take(note(claim, session), phase=key)
+        gone = list(file_differences(claim, self._project.checkpoints.files(taken.tree.manifest)))
         if gone or taken.phase != key:
             raise Conflict(
                 f"{taken.name} was taken, but the project changed meanwhile: {'; '.join(gone) or taken.phase}"
             )
-        return _with_rest(claim, self._load(taken.id))
+        return with_rest(claim, self._load(taken.id))
 
     def _load(self, name: str) -> Checkpoint:
         session, position = self._find(name)
@@ -278,16 +162,6 @@ class CheckpointService:
         raise NotFound(f"no session has a checkpoint {name[:80]!r}", way_out="detent checkpoint list")
 
 
-class _Claim(msgspec.Struct, frozen=True):
-    """The values that the caller of `create` passed."""
-
-    type: CheckpointType
-    state: OrchestratorState
-    agents: Mapping[str, AgentState]
-    artifacts: Mapping[str, ArtifactInfo]
-    governance: GovernanceResults
-
-
 def _last_post(handle: "SessionHandle", key: str) -> Position:
     status = handle.state.phases[key].status
     if status not in (Status.COMPLETED, Status.FAILED):
@@ -296,117 +170,6 @@ def _last_post(handle: "SessionHandle", key: str) -> Position:
         if position.event.phase == key and position.event.kind is CheckpointType.POST:
             return position
     raise NotFound(f"no checkpoint was taken when {key} ended", way_out='set capture = "tree" under [checkpoint]')
-
-
-def _differences(claim: _Claim, session: Session, key: str) -> Iterator[str]:
-    state = claim.state
-    if state.current_phase != current_phase(session):
-        yield f"current_phase is {current_phase(session)}, not {state.current_phase}"
-    completed = session.with_status(Status.COMPLETED)
-    listed = {phase for phase, status in phase_statuses(session, key).items() if status is Status.COMPLETED}
-    if set(state.completed_phases) not in (set(completed), listed):
-        yield f"completed_phases is [{', '.join(completed)}], not [{', '.join(state.completed_phases)}]"
-    intake = {"task": session.task, "workflow": session.workflow.name, "folder": session.folder}
-    for name, value in state.intake_summary.items():
-        if name in intake and intake[name] != value:
-            yield f"intake_summary.{name} is {intake[name]!r}, not {value!r}"
-    yield from _agent_differences(claim, session)
-    judged = governance(session, key)
-    if claim.governance.passed != judged["passed"]:
-        yield f"governance passed is {judged['passed']}, not {claim.governance.passed}"
-    for kind in ("quality_gates", "compliance_checks"):
-        verdicts = {gate["gate"]: gate["verdict"] for gate in judged[kind]}
-        for result in getattr(claim.governance, kind):
-            if verdicts.get(result.gate) != result.verdict:
-                yield f"gate {result.gate} is {verdicts.get(result.gate, 'unknown')}, not {result.verdict}"
-
-
-def _agent_differences(claim: _Claim, session: Session) -> Iterator[str]:
-    known = agent_states(session)
-    for agent, state in claim.agents.items():
-        actual = known.get(agent)
-        if actual is None and (status := _delegated(session, agent)) is not None:
-            if status != state.status:
-                yield f"agent {agent[:80]} is {status}, not {state.status}"
-        elif actual is None:
-            yield f"no agent {agent[:80]} was started; there are {', '.join(known) or 'none'}"
-        elif actual["status"] != state.status:
-            yield f"agent {agent} is {actual['status']}, not {state.status}"
-        elif actual["status"] != "running" and _claimed(state) != _recorded(actual):
-            yield f"agent {agent} used {_words(*_recorded(actual))}, not {_words(*_claimed(state))}"
-
-
-def _delegated(session: Session, agent: str) -> str | None:
-    """The status of a sub-agent, by its name or `name@phase`; None if none was launched."""
-    name, _, phase = agent.partition("@")
-    keys = [phase] if phase in session.phases else [] if phase else list(session.phases)
-    launched = [entry for key in keys for entry in session.phases[key].delegations if entry.agent == name]
-    if not launched:
-        return None
-    last = max(launched, key=lambda entry: entry.launched_at)
-    return "running" if last.ended_at is None else "complete" if last.succeeded else "failed"
-
-
-def _with_rest(claim: _Claim, checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint, with what it does not hold of the caller's values."""
-    note = checkpoint.metadata.get("note", "")
-    rest = []
-    for agent, state in claim.agents.items():
-        held = checkpoint.agent_states.get(agent)
-        if held is None:
-            rest.append(f"agent {agent}: it is kept as a delegation of its phase, without tokens, tools and summary")
-            continue
-        if (held.token_usage, held.tool_invocations) != (state.token_usage, state.tool_invocations):
-            where = "its usage is in the note" if f"{agent}: " in note else "its usage is that of the journal"
-            rest.append(f"agent {agent}: {where}")
-        if state.summary and state.summary != held.summary:
-            rest.append(f"agent {agent}: its summary, which is recorded when its phase ends")
-    paths = {info.path for info in checkpoint.artifacts.values()}
-    for name, info in claim.artifacts.items():
-        if info.path not in paths:
-            rest.append(f"artifact {name}: {info.path} is among the files, but no phase declares it as an artifact")
-        elif name not in checkpoint.artifacts:
-            rest.append(f"artifact {name}: its name; it is listed as {info.path}")
-    return msgspec.structs.replace(checkpoint, not_stored=tuple(rest))
-
-
-def _claimed(state: AgentState) -> tuple[int, int, int]:
-    return state.token_usage.input, state.token_usage.output, len(state.tool_invocations)
-
-
-def _recorded(state: Mapping[str, Any]) -> tuple[int, int, int]:
-    return state["token_usage"]["input"], state["token_usage"]["output"], len(state["tool_invocations"])
-
-
-def _words(read: int, written: int, tools: int) -> str:
-    return f"{read} input and {written} output tokens and {tools} tools"
-
-
-def _file_differences(claim: _Claim, files: Manifest) -> Iterator[str]:
-    by_text = {to_text(path): entry for path, entry in files.items()} if claim.artifacts else {}
-    for name, info in claim.artifacts.items():
-        entry = by_text.get(info.path)
-        if entry is None:
-            yield f"artifact {name[:200]}: {info.path[:200]} is not among the captured files"
-        elif entry.digest != info.hash:
-            yield f"artifact {name[:200]}: {info.path[:200]} has SHA-256 {entry.digest}, not {info.hash[:64]}"
-        elif entry.size != info.size_bytes:
-            yield f"artifact {name[:200]}: {info.path[:200]} has {entry.size} bytes, not {info.size_bytes}"
-
-
-def _note(claim: _Claim, session: Session) -> str:
-    """The usage of running agents, which enters the journal only when they end."""
-    known = agent_states(session)
-    return "; ".join(
-        f"{agent}: {_words(*_claimed(state))}"
-        + (
-            f" ({', '.join(dict.fromkeys(tool.tool for tool in state.tool_invocations))})"
-            if state.tool_invocations
-            else ""
-        )
-        for agent, state in claim.agents.items()
-        if agent in known and _claimed(state) != _recorded(known[agent])
-    )
 
 
 def _decoded(path: str, data: bytes | None, expected: dict[str, Any]) -> Checkpoint:

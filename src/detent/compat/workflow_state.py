@@ -47,7 +47,8 @@ def update_phase_status(
 ) -> None:
     """Set the status of one phase, and start the next phase when the current one is completed.
 
-    In a session that is begin, finish, fail or redo: a closed gate refuses it, as it would anybody.
+    `context` is another name for `context_for_next`. In a session the change is begin, finish, fail or redo: a closed
+    gate refuses it, as it refuses any command.
     """
     given = context if context_for_next is None else context_for_next
     if context is not None and context_for_next not in (None, context):

@@ -48,6 +48,11 @@ class Catalogue:
     def names(self) -> list[str]:
         return [*self._workflows, *self._variants]
 
+    @property
+    def variants(self) -> dict[str, str]:
+        """The variants, each with its workflow."""
+        return dict(self._variants)
+
     def title(self, name: str) -> str:
         base = self._variants.get(name, name)
         return self._workflows[base].title + (f" ({name})" if base != name else "")

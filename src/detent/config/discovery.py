@@ -172,6 +172,8 @@ def settings_text(tests: str | None, agent: str | None, discovered: Discovered) 
         '# workflow = "feature"',
         '# "session" works in a git worktree, on a branch of its own.',
         '# isolation = "session"',
+        "# Ignored files to which the worktree gets links.",
+        '# link = [".venv", "node_modules"]',
         "",
         "# What a phase asks for. A person must agree before the review is finished:",
         "# [phases.08-code-review]",

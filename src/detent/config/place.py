@@ -5,7 +5,7 @@ import os
 from typing import NamedTuple
 
 from detent.config.settings import NEEDLESS, Settings, parse_settings
-from detent.errors import Invalid, NotFound
+from detent.errors import Invalid, NoPackage, NotFound
 
 CONFIG = "detent.toml"
 STATE = ".workflow"
@@ -55,8 +55,9 @@ def find(
         return Place(root, None, checkout, os.path.join(root, STATE)), settings
     chosen = project or environment_project or _around(start, checkout, settings) or settings.default_project
     if chosen is None:
-        raise NotFound(
+        raise NoPackage(
             f"this directory is in none of the projects {', '.join(settings.projects)}",
+            tuple(settings.projects),
             way_out="name one with --project, change to its directory, or set default_project in detent.toml",
         )
     if chosen not in settings.projects:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.gate import Gate
 from detent.core.gate.registry import decode_gate
 from detent.core.session.budget import TIERS
@@ -145,6 +146,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None
+    #: Ignored files of the project, by pattern, to which each worktree has links: `.venv`, `node_modules`.
+    link: tuple[str, ...] = ()
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
     #: `auto`: bubblewrap where it works. `required`: no run without it. A table has `mode` and further settings.
@@ -159,6 +162,21 @@ class DecisionSettings(_Table, frozen=True, kw_only=True):
 
     #: Role to the accounts of the operating system that fill it. A session keeps the roles that it started with.
     roles: dict[str, tuple[str, ...]] = {}
+    #: The weakest assurance of a decision: attended, signed or hardware. A session keeps the one it started with.
+    assurance: Assurance = Assurance.ATTENDED
+
+
+class PublishSettings(_Table, frozen=True, kw_only=True):
+    """The settings of `detent publish`."""
+
+    #: The git remote that `--to ref` pushes refs/detent/… to. Without it nothing is pushed.
+    remote: str | None = None
+
+
+class PageSettings(_Table, frozen=True, kw_only=True):
+    """The settings of `detent ui`."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
 
 
 class Settings(_Table, frozen=True, kw_only=True):
@@ -171,6 +189,8 @@ class Settings(_Table, frozen=True, kw_only=True):
     decisions: DecisionSettings = DecisionSettings()
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
+    publish: PublishSettings = PublishSettings()
+    ui: PageSettings = PageSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}
@@ -180,7 +200,9 @@ class Settings(_Table, frozen=True, kw_only=True):
         """The options of a session; supervision of imported work stays unless it is set here."""
         budget = TIERS[self.budget] if isinstance(self.budget, str) else self.budget
         supervised = self.supervised or (imported.supervised if imported else None)
-        return Options(gates=self.gates == "strict", supervised=supervised, budget=budget)
+        return Options(
+            gates=self.gates == "strict", supervised=supervised, budget=budget, assurance=self.decisions.assurance
+        )
 
 
 def parse_settings(text: str, source: str) -> Settings:

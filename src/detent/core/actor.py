@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
+#: The name of a run in everything that it does itself.
+RUN_NAME = "run"
 #: How many processes the statement of a proof names.
 MAX_CHAIN = 12
 
@@ -38,21 +40,32 @@ class Assurance(StrEnum):
     SIGNED = "signed"
     HARDWARE = "hardware"
 
+    def reaches(self, needed: "Assurance") -> bool:
+        """Whether it is at least as strong as `needed`."""
+        strength = list(Assurance)
+        return strength.index(self) >= strength.index(needed)
+
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The evidence that a person made a decision."""
 
     assurance: Assurance
-    #: The procedure that made it: `tty`, `ssh`, `ssh-sk`, `webauthn`.
+    #: The procedure that made it: `tty`, `page`, `ssh`, `ssh-sk`, `webauthn`.
     method: str
-    #: The person whom it proves: the account of the operating system. Votes are counted by it.
+    #: The person whom it proves: the approver who owns the key, or the account of the operating system. Votes are
+    #: counted by it.
     identity: str = ""
     #: The signed text, or the observed facts about the process and its terminal.
     statement: str = ""
-    #: Base64; empty where nothing was signed.
+    #: Base64; empty where nothing was signed. For WebAuthn, of JSON with authenticatorData, clientDataJSON, signature.
     signature: str = ""
+    #: The key that signed: the fingerprint of an SSH key (`SHA256:…`), or the id of a WebAuthn credential.
+    key: str = ""
 
     def describe(self) -> str:
+        """The proof in a line: what was seen, or which key signed."""
+        if self.signature:
+            return f"{self.assurance}: {self.method} key {self.key}"
         return f"{self.assurance}: {self.statement or self.method}"
 
 
@@ -75,7 +88,12 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def shown(self) -> str:
-        """The author as everything shows it. A decision is by an identity, whatever name was given."""
+        """The author as everything shows it. A decision is by an identity, whatever name was given.
+
+        A run acts by itself: the account that started it did none of that.
+        """
+        if self.kind is ActorKind.RUNNER:
+            return RUN_NAME
         return spoken_as(self.identity, self.name)
 
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 
 from detent.config.place import INTENT
 from detent.core.session.session import Session
-from detent.doctor.finding import FIX, Finding, finding
+from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents.checkpoint import INDEX
+from detent.engine.bundles.importing import without_files
 from detent.engine.project import Project
 from detent.engine.projections import checkpoint_files
 from detent.errors import DetentError
 
 #: Objects are hashed up to this size in total; `detent checkpoint verify` hashes all.
 HASHED_BYTES = 64 * 1024 * 1024
+_ADD_FILES = "detent import FILE, with a bundle that detent export bundle --with-files made"
 _LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
 
 
@@ -26,7 +28,13 @@ def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[
         if session.checkpoint is None:
             continue
         seen: set[str] = set()
+        lacking = without_files(project.store, name)
+        if lacking is not None:
+            message = "it was imported without the contents of files, so its checkpoints of before cannot be restored"
+            yield finding("I7", name, message, _ADD_FILES, WARNING)
         for position in project.checkpoints.positions(name):
+            if lacking is not None and position.version <= lacking.commits:
+                continue
             try:
                 missing = project.checkpoints.missing(position.event.tree.manifest, seen)
             except DetentError as error:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from detent.core.session.session import Session
 from detent.doctor.finding import Finding, finding
+from detent.engine.bundles.importing import without_files
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, is_intact
 from detent.engine.project import Project
 
@@ -21,6 +22,8 @@ def check_evidence(project: Project, session: Session) -> Iterator[Finding]:
             data = store.get(name)
             if data is not None and not is_intact(name.removeprefix(directory), data):
                 yield finding("I5", name, "its content is not what was recorded", way_out)
+    if without_files(store, session.id) is not None:
+        return
     for digest in {session.protected, session.now_protected} - {None}:
         kept = f"{session.id}/{PROTECTED}/{digest}"
         if store.get(kept) is None:

@@ -23,8 +23,7 @@ from detent.engine.stores import lost_project, open_store
 from detent.engine.workspace import Workspace
 from detent.errors import Corrupt, NotFound
 from detent.store.port import PROJECT
-from detent.store.recovery import Condition, Examined, counted
-from detent.store.repairs import changed_outside
+from detent.store.recovery import Condition, Examined, changed_outside, counted
 
 
 def examine(project: Project, name: str) -> tuple[Examined | None, list[Finding]]:

@@ -33,14 +33,14 @@ _ADOPT = "detent adopt"
 
 def check_tasks(project: Project, name: str) -> Iterator[Finding]:
     with project.journal(name).reading() as session:
-        rows = list(session.tasks)
+        rows, is_shown = list(session.tasks), session.shows_tasks
         findings = [*_check_plan(session, rows), *_check_claims(project, session)]
     yield from findings
     for file in _files(project, name, rows):
         if file.fault is not None:
             severity, way_out = (WARNING, _ADOPT) if file.is_edit else (ERROR, FIX)
             yield finding("I8", file.name, file.fault, way_out, severity)
-    for view in (todo_list.NAME, impl_plan.NAME):
+    for view in (todo_list.NAME, impl_plan.NAME) if is_shown else ():
         if project.store.get(f"{name}/{view}") is None:
             yield finding("I8", f"{name}/{view}", "is missing", FIX)
 
@@ -167,7 +167,8 @@ def _claim_repairs(project: Project, session: Session, *, trust_summaries: bool)
     for task in sorted(project.session(session.id).tasks.abandoned()):
         claim = session.claims.get(task)
         gone = f"{claim.owner} is gone" if claim else "no claim"
-        if tasks.summary(task) is None:
+        if tasks.summary(task) is None or (trust_summaries and session.tasks[task].criteria):
+            # A summary says nothing sure about acceptance criteria.
             yield Repair(f"give {task} back: {gone}", partial(tasks.release, task, reason=gone))
         elif trust_summaries:
             done = MoveTask(task=task, action=Action.DONE, summary=f"{task}-summary.md")
@@ -182,6 +183,7 @@ def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
     yield from _session_file_repairs(project, name)
     with project.journal(name).reading() as session:
         rows, is_open = list(session.tasks), session.status is SessionStatus.ACTIVE
+        is_shown = session.shows_tasks
     edits = False
     for file in _files(project, name, rows):
         if file.fault is None:
@@ -196,7 +198,7 @@ def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
     if edits:
         edited = ", ".join(project.session(name).tasks.files.edited(every=True))
         yield Repair(f"adopt or set aside the edits of {edited}", partial(_adopt_edits, project, name), tells=True)
-    for view in (todo_list.NAME, impl_plan.NAME):
+    for view in (todo_list.NAME, impl_plan.NAME) if is_shown else ():
         if project.store.get(f"{name}/{view}") is None:
             yield Repair(f"{name}/{view} is missing: write it again", lambda: None)
 

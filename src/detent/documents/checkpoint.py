@@ -205,8 +205,14 @@ def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
         "ran_on": (receipt.host or None) if receipt else None,
         "approved_by": at_gate.approved_by,
         "approval_reason": at_gate.approval_reason or None,
+        "approval_assurance": str(at_gate.approval_assurance) if at_gate.approved_by is not None else None,
         "votes": {
-            spoken_as(who, vote.stands_for): {"approve": vote.approve, "reason": vote.reason}
+            spoken_as(who, vote.stands_for): {
+                "approve": vote.approve,
+                "reason": vote.reason,
+                "assurance": str(vote.assurance),
+                "key": vote.key or None,
+            }
             for who, vote in at_gate.votes.items()
         },
     }
@@ -230,7 +236,7 @@ def _metadata(session: Session, state: PhaseState, position: Position) -> dict[s
         "name": event.name,
         "outcome": event.taken.value,
         "journal_version": position.version,
-        "taken_by": position.actor.name,
+        "taken_by": position.actor.shown,
         "workflow": session.workflow.digest,
     }
     if event.note:

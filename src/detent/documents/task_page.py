@@ -1,7 +1,7 @@
 """`tasks.md` in the folder of a session's artifacts: a person's or an agent's page, with the status of each phase.
 
 Only what is about a phase itself is kept up to date: the word at the end of its heading, and the box of a line that
-names it. What else is on the page belongs to whoever wrote it.
+names it. The rest of the page belongs to its author.
 """
 
 import re

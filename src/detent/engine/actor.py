@@ -55,6 +55,13 @@ def identify(
     return Actor(name=check_text("an actor", named, MAX_NAME), kind=kind, channel=channel, mark=mark)
 
 
+def agent_behind(pid: int) -> AgentSign | None:
+    """The sign of an agent in a process or in one that started it. A run of Detent is known by its marks."""
+    from detent.engine.agents.ancestry import ancestry  # noqa: PLC0415 - only the page asks
+
+    return sign_of_agent(ancestry(pid), agent_marks(), client_programs())
+
+
 def own_lineage() -> tuple[Ancestor, ...]:
     """This process and its ancestors."""
     from detent.engine.agents.ancestry import ancestry  # noqa: PLC0415 - reading needs none of it
@@ -63,7 +70,7 @@ def own_lineage() -> tuple[Ancestor, ...]:
 
 
 def attended(actor: Actor, decision: str) -> Actor:
-    """The actor with the proof that a person makes the decision in this process; raises `Refused` if nobody does.
+    """The actor with the proof that a person makes the decision in this process; raises `Refused` if none does.
 
     The process is judged, not what the caller says about it.
     """
@@ -79,16 +86,18 @@ def attended(actor: Actor, decision: str) -> Actor:
             f"{decision} is a person's decision, and this is an agent's shell ({sign.describe()})",
             way_out="type it in a terminal of your own"
             if sign.is_own
-            else "type it in a fresh terminal, one that no agent started",
+            else "type it in a fresh terminal, one that no agent started, or sign it with a key to touch: --sign",
         )
     if screen is None:
         raise Refused(
             f"{decision} is a person's decision, and this process has no terminal (/dev/tty cannot be opened)",
-            way_out="type it in a terminal of your own; CI, cron and services cannot decide, only run checks",
+            way_out="type it in a terminal of your own; without one, an SSH key of an approver can sign it: --sign",
         )
     identity = account()
     if actor.proof is not None and actor.channel is Channel.PAGE:
-        return msgspec.structs.replace(actor, proof=msgspec.structs.replace(actor.proof, identity=identity))
+        # What a page says about itself is no more than that somebody was there; only a signature is more.
+        seen = msgspec.structs.replace(actor.proof, assurance=Assurance.ATTENDED, identity=identity)
+        return msgspec.structs.replace(actor, proof=seen)
     proof = Proof(
         assurance=Assurance.ATTENDED,
         method=TERMINAL_METHOD,

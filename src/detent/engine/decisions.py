@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
 
 
-def decisions_now(project: "Project", session: Session) -> tuple[OpenDecision, ...]:
-    """What waits for a person, as the caller sees it."""
-    return open_decisions(session, verdicts_now(project, session), view_now(project, session))
-
-
 def decisions_in_run(
     project: "Project", session: Session, held: Iterable[str], *, sees_tests: bool
 ) -> tuple[OpenDecision, ...]:

@@ -6,20 +6,24 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from detent import __version__
 from detent.core.actor import Actor
+from detent.core.decision.statement import Statement, read_statement
 from detent.core.session.events import CheckpointTaken, Commit, Event, TailDropped
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import NO_TASKS, Session, decode_session, encode_session
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
 from detent.engine.projections.publish import UNREADABLE
-from detent.errors import Corrupt
+from detent.errors import Corrupt, Invalid, Refused
 from detent.store.port import START, Cursor, Store
+
+if TYPE_CHECKING:
+    from detent.engine.policy import Witness
 
 #: A snapshot is written when this many events would otherwise be read again.
 SNAPSHOT_EVERY = 250
@@ -27,6 +31,8 @@ SNAPSHOT_EVERY = 250
 _EVENT_BYTES = 256
 #: Commits with checkpoints that are kept in memory until their documents are written.
 _REMEMBERED = 4_000
+#: Commits that are read at once to look for a signature that was used before.
+_READ_AT_ONCE = 5_000
 #: From this number on, their documents are written at once.
 _CROWDED = _REMEMBERED // 4
 
@@ -127,8 +133,18 @@ class SessionJournal:
         """The end of the journal when it was last read."""
         return self._cursor
 
-    def commit(self, decide: Callable[[Session], tuple[Event, ...]], *, actor: Actor, now: datetime) -> Committed:
-        """Decide under the session's lock, authorize the actor, and append. A refusal changes nothing."""
+    def commit(
+        self,
+        decide: Callable[[Session], tuple[Event, ...]],
+        *,
+        actor: Actor,
+        now: datetime,
+        witness: "Witness | None" = None,
+    ) -> Committed:
+        """Decide under the session's lock, authorize the actor, and append. A refusal changes nothing.
+
+        `witness` is what a signed decision is compared with.
+        """
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
             before = self._catch_up()
             if not self._remembers:
@@ -136,7 +152,7 @@ class SessionJournal:
             events = decide(before)
             from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
 
-            author = authorize_events(actor, events)
+            author = authorize_events(actor, events, before, witness=witness, check_position=self._check_position)
             if self._torn:
                 events = (TailDropped(bytes=self._torn), *events)
             draft = Commit(version=before.version + 1, at=now, actor=author, events=events, state="")
@@ -147,6 +163,26 @@ class SessionJournal:
             self._unsaved_events += len(events)
             self._remember(before, commit, after)
             return Committed(commit, after)
+
+    def _check_position(self, statement: Statement) -> None:
+        """Refuse a statement that is about no position of this journal, or that a decision has used before."""
+        shown, cursor = START, START
+        commits: list[Commit] = []
+        more = True
+        while more:
+            behind = statement.version - cursor.version
+            commits, cursor, _, more = self._store.read(
+                self.id, cursor, min(behind, _READ_AT_ONCE) if behind > 0 else _READ_AT_ONCE
+            )
+            if behind > 0:
+                shown = cursor
+            elif any(_nonce(commit) == statement.nonce for commit in commits):
+                raise Refused("the signature was used for a decision before", way_out="sign again")
+            more = more and bool(commits)
+        if (shown.version, shown.sum) != (statement.version, statement.sum):
+            raise Refused(
+                f"the signature is about version {statement.version} of another journal", way_out="sign again"
+            )
 
     def _remember(self, before: Session | None, commit: Commit, after: Session) -> None:
         if CheckpointTaken in map(type, commit.events):
@@ -226,6 +262,17 @@ def no_commit(session: str) -> Corrupt:
         f"the journal of {session} holds no whole commit",
         way_out="restore journal.jsonl from a backup, or remove the session's directory",
     )
+
+
+def _nonce(commit: Commit) -> str | None:
+    """The nonce of the signed statement of a commit."""
+    proof = commit.actor.proof
+    if proof is None or not proof.signature:
+        return None
+    try:
+        return read_statement(proof.statement).nonce
+    except Invalid:
+        return None
 
 
 def _digest(*parts: bytes | msgspec.Raw) -> str:

@@ -14,43 +14,44 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from detent.config import place as places
-from detent.config.place import INTENT, Place
+from detent.config.place import Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
+from detent.core.decision.statement import Statement
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
 from detent.core.run.choices import RunChoices
 from detent.core.session.events import Commit, Discovery, Event, Options
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.session import Session, SessionStatus
-from detent.core.session.slug import matching_id, slugify
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
-from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
 from detent.engine.agents.environment import SANDBOX
+from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
-from detent.engine.projections.publish import decoded, edited_documents
-from detent.engine.projections.task_progress import MAX_WATCHED, read_progress
 from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
-from detent.errors import Corrupt, Invalid, NotFound, Refused, StoreFailed
+from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
+from detent.store.state_home import PROJECT_ID
 
 if TYPE_CHECKING:
     from detent.config.catalogue import Catalogue
     from detent.core.checkpoint.manifest import Manifest
+    from detent.engine.approvers import ApproversFile
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.projections.adopt import Adoption
+    from detent.engine.proofs import Signer
     from detent.engine.sandbox import RunSandbox
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
     from detent.objects.maintenance import Collected
-    from detent.objects.universe import Moment
+    from detent.objects.universe import Files, Moment
 
 MAX_FOLDER = 60
 Clock = Callable[[], datetime]
@@ -125,15 +126,21 @@ class Project:
         self.store = store
         self.place = place
         self.settings = settings
+        #: The settings of the project, which the options of a run do not change.
+        self.declared = settings
         self.actor = actor
         self.clock = clock
         #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
         self.left_out: tuple[str, ...] = ()
         self._projector = Projector(store, place, self._files_of)
-        #: Gets the name of a gate and the seconds that its check has run, while somebody waits for it.
+        #: Gets the name of a gate and the seconds that its check has run, while a command waits for it.
         self.checking: Callable[[str, float], object] | None = None
         #: Gets the output of a check as it comes.
         self.streaming: Callable[[bytes], object] | None = None
+        #: Signs the decisions that are made through this project; without it they are those of the process.
+        self.signer: Signer | None = None
+        #: Asks whether a decision that nobody signed is the person's. A surface that has shown it need not ask again.
+        self.confirm: Callable[[Statement], object] = confirm
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._touched: set[str] = set()
@@ -160,6 +167,24 @@ class Project:
         checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
         checkpoints.notices = self.notices
         return checkpoints
+
+    @property
+    def id(self) -> str:
+        """The id of the project in the user's state directory; empty if it has none."""
+        return (self.store.get(PROJECT_ID) or b"").decode("ascii", "replace").strip()
+
+    def files(self) -> "Files":
+        """The files as they are now; their digest is what a decision is about."""
+        from detent.objects.universe import files_now  # noqa: PLC0415
+
+        return files_now(self.checkpoints.moment())
+
+    @property
+    def approvers(self) -> "ApproversFile":
+        """The approvers of the project, and the changes of their list."""
+        from detent.engine.approvers import ApproversFile  # noqa: PLC0415 - few commands need it
+
+        return ApproversFile(self.place.root, self.id, self.clock)
 
     @cached_property
     def sandbox(self) -> "RunSandbox | None":
@@ -197,7 +222,7 @@ class Project:
     def _applicable(self, workflow: Workflow, *, delegates: bool = False) -> Workflow:
         """The workflow with the gates that apply here; sets `left_out` for the others."""
         from detent.engine.gates.applicable import applicable  # noqa: PLC0415
-        from detent.engine.gates.quorum import with_roles  # noqa: PLC0415
+        from detent.engine.gates.quorum import with_assurance, with_roles  # noqa: PLC0415
 
         kept, left_out = applicable(
             workflow,
@@ -207,14 +232,14 @@ class Project:
             delegates=delegates,
             captures_all=self.settings.checkpoint.capture == "tree",
         )
-        kept = with_roles(kept, self.settings.decisions.roles)
+        kept = with_assurance(with_roles(kept, self._roles()), self.settings.decisions.assurance)
         self.left_out = left_out if self.settings.options().gates else ()
         return kept
 
     def session(self, name: str | None = None, *, actor: Actor | None = None) -> "SessionHandle":
         """The named session; else the one that this process works for; else the active one.
 
-        `actor` is the author of what is done through the handle, where that is not the one who opened the project.
+        `actor` is the author of what is done through the handle, where that is not the project's own actor.
         """
         from detent.engine.session import SessionHandle  # noqa: PLC0415
 
@@ -223,10 +248,15 @@ class Project:
     def session_id(self, name: str | None = None) -> str:
         """The id of the session that `session` returns. A part of the name is enough if no other session has it."""
         own = self.binding.session if self.binding is not None else None
-        wanted = matching_id(name, self.store.sessions()) if name is not None else own or self.active()
+        wanted = self._named(name) if name is not None else own or self.active()
         if wanted is None:
             raise NotFound("no session is active", way_out='detent start WORKFLOW "TASK"')
         return wanted
+
+    def _named(self, name: str) -> str:
+        from detent.core.session.slug import matching_id  # noqa: PLC0415 - most commands name no session
+
+        return matching_id(name, self.store.sessions())
 
     def start(
         self,
@@ -248,6 +278,7 @@ class Project:
         """
         from detent.core.session.commands import Start  # noqa: PLC0415
         from detent.core.session.decide import decide_start  # noqa: PLC0415
+        from detent.core.session.slug import slugify  # noqa: PLC0415
         from detent.documents.workflow import seconds_until_free  # noqa: PLC0415
         from detent.engine.redact_command import redact_start, redact_text  # noqa: PLC0415
         from detent.engine.session import SessionHandle  # noqa: PLC0415
@@ -267,6 +298,10 @@ class Project:
             self.left_out += (
                 f"looser than declared: no gate needs more than {quorum} of the votes, and anyone may vote",
             )
+        if run is not None:
+            from detent.engine.policy import authorize_limits  # noqa: PLC0415
+
+            authorize_limits(self.actor, self.declared.run, run)
         self._check_quorums(chosen, size)
         now = self.clock()
         epoch = self.checkpoints.epoch() if self.takes_checkpoints else None
@@ -324,7 +359,12 @@ class Project:
             return
         left_out = workflow.sizes.get(size, ()) if size else ()
         phases = [key for key in workflow.order if key not in left_out]
-        check_quorums(workflow, phases, identity=account(), roles=self.settings.decisions.roles)
+        check_quorums(workflow, phases, identity=account(), roles=self._roles(), approvers=self.approvers.read())
+
+    def _roles(self) -> Mapping[str, tuple[str, ...]]:
+        from detent.engine.gates.quorum import all_roles  # noqa: PLC0415
+
+        return all_roles(self.settings.decisions.roles, self.approvers.read())
 
     def _toolchain(self, workflow: Workflow) -> Toolchain:
         """The programs that the checks of a new session use."""
@@ -420,49 +460,9 @@ class Project:
         `every` also reads task files that do not look changed. `publish=False` leaves the documents to the change that
         follows, which publishes them once, unless an edit was adopted.
         """
-        if self.store.repairs is not None:
-            self.notices.extend(filter(None, [self.store.repairs.catch_up()]))
-        with self.store.lock(PROJECT):
-            if self.store.get(INTENT) is not None:
-                self.notices.extend(filter(None, [self.rollbacks.recover()]))
-            active = self._projector.clear_markers()
-            if active is None or self.is_damaged(active):
-                return []
-            try:
-                self._reconcile_switch(active)
-                return self._reconcile_active(active, every=every, publish=publish)
-            except Corrupt as error:
-                # A snapshot can hide damage until older commits are read. Commands about other sessions go on.
-                self.notices.append(error.message)
-                return []
+        from detent.engine.reconcile import Reconciler  # noqa: PLC0415 - only a change needs it
 
-    def _reconcile_active(self, active: str, *, every: bool, publish: bool) -> "list[Adoption]":
-        from detent.engine.projections.adopt import adopt  # noqa: PLC0415
-
-        journal = self.journal(active)
-        self._reconcile_pause(journal)
-        self.notice_settings(active)
-        tasks = self._adopt_tasks(active, every=every)
-        adoptions = [
-            adopt(self.store, journal, name, actor=self.actor, facts=self._edit_facts(active))
-            for name in edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
-        ]
-        adoptions += self._adopt_workflow(active)
-        if adoptions or publish:
-            # An adopted edit is written over at once: after a later commit and a kill it would look like a new one.
-            self._publish_if_possible(active, overwrite=bool(adoptions))
-        else:
-            self.touched(active)
-        return [*tasks, *adoptions]
-
-    def _adopt_workflow(self, name: str) -> "list[Adoption]":
-        data = self._edited_workflow()
-        if data is None:
-            return []
-        from detent.engine.projections.adopt import adopt_workflow  # noqa: PLC0415
-
-        adopted = adopt_workflow(self.store, self.journal(name), data, actor=self.actor, facts=self._edit_facts(name))
-        return [adopted] if adopted is not None else []
+        return Reconciler(self, self._projector).reconcile(every=every, publish=publish)
 
     def is_damaged(self, name: str) -> bool:
         """Whether the journal cannot be read. Commands that need it say why; all others go on."""
@@ -471,48 +471,6 @@ class Project:
         except Corrupt:
             return True
         return False
-
-    def notice_settings(self, name: str) -> None:
-        """Record once that detent.toml was changed, and who was at work."""
-        journal, digest = self.journal(name), places.settings_digest(self.place.root)
-        session = journal.session()
-        if session.options.settings == digest or session.status is not SessionStatus.ACTIVE:
-            return
-        from detent.core.session.commands import RecordSettings  # noqa: PLC0415
-        from detent.core.session.decide import decide  # noqa: PLC0415
-        from detent.core.session.describe import event_lines  # noqa: PLC0415
-
-        command, facts = RecordSettings(digest=digest), Facts(now=self.clock())
-        # Another process may be faster.
-        with suppress(Refused):
-            done = journal.commit(lambda session: decide(session, command, facts), actor=self.actor, now=facts.now)
-            self.notices.extend(event_lines(done.commit.events))
-
-    def _reconcile_pause(self, journal: SessionJournal) -> None:
-        """Resume a session that has the marker but is recorded as paused: a command was interrupted."""
-        from detent.core.session.commands import Resume  # noqa: PLC0415
-        from detent.core.session.decide import decide  # noqa: PLC0415
-
-        session = journal.session()
-        if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
-            facts = Facts(now=self.clock())
-            journal.commit(lambda current: decide(current, Resume(), facts), actor=self.actor, now=facts.now)
-
-    def _reconcile_switch(self, active: str) -> None:
-        """Pause the session of the state document if a person moved the marker to another one."""
-        document = decoded(self.store.get(STATE_DOCUMENT))
-        flow = document.get("active_workflow") if isinstance(document, dict) else None
-        name = flow.get("session_id") if isinstance(flow, dict) else None
-        if name != active and name in self.store.sessions() and not self.is_damaged(str(name)):
-            self._release_tasks(str(name), active)
-            self._projector.publish(str(name))
-
-    def _adopt_tasks(self, name: str, *, every: bool) -> list["Adoption"]:
-        if not self.journal(name).has_tasks() and not self.store.names(f"{name}/.task/IMPL"):
-            return []
-        from detent.engine.projections.adopt_task import TaskAdoption  # noqa: PLC0415 - many sessions have no tasks
-
-        return TaskAdoption(self, name).adopt_all(every=every)
 
     def rank(self, name: str) -> int:
         """The count of a session's marker; the highest one is active."""
@@ -531,74 +489,6 @@ class Project:
     @property
     def takes_checkpoints(self) -> bool:
         return self.settings.checkpoint.capture != "off"
-
-    def _edit_facts(self, name: str) -> Facts:
-        """The facts for the gates of every phase: an edit may finish any of them."""
-        from detent.engine.gates.checks import GateChecks  # noqa: PLC0415 - only an edit needs it
-
-        session = self.journal(name).session()
-        checks = GateChecks(self.store, self.place, name, self.checkpoints, self.sandbox)
-        owner = checkpoint_id(name, self.clock(), "edit")
-        moment = self.checkpoints.moment(owner)
-        by_phase = [checks.facts(session, key, self.clock(), moment) for key in session.workflow.order]
-        return Facts(
-            now=self.clock(),
-            exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
-            changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
-            differs={digest: differs for facts in by_phase for digest, differs in facts.differs.items()},
-            tree=self.checkpoints.tree(owner, session, moment=moment) if self.takes_checkpoints else None,
-        )
-
-    def pending_edits(self) -> list[str]:
-        """The documents of the active session that were edited by hand."""
-        active = self.active()
-        if active is None:
-            return []
-        documents = edited_documents(self.store, [STATE_DOCUMENT, f"{active}/{SESSION_DOCUMENT}"])
-        if self._edited_workflow() is not None:
-            from detent.documents import workflow  # noqa: PLC0415
-
-            documents.append(workflow.STATE)
-        count = read_progress(self.store, active).count
-        if count > MAX_WATCHED or (not count and not self.store.names(f"{active}/.task/IMPL")):
-            return documents
-        if self.is_damaged(active):
-            return documents
-        from detent.engine.projections.task_files import TaskFiles  # noqa: PLC0415 - few sessions have tasks
-
-        return [*documents, *TaskFiles(self.store, self.journal(active)).edited()]
-
-    def _edited_workflow(self) -> bytes | None:
-        """The workflow document of a client, if it was edited by hand."""
-        if self.store.get(SHOWN_WORKFLOW) is None:
-            return None
-        from detent.engine.projections.mirror import edited_workflow  # noqa: PLC0415 - most projects have none
-
-        return edited_workflow(self.store, self.place)
-
-    def pending_settings(self) -> list[str]:
-        """Says that detent.toml was changed since the active session last saw it."""
-        active = self.active()
-        if active is None or self._has_old_settings(active) or self.is_damaged(active):
-            return []
-        session, digest = self.journal(active).session(), places.settings_digest(self.place.root)
-        if session.options.settings == digest:
-            return []
-        from detent.core.session.commands import RecordSettings  # noqa: PLC0415
-        from detent.core.session.decide import decide  # noqa: PLC0415
-        from detent.core.session.describe import event_lines  # noqa: PLC0415
-
-        return event_lines(decide(session, RecordSettings(digest=digest)))
-
-    def _has_old_settings(self, name: str) -> bool:
-        """Whether detent.toml is older than the documents of the session, which saves reading a long journal."""
-        if self.journal(name).is_loaded:
-            return False
-        config = os.path.join(self.place.root, places.CONFIG)
-        # A file that is not there may have been removed, which changes the directory.
-        has_config = os.path.exists(config)
-        changed = os.stat(config).st_ctime_ns if has_config else os.stat(self.place.root).st_mtime_ns
-        return changed < self.store.written(f"{name}/{SESSION_DOCUMENT}")
 
     def touched(self, session: str, *, urgent: bool = False) -> None:
         """Publish the documents of a session soon, and before the process ends."""
@@ -627,7 +517,7 @@ class Project:
             if damage is not None:
                 raise damage
 
-    def _publish_if_possible(self, name: str, *, overwrite: bool = False) -> None:
+    def publish_now(self, name: str, *, overwrite: bool = False) -> None:
         """Publish after a commit. A failure becomes a notice, because the commit stands, and publication is retried."""
         try:
             self._projector.clear_markers()
@@ -657,10 +547,10 @@ class Project:
                 self.store.delete(MARKER + session)
             raise
         if active is not None:
-            self._release_tasks(active, session)
-        self._publish_if_possible(session)
+            self.release_tasks(active, session)
+        self.publish_now(session)
 
-    def _release_tasks(self, name: str, for_session: str) -> None:
+    def release_tasks(self, name: str, for_session: str) -> None:
         """Pause the session if it has tasks in progress: a session that is not active gives them back."""
         if self.is_damaged(name):
             return

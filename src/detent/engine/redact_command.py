@@ -17,8 +17,8 @@ from detent.core.task.split import ChildDraft
 #: Fields in which people and agents write in their own words, of every command and of the values in it.
 _PROSE = frozenset(
     {
-        *("answer", "choice", "choices", "context", "deliverables", "detail", "error", "input"),
-        *("note", "reason", "report", "summary", "text", "tool", "tools"),
+        *("answer", "choice", "choices", "context", "deliverables", "detail", "error", "input", "met"),
+        *("note", "reason", "report", "summary", "text", "tool", "tools", "worker"),
     }
 )
 #: Fields of a part of a task that people and agents write in their own words.

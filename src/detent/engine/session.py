@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from detent.core.actor import Actor
+from detent.core.actor import Actor, Assurance, Proof
 from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
+from detent.core.decision.statement import Statement
+from detent.core.decision.subject import subject
 from detent.core.gate.evidence import Facts, Verdict
 from detent.core.limits import MAX_SUMMARY
 from detent.core.run.choices import RunChoices
@@ -31,6 +33,7 @@ from detent.core.session.commands import (
     Override,
     RecordAgentEnded,
     RecordAgentStarted,
+    RecordBaseline,
     Redo,
     Reopen,
     Reply,
@@ -66,25 +69,43 @@ from detent.engine.attempt import Attempt, attempting
 from detent.engine.checkpoints.session_checkpoints import SessionCheckpoints
 from detent.engine.decisions import view_now
 from detent.engine.gates.session_gates import SessionGates
-from detent.engine.policy import authorize_command
+from detent.engine.outside import notice_settings
+from detent.engine.policy import (
+    Decision,
+    Witness,
+    authorize_command,
+    authorize_limits,
+    authorize_or_sign,
+    check_strength,
+    decision_of,
+)
+from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
+from detent.engine.signing import Preview, Shown, is_signed, proven, statement_about, witness_of
 from detent.errors import Refused
 from detent.store.port import all_commits
 
 if TYPE_CHECKING:
     from detent.engine.journal import Committed
     from detent.engine.project import Project
+    from detent.engine.proofs import Signer
     from detent.engine.tasks.tasks import Tasks
     from detent.objects.universe import Moment
 
 
 class SessionHandle:
-    def __init__(self, project: "Project", session: str, actor: Actor | None = None) -> None:
-        """`actor` is the author of what is done through this handle; by default the one who opened the project."""
+    def __init__(
+        self, project: "Project", session: str, actor: Actor | None = None, signer: "Signer | None" = None
+    ) -> None:
+        """`actor` is the author of what is done through this handle; by default the project's own actor.
+
+        `signer` signs the decisions that are made through it.
+        """
         self.id = session
         self._project = project
         self._actor = actor or project.actor
+        self._signer = signer or project.signer
         self._journal = project.journal(session)
 
     @cached_property
@@ -232,15 +253,81 @@ class SessionHandle:
         phase: str | None = None,
         stands_for: str = "",
         approve: bool = True,
+        proof: Proof | None = None,
     ) -> Outcome:
         """Vote at a gate that asks for votes, or open another one by hand.
 
-        The vote is that of the account that this process belongs to. With `stands_for` it is cast in the place of an
-        approver or role, and shown as such; it is still one vote of the account.
+        The vote is that of the approver whose key signed it (`proof`, see `statement`), else that of the account that
+        this process belongs to. With `stands_for` it is cast in the place of an approver or role, and shown as such; it
+        is still one vote of the approver or account.
         """
-        key = live_phase(self.state, phase)
-        vote = Approve(phase=key, gate=gate, identity=account(), stands_for=stands_for, reason=reason, approve=approve)
+        if proof is not None:
+            return self.with_proof(proof).approve(
+                reason, gate=gate, phase=phase, stands_for=stands_for, approve=approve
+            )
+        key, who = live_phase(self.state, phase), self._voter()
+        vote = Approve(phase=key, gate=gate, identity=who, stands_for=stands_for, reason=reason, approve=approve)
         return self.execute(vote)
+
+    def _voter(self) -> str:
+        """The identity that votes."""
+        from detent.engine.proofs import verify_proof  # noqa: PLC0415 - few decisions are signed
+
+        if self._signer is not None:
+            return self._signer.identity(self._project.approvers.read())
+        proof = self._actor.proof
+        if proof is None or not proof.signature:
+            return account()
+        return verify_proof(proof, self._project.approvers.read()).name
+
+    # Signatures
+
+    def with_proof(self, proof: Proof) -> "SessionHandle":
+        """The session for one decision that was signed elsewhere: `with_proof(proof).resolve("retry")`."""
+        return SessionHandle(self._project, self.id, msgspec.structs.replace(self._actor, proof=proof))
+
+    def statement(self, decide: "Callable[[SessionHandle], object]", *, approver: str) -> Statement:
+        """What an approver signs for a decision: `statement(lambda session: session.approve("looks good"), …)`.
+
+        Nothing is committed. The statement is about the journal and the files of this moment.
+        """
+        preview = Preview(approver)
+        with suppress(Shown):
+            decide(SessionHandle(self._project, self.id, self._actor, preview))
+        if preview.statement is None:
+            raise Refused("nothing was decided, so there is nothing to sign")
+        return preview.statement
+
+    @staticmethod
+    def _may_decide(command: Command) -> bool:
+        """Whether events of the command may be a person's decision."""
+        return decision_of(command) is not None or isinstance(command, CheckGate | RecordBaseline)
+
+    @property
+    def _is_signed(self) -> bool:
+        """Whether what is decided through this handle is signed."""
+        return self._signer is not None or is_signed(self._actor)
+
+    def check_may_decide(self, decision: Decision) -> None:
+        """Refuse a decision before work is done for it. The commit checks it again."""
+        authorize_or_sign(self._actor, decision, is_signed=self._is_signed)
+
+    def _proven(self, command: Command, facts: Facts) -> "tuple[Actor, Witness | None]":
+        """The actor after the person has signed or confirmed the decision: before the session's lock is taken."""
+        if self._signer is None and is_signed(self._actor):
+            return self._actor, witness_of(self._project, self._actor)
+        with self._journal.reading() as session:
+            position, decisions = self._journal.end, decided_in(session, decide(session, command, facts))
+        if not decisions:
+            return self._actor, None
+        if self._signer is None:
+            check_strength(session, decisions, Assurance.ATTENDED)
+        about = subject([event for _, event in decisions])
+        files = self._project.files() if about.about_files else None
+        statement = statement_about(
+            self._project, session, decisions[0][0], about, position=position, now=facts.now, files=files
+        )
+        return proven(self._project, self._actor, statement, self._signer, files)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
         sandboxed = self._sandboxed
@@ -281,6 +368,8 @@ class SessionHandle:
 
     def set_run_options(self, given: RunChoices) -> Outcome:
         """Keep the options that its run was given; those that were not given stay."""
+        known = msgspec.structs.replace(self._project.declared.run, **self.state.options.run.overrides())
+        authorize_limits(self._actor, known, given)
         return self.execute(SetRunOptions(given=given))
 
     def resolve(self, action: str, reason: str = "", *, phase: str | None = None) -> Outcome:
@@ -307,7 +396,7 @@ class SessionHandle:
 
     def notice_settings(self) -> None:
         """Record it if detent.toml was changed since the session last saw it."""
-        self._project.notice_settings(self.id)
+        notice_settings(self._project, self.id)
 
     def now(self) -> datetime:
         return self._project.clock()
@@ -348,7 +437,7 @@ class SessionHandle:
         moment: "Moment | None" = None,
         looked: "_Looked | None" = None,
     ) -> "Committed":
-        authorize_command(self._actor, command)
+        authorize_command(self._actor, command, is_signed=self._is_signed)
         if choose is None:
             command = redact_command(command)
         # Facts are gathered before the lock: that may take a while. `decide` refuses if a receipt changed since.
@@ -370,7 +459,8 @@ class SessionHandle:
                 then()
             return events
 
-        committed = self._journal.commit(decided, actor=self._actor, now=facts.now)
+        actor, witness = self._proven(command, facts) if self._may_decide(command) else (self._actor, None)
+        committed = self._journal.commit(decided, actor=actor, now=facts.now, witness=witness)
         if moment is not None and facts.tree is not None:
             self._project.checkpoints.remember(moment, self.id, committed.commit.version)
         self._project.touched(self.id, urgent=self._journal.is_crowded)
@@ -404,9 +494,10 @@ class SessionHandle:
         return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
     def _facts(self, command: Command, moment: "Moment | None") -> Facts:
-        if isinstance(command, Finish):
+        if isinstance(command, Finish | Complete):
+            # The end of a session may finish its last phase.
             session = self._journal.known()
-            phase = command.token.phase if command.token else command.phase
+            phase = None if isinstance(command, Complete) else command.token.phase if command.token else command.phase
             live = session.with_status(Status.IN_PROGRESS)
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply:

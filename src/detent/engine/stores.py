@@ -7,7 +7,7 @@ from detent.config.place import Place
 from detent.store.files import FileStore
 from detent.store.port import Store
 from detent.store.second_copy import Registration, SecondCopies
-from detent.store.state_home import lost_sessions, state_home
+from detent.store.state_home import lost_sessions, registered_roots, state_home
 
 
 def open_store(place: Place) -> Store:
@@ -28,6 +28,16 @@ def lost_project(start: str, below: str = "") -> tuple[str, list[str]] | None:
             return None
         directory = parent
     return None
+
+
+def project_roots() -> list[str]:
+    """The roots of the projects that this user has worked on and that are still there."""
+    return [root for root in registered_roots(_home()) if os.path.isdir(places.at_root(root).state)]
+
+
+def user_state() -> str:
+    """Detent's directory in the user's state; empty if the environment names none."""
+    return _home()
 
 
 def _home() -> str:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from detent.core.actor import Actor, Channel
 from detent.engine.actor import identify, own_lineage
 from detent.engine.agents.binding import read_binding
+from detent.engine.outside import pending_edits, pending_settings
 from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.errors import DetentError, NotFound
 
@@ -47,12 +48,12 @@ class Workspace:
     @contextmanager
     def read(self, actor: Actor) -> Iterator[Project]:
         """The project to look at."""
-        with self._open(actor) as project:
+        with self.open(actor) as project:
             self.notices += _lost(project)
-            self.notices += [f"{notice}; the next command records it" for notice in project.pending_settings()]
+            self.notices += [f"{notice}; the next command records it" for notice in pending_settings(project)]
             self.notices += [
                 f"{name} was edited by hand; the next command that changes something adopts it, or detent adopt"
-                for name in project.pending_edits()
+                for name in pending_edits(project)
             ]
             yield project
 
@@ -69,7 +70,7 @@ class Workspace:
         `adopt=False` leaves edits and interrupted work as they are, for looking at damage. `inspect` sees the project
         before anything is written; an exception from it leaves everything as it is.
         """
-        project = self._open(actor)
+        project = self.open(actor)
         try:
             if inspect is not None:
                 inspect(project)
@@ -80,7 +81,8 @@ class Workspace:
         finally:
             self._close(project)
 
-    def _open(self, actor: Actor) -> Project:
+    def open(self, actor: Actor) -> Project:
+        """The project, for a caller that closes it. Most want `read` or `change`."""
         if not os.path.isdir(self.directory):
             raise NotFound(f"{self.directory} is not a directory")
         project = open_project(

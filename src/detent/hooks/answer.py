@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Call = dict[str, Any]
 
 #: Parts of the names of guarded files. After a crash the hook can only search for them.
-_OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml")
+_OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml", "approvers.toml")
 #: Calls after which another program may have changed Detent's files.
 _CHANGING = ("shell", "write", "mcp", "message", "wait")
 #: Calls that are noted before they are made.
@@ -211,11 +211,11 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
 
 
 def _changed_settings(root: str) -> "list[str]":
-    from detent.clients.registry import settings_files
+    from detent.clients.registry import ROOT_FILES, settings_files
     from detent.hooks.files import changed_settings
 
     try:
-        return changed_settings(root, ("detent.toml", *settings_files()))
+        return changed_settings(root, (*ROOT_FILES, *settings_files()))
     except OSError:
         # A sandbox may forbid the note; the engine compares the settings with those of the session's start.
         return []
@@ -247,7 +247,7 @@ def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
     if problem:
         return problem, ""
     load_packages()
-    from detent.hooks.handlers import judge_write
+    from detent.hooks.state_write import judge_write
 
     return judge_write(content, state)
 

@@ -1,59 +1,27 @@
-"""Handles the hook events that change the session: agents that start and end, test runs, todo lists, stops."""
+"""Handles the hook events that change the session: agents that start and end, test runs, todo lists."""
 
 import os
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from detent.clients.dialect import HELD, Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
-from detent.core.gate.evidence import Judgement, Verdict
-from detent.core.guard import state_reader
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
-from detent.core.session.decide_gate import find_gate
-from detent.core.session.phase_state import Report, Tokens, ToolUse
+from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.testrun.detect import runner
 from detent.documents import state as state_document
 from detent.documents import workflow as workflow_document
 from detent.engine.project import Project
-from detent.engine.projections.publish import UNREADABLE
 from detent.engine.session import SessionHandle
 from detent.engine.workspace import Workspace
 from detent.errors import DetentError
 from detent.hooks import drift
-from detent.hooks.files import has_marker
+from detent.hooks.event import Event
+from detent.hooks.stopping import stop
 from detent.render.prompt.briefing import assignment, briefing, todos
-from detent.store.port import PROJECT
-
-MAX_STOPS = 3
-STOPS = "stops.json"
-
-
-class Event(NamedTuple):
-    """An event of a client, and the session that it concerns."""
-
-    dialect: Dialect
-    payload: dict[str, Any]
-    project: Project
-    handle: SessionHandle
-    #: The phase that a runner started the client for. The runner begins and ends phases itself.
-    bound: str | None = None
-
-    @property
-    def live(self) -> tuple[str, ...]:
-        """The phases in progress that the event can concern."""
-        return self.handle.state.with_status(Status.IN_PROGRESS) if self.bound is None else (self.bound,)
-
-
-class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a client session tried to stop at one version of the journal."""
-
-    version: int
-    count: int
 
 
 def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None = None) -> str:
@@ -106,35 +74,6 @@ def _bound(project: Project) -> tuple[SessionHandle, str | None]:
     if binding is None or binding.phase is None:
         return project.session(project.active()), None
     return project.session(binding.session), binding.phase
-
-
-def judge_write(content: str, state: str) -> tuple[str | None, str]:
-    """Reason to refuse `content` as the new state document, if any, and a warning about it."""
-    mend = "a person should run: detent doctor --fix"
-    try:
-        with open(os.path.join(state, "state.json"), "rb") as file:
-            disk = msgspec.json.decode(file.read(), type=dict[str, Any])
-    except FileNotFoundError:
-        if has_marker(state):
-            return f"the state document of the active session is missing, so it is not written; {mend}", ""
-        # There is nothing to fall behind. The next command adopts what is written, or sets it aside.
-        disk = {}
-    except OSError as error:
-        return f"the state document cannot be read ({error.strerror}), so it is not replaced; {mend}", ""
-    except UNREADABLE as error:
-        return f"the state document holds no readable JSON ({error}), so it is not replaced; {mend}", ""
-    try:
-        incoming = msgspec.json.decode(content)
-    except UNREADABLE as error:
-        return f"the state document would not be readable: {error}", ""
-    name = state_reader.workflow(disk).get("session_id")
-    flow = state_reader.workflow(incoming)
-    if name is not None and flow.get("session_id", name if flow else None) != name:
-        return f"the document would no longer be about {name}; an edit neither ends nor renames a session", ""
-    problems = state_document.check_write(incoming, disk)
-    blocking = "; ".join(problem.message for problem in problems if problem.blocks)
-    warnings = (f"{problem.rule}: {problem.message}" for problem in problems if not problem.blocks)
-    return blocking or None, "; ".join(warnings)
 
 
 def _session_start(event: Event) -> str:
@@ -314,7 +253,8 @@ def _usage(event: Event, agent_id: str) -> Report | None:
     if usage is None:
         return None
     tools = tuple(ToolUse(tool=call.tool, input=call.input, succeeded=call.succeeded) for call in usage.calls)
-    return Report(tokens=Tokens(input=usage.input, output=usage.output), tools=tools)
+    worker = Worker(agent=event.project.actor.name, model=usage.model)
+    return Report(tokens=Tokens(input=usage.input, output=usage.output), tools=tools, worker=worker)
 
 
 def _next_up(session: Session, phase: str) -> str:
@@ -345,86 +285,6 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _is_openable(event: Event, phase: str, judgement: Judgement) -> bool:
-    """Whether the agent can open the gate, so that it should go on."""
-    gate = find_gate(event.handle.state, phase, judgement.gate)
-    return gate.opened_by.is_agent and not gate.needs_person(judgement.verdict, sees_tests=True)
-
-
-def _is_current(event: Event, phase: str, judgement: Judgement) -> bool:
-    """Whether the verdict is about the present files. If it is not, the runner runs the check when the turn ends."""
-    session = event.handle.state
-    gate = find_gate(session, phase, judgement.gate)
-    if gate.runnable() is None:
-        return True
-    return event.handle.gates.checks.is_current(session, phase, gate, event.project.checkpoints.moment())
-
-
-def _stop(event: Event) -> str:
-    """Keep the agent from stopping while it can open a gate, at most three times; then escalate to a person."""
-    if event.payload.get("background_tasks") or _needs_person(event):
-        return ""
-    closed = _FAILING if event.bound is not None else (*_FAILING, Verdict.PENDING)
-    actionable = [
-        (phase, judgement)
-        for phase, judgements in event.handle.gates.judgements(event.bound).items()
-        for judgement in judgements
-        if judgement.verdict in closed and _is_openable(event, phase, judgement)
-        if event.bound is None or _is_current(event, phase, judgement)
-    ]
-    if not actionable:
-        return ""
-    reasons = "; ".join(
-        f"{judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason} ({judgement.way_out})"
-        for phase, judgement in actionable
-    )
-    if _count_stop(event) <= MAX_STOPS:
-        return event.dialect.keep_going(f"The work is not done: {reasons}")
-    if event.bound is not None:
-        # The runner judges the gates itself and escalates after a limit of its own.
-        return ""
-    phase, _ = actionable[0]
-    detail = f"the agent stopped {MAX_STOPS} times with closed gates: {reasons}"
-    event.handle.escalate("stop_blocked", phase, detail)
-    return f"Detent: a person must decide about {phase}: {detail}. Try: detent resolve retry|skip|cancel"
-
-
-#: Verdicts that an agent must act on. Without a runner, which judges pending gates after the agent stops, PENDING too.
-_FAILING = (Verdict.FAIL, Verdict.STALE)
-
-
-def _needs_person(event: Event) -> bool:
-    session = event.handle.state
-    if event.bound is None:
-        return bool(session.escalations or session.awaiting_review)
-    waiting = {escalation.phase for escalation in session.escalations}
-    return event.bound in waiting | {question.phase for question in session.questions}
-
-
-def _count_stop(event: Event) -> int:
-    """How often this client session tried to stop since the last commit.
-
-    For a client that is bound to a phase it counts the whole attempt: commits of others say nothing about it.
-    """
-    project, session = event.project, event.handle.state
-    client_session = text_of(event.payload.get("session_id"))
-    name, version = f"{session.id}/{STOPS}", session.version
-    if event.bound is not None:
-        name, version = f"{session.id}/{event.bound}.{STOPS}", session.phases[event.bound].fence
-    with project.store.lock(PROJECT):
-        try:
-            known = msgspec.json.decode(project.store.get(name) or b"{}", type=dict[str, Stops])
-        except UNREADABLE:
-            known = {}
-        before = known.get(client_session, Stops(version=0, count=0))
-        count = before.count + 1 if before.version == version else 1
-        # Client sessions at an older version restart at one anyway.
-        current = {key: stops for key, stops in known.items() if stops.version == version}
-        current[client_session] = Stops(version=version, count=count)
-        project.store.put(name, msgspec.json.encode(current))
-    return count
-
-
 def named_files(text: str, base: str) -> tuple[str, ...]:
     """The files below `base` that a text names, in its order; for an answer that lists no deliverables."""
     names: dict[str, None] = {}
@@ -445,5 +305,5 @@ _EVENTS = {
     "subagent_start": _subagent_start,
     "subagent_stop": _subagent_stop,
     "task_completed": _task_completed,
-    "stop": _stop,
+    "stop": stop,
 }

@@ -93,12 +93,16 @@ class Manifests:
                 at = written.base
             yield names
 
-    def named(self, digest: str) -> Iterable[str]:
-        """The objects that reading and restoring the manifest needs: the manifests it rests on, and contents."""
+    def rests_on(self, digest: str) -> Iterator[str]:
+        """The objects that reading the manifest needs: itself, and the manifests that it is a difference from."""
         at: str | None = digest
         while at is not None:
             yield at
             at = self._written(at).base
+
+    def named(self, digest: str) -> Iterator[str]:
+        """The objects that reading and restoring the manifest needs: the manifests it rests on, and contents."""
+        yield from self.rests_on(digest)
         for entry in self.read(digest).files.values():
             yield entry.digest
 

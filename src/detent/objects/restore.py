@@ -217,7 +217,7 @@ class Restore:
                 self._move(staged, full, step)
 
     def _take_away(self, step: Step, full: str, rows: Mapping[str, Row] | None) -> None:
-        """Remove the old file, unless somebody saved it after it was looked at.
+        """Remove the old file, unless it was saved after it was looked at.
 
         It is moved first: what is saved until then is seen at its new place, and what is saved later has its own file.
         """
@@ -244,7 +244,7 @@ class Restore:
             if os.path.islink(staged):
                 os.rename(staged, full)
             else:
-                # Unlike a rename, a link does not replace a file that somebody saved meanwhile.
+                # Unlike a rename, a link does not replace a file that was saved meanwhile.
                 os.link(staged, full)
                 os.unlink(staged)
         except FileExistsError:
@@ -294,7 +294,7 @@ def _only_mode(before: Entry | None, after: Entry) -> bool:
 
 
 def _mode(mode: int, entry: Entry) -> int:
-    """The permissions of the file: those of the entry, or its own if everybody may read both."""
+    """The permissions of the file: those of the entry, or its own if every account may read both."""
     if entry.mode:
         return entry.mode
     plain = stat.S_IMODE(mode) & ~0o111 | 0o444

@@ -16,12 +16,10 @@ from detent.errors import Corrupt
 from detent.objects import record
 from detent.objects.index import Index, Odd, Replaced, Row
 from detent.objects.record import EDIT, FILE, RAW, ZLIB, Header, Record, plain_path
+from detent.objects.write_lock import WriteLock
 from detent.store import disk
-from detent.store.lock import exclusive
 
 SEGMENT_BYTES = 256 << 20
-#: Rewriting all segments takes less, even on a slow disk.
-WAIT_S = 60.0
 
 #: Number of the segment, offset and length of the record.
 Place = tuple[int, int, int]
@@ -92,46 +90,6 @@ class Segment:
             os.close(fd)
 
 
-class _LockFile:
-    """The lock of all writers of objects: `.lock` beside the segments, never deleted."""
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._fd = -1
-        self._pid = os.getpid()
-        self._opening = threading.Lock()
-        self._threads = threading.Lock()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        self.forget_if_forked()
-        with self._opening, disk.failing_as("lock", self._root):
-            self._open()
-        with exclusive(self._fd, self._threads, wait_s=WAIT_S, what=self._root):
-            yield
-
-    def forget_if_forked(self) -> bool:
-        """A forked child shares the parent's descriptor and with it the lock: it opens its own."""
-        if self._pid == os.getpid():
-            return False
-        self._fd, self._pid = -1, os.getpid()
-        self._opening, self._threads = threading.Lock(), threading.Lock()
-        return True
-
-    def close(self) -> None:
-        if self._fd >= 0 and self._pid == os.getpid():
-            os.close(self._fd)
-        self._fd = -1
-
-    def _open(self) -> None:
-        if self._fd >= 0 and os.fstat(self._fd).st_nlink == 0:
-            # The file of a removed directory excludes no other process.
-            self.close()
-        if self._fd < 0:
-            disk.make_directory(self._root, durable=True)
-            self._fd = disk.open_lock(os.path.join(self._root, ".lock"))
-
-
 class Segments:
     """The segments of one directory, as far as they were read."""
 
@@ -146,7 +104,7 @@ class Segments:
         self._distrusted = False
         self._unindexed: list[bytes] = []
         self._appended: list[tuple[Segment, int]] = []
-        self._lock = _LockFile(root)
+        self._lock = WriteLock(root)
         self._guard = threading.RLock()
 
     def header(self, digest: str) -> Header | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import NamedTuple
 
-from detent.core.checkpoint.manifest import Entry
+from detent.core.checkpoint.manifest import Entry, changes, tree_digest
 from detent.errors import StoreFailed
 from detent.objects.pack import Batch, Hashing
 from detent.objects.stat_cache import (
@@ -345,6 +345,30 @@ class Moment:
         return Hashing if storing is None else lambda: stack.enter_context(storing())
 
 
+class Files(NamedTuple):
+    """The files that the rules let in, at one moment: what a person is shown and decides about."""
+
+    files: Mapping[str, Entry]
+    #: Files that are not read, with their size and time.
+    unread: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        return tree_digest(self.files, self.unread)
+
+    def changed(self, after: "Files") -> list[str]:
+        """The paths whose files are other ones in `after`; sorted."""
+        differing = changes(self.files, after.files)
+        unread = {path for path, _ in set(self.unread.items()) ^ set(after.unread.items())}
+        return sorted({*differing.added, *differing.removed, *differing.modified, *unread})
+
+
+def files_now(moment: Moment) -> Files:
+    """The files of the moment. Page, terminal and engine take the digest of a tree from here."""
+    look = moment.look(Request())
+    return Files({path: row.entry for path, row in look.rows.items() if row.origin != NAMED}, dict(look.large))
+
+
 def _content(path: str, status: os.stat_result) -> tuple[Key, str, int, bytes]:
     """The content, and the stat before it was read: a change during the read shows the next time."""
     if stat.S_ISLNK(status.st_mode):
@@ -370,7 +394,7 @@ def kind_of(status: os.stat_result) -> str:
 
 
 def private_mode(status: os.stat_result) -> int:
-    """The permissions of a file that not everybody may read; 0 if everybody may."""
+    """The permissions of a file that not every account may read; 0 if every account may."""
     mode = status.st_mode & 0o777
     # Its owner may always read what a restore writes.
     return 0 if stat.S_ISLNK(status.st_mode) or mode & stat.S_IROTH else mode | stat.S_IRUSR

@@ -21,8 +21,9 @@ from detent.core.checkpoint.manifest import Manifest
 from detent.objects.git_index import Tracked, tracked
 from detent.objects.stat_cache import RULED, Row, key_of
 
-#: Directories of version control and of Detent, anywhere in the tree.
-NEVER = frozenset({".git", ".workflow"})
+#: Directories of version control and of Detent, anywhere in the tree. The last holds published bundles: they are about
+#: the files, and no part of them.
+NEVER = frozenset({".git", ".workflow", ".detent"})
 #: Prefix of files that a restore has not moved into place yet.
 UNFINISHED = ".detent-restore-"
 _IGNORE_FILE = ".gitignore"

@@ -1,4 +1,4 @@
-"""Starts processes: in a process group of their own, without input, with limits for output and time."""
+"""Starts processes: in a process group of their own, with limits for output and time."""
 
 import os
 import shutil
@@ -48,26 +48,28 @@ def run(
     tail_bytes: int = TAIL_BYTES,
     watch: Callable[[bytes, float], object] | None = None,
     sandbox: Sandbox | None = None,
+    input_file: str = os.devnull,
 ) -> Ran:
     """Run a shell command line or an argument vector; output and errors are merged, in order.
 
-    `env` is the whole environment; without it the process has the one of this process. `watch` gets the output as it
-    comes, and the seconds that the command has run, several times a second.
+    `input_file` is its standard input. `env` is the whole environment; without it the process has the one of this
+    process. `watch` gets the output as it comes, and the seconds that the command has run, several times a second.
     """
     argv = [*_SHELL, command] if isinstance(command, str) else list(command)
     if sandbox is not None:
         argv, env = sandbox.wrap(argv, cwd), sandbox.environment(os.environ if env is None else env)
     started = time.monotonic()
     try:
-        child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
-            argv,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with open(input_file, "rb") as given:
+            child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
+                argv,
+                cwd=cwd,
+                env=None if env is None else dict(env),
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
     except OSError as error:
         return Ran(exit_code=None, output="", duration_s=0.0, problem=f"could not start {argv[0]}: {error.strerror}")
     output = _Output(child, tail_bytes, is_watched=watch is not None)
@@ -105,13 +107,29 @@ def _wait(
     raise subprocess.TimeoutExpired(child.args, timeout_s)
 
 
+def attach(argv: Sequence[str], *, timeout_s: float) -> str | None:
+    """Run a program at the terminal of this process, where it may ask; returns why it failed, or None.
+
+    What it prints goes to standard error.
+    """
+    try:
+        code = subprocess.run(  # noqa: S603 - the caller names the program
+            argv, stdin=subprocess.DEVNULL, stdout=2, check=False, timeout=timeout_s
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return f"{argv[0]} was ended after {timeout_s:g} s"
+    except OSError as error:
+        return f"could not start {argv[0]}: {error.strerror}"
+    return f"{argv[0]} ended with the exit code {code}" if code else None
+
+
 def detach(argv: Sequence[str], *, cwd: str) -> int:
     """Start a process that outlives this one, without input and output; its id."""
     with open(os.devnull, "r+b") as nothing:
         child = subprocess.Popen(  # noqa: S603 - the caller names the program
             argv, cwd=cwd, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
         )
-    # Nobody waits for it here; the system is told that it is left on purpose.
+    # This process does not wait for it. A return code stops `Popen` from warning of a child that still runs.
     child.returncode = 0
     return child.pid
 

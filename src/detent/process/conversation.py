@@ -39,8 +39,8 @@ def converse(
     timeout_s: float,
     stopping: Callable[[], bool],
     sandbox: Sandbox | None = None,
-) -> Generator[bytes | Exited | None, None, None]:
-    """Yields the lines of output, None for every moment without one, and an `Exited` at the end.
+) -> Generator[list[bytes] | Exited | None, None, None]:
+    """Yields the lines of output as they come, None for every moment without one, and an `Exited` at the end.
 
     The process gets `given` as its input and exactly this environment, and runs in a process group of its own.
     `stopping` is called several times a second; the process is ended when it returns True, or when the iterator is
@@ -72,11 +72,12 @@ def converse(
                 problem, timed_out = f"ended after {timeout_s:g} s", True
             if problem is not None:
                 break
-            yield from talk.listen() or (None,)
+            yield talk.listen() or None
     finally:
         end_all(child, ask=problem is not None or child.poll() is None)
         talk.close()
-    yield from talk.rest()
+    if rest := talk.rest():
+        yield rest
     code = None if problem is not None else child.returncode
     yield Exited(code, talk.errors(), talk.dropped, problem, timed_out)
 
@@ -164,11 +165,11 @@ class _Talk:
                 pipe.close()
 
     def _split(self, chunk: bytes) -> list[bytes]:
-        *whole, begun = chunk.split(b"\n")
-        lines = []
-        for part in whole:
-            self._take(part)
-            lines.append(bytes(self._line))
+        *lines, begun = chunk.split(b"\n")
+        if lines:
+            # Only the first one may have begun in an earlier chunk; none of the others is longer than a chunk.
+            self._take(lines[0])
+            lines[0] = bytes(self._line)
             self._line.clear()
         self._take(begun)
         return lines

@@ -35,7 +35,7 @@ def next_commands(
 ) -> list[str]:
     """The commands that continue the session, the most likely first; an inactive session is named in them.
 
-    Open decisions of the one who looks come first. None of the commands is refused as things are.
+    Open decisions of the viewer come first. None of the commands is refused as things are.
     """
     if session.status is not SessionStatus.ACTIVE:
         return [START]

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from detent.clients.adapter.agent import Agent
 from detent.config.settings import AgentSettings
 from detent.core.run.run_event import RunEvent
 from detent.engine.agents import environment as variables
+from detent.engine.agents.own_program import own_path
 from detent.process.sandbox import Sandbox
-from detent.store import disk
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -77,7 +76,7 @@ class RunContext:
             variables.SESSION: session,
             variables.RUN: run,
             variables.STATE: project.store.location(""),
-            **_path(project.store.directory(f"{session}/{_PROGRAMS}")),
+            **own_path(project.store.directory(f"{session}/{_PROGRAMS}")),
         }
         #: The reason of the last failure of each task, for the next attempt.
         self.failures: dict[str, str] = {}
@@ -135,16 +134,3 @@ class RunContext:
 
 def limit_text(used: str, setting: str, limit: float) -> str:
     return f"{used}; {setting} of the run is {limit:g}. detent resolve retry allows as much again"
-
-
-def _path(directory: str) -> dict[str, str]:
-    """A PATH on which `detent` is this installation, and every other program is unchanged."""
-    installed, here = shutil.which("detent"), os.path.dirname(sys.executable)
-    if installed is not None and os.path.realpath(os.path.dirname(installed)) == os.path.realpath(here):
-        return {}
-    disk.make_directory(directory)
-    program = os.path.join(directory, "detent")
-    with open(program, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec "{sys.executable}" -P -m detent "$@"\n')
-    os.chmod(program, 0o700)
-    return {"PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from detent.core.run.run_event import (
     TaskEnded,
     TurnStarted,
 )
+from detent.core.session.phase_state import Tokens
 from detent.store import disk
 from detent.store.port import Store
 
@@ -38,8 +40,8 @@ _CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
     {
-        *("choices", "command", "context", "deliverables", "did", "input", "reason", "report", "said", "summary"),
-        *("taken_over", "text", "tool", "tools", "warnings", "way_out"),
+        *("choices", "command", "context", "deliverables", "did", "input", "met", "reason", "report", "said"),
+        *("summary", "taken_over", "text", "tool", "tools", "warnings", "way_out"),
     }
 )
 _encode = msgspec.json.Encoder().encode
@@ -105,14 +107,14 @@ def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: st
     `from_start` includes the events that the file already holds. `run` skips the events of other runs. Once `stopping`
     is true the rest of the file is read, and the iteration ends.
     """
-    reader = _Reader(path, skips=not from_start)
+    reader = FeedReader(path, skips=not from_start)
     try:
         yield from _followed(reader, stopping, run)
     finally:
         reader.close()
 
 
-def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
+def _followed(reader: "FeedReader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
     gist, current = _Gist(), ""
     while True:
         is_last = stopping()
@@ -131,6 +133,43 @@ def _followed(reader: "_Reader", stopping: Callable[[], bool], run: str) -> Iter
             return
         yield None
         time.sleep(_POLL_S)
+
+
+class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn whose end the feed does not tell."""
+
+    #: The name of the agent in the settings.
+    agent: str
+    at: datetime
+    started: Started = Started()
+    #: The tokens of its earlier tries, and of the last one as far as the agent told them.
+    spent: Tokens = Tokens()
+    used: Tokens | None = None
+
+
+def open_turns(path: str) -> dict[tuple[str, str | None], OpenTurn]:
+    """The turns of the last run that have not ended, by phase and task."""
+    turns: dict[tuple[str, str | None], OpenTurn] = {}
+    reader = FeedReader(path, skips=False)
+    try:
+        for event in reader.read():
+            if isinstance(event, RunStarted):
+                turns = {}
+            elif isinstance(event, TurnStarted):
+                turns[event.phase, event.task] = OpenTurn(agent=event.agent, at=event.at)
+            elif isinstance(event, AgentDid | Retrying) and (turn := turns.get((event.phase, event.task))) is not None:
+                turns[event.phase, event.task] = _with_news(turn, event)
+    finally:
+        reader.close()
+    return turns
+
+
+def _with_news(turn: OpenTurn, event: "AgentDid | Retrying") -> OpenTurn:
+    if isinstance(event, Retrying):
+        return replace(turn, spent=turn.spent + (turn.used or Tokens()), used=None)
+    if isinstance(event.did, Used):
+        return replace(turn, used=event.did.tokens)
+    return replace(turn, started=event.did) if isinstance(event.did, Started) else turn
 
 
 class _Gist:
@@ -152,14 +191,18 @@ class _Gist:
                 self._events = {("run",): event}
             case TurnStarted():
                 self._drop("need", event.phase)
+                self._drop("turn", event.phase, event.task or "")
                 self._events["turn", event.phase, event.task or ""] = event
             case PersonNeeded():
                 self._events["need", event.phase, event.need, event.about] = event
             case TaskEnded():
-                self._events.pop(("turn", event.phase, event.task), None)
+                self._drop("turn", event.phase, event.task)
             case PhaseEnded():
                 self._drop("turn", event.phase)
                 self._drop("need", event.phase)
+            case AgentDid(did=Started() | Used()):
+                # A run that died has told nothing else about the turn.
+                self._events["turn", event.phase, event.task or "", type(event.did).__name__] = event
             case AgentDid() | StepRan() | Retrying() | GateStarted() | GateJudged() | RunEnded():
                 pass
 
@@ -167,7 +210,7 @@ class _Gist:
         self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
 
 
-class _Reader:
+class FeedReader:
     """Reads a file that may not exist yet, and that another file may replace."""
 
     def __init__(self, path: str, *, skips: bool) -> None:

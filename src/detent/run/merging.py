@@ -23,7 +23,7 @@ from detent.engine.project import Project
 from detent.engine.redact_command import redact_text
 from detent.errors import DetentError, GateClosed, LockTimeout, NotFound
 from detent.process import Captured, born
-from detent.run.git import Git, last_lines
+from detent.process.git import Git, last_lines
 from detent.run.worktree_record import Worktree, is_complete, known, left_out, one_at_a_time
 from detent.store import disk
 

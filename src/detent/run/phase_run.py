@@ -309,6 +309,7 @@ class PhaseRun:
             tokens=report.tokens,
             tools=report.tools,
             agent_id=agent_id,
+            worker=report.worker,
         )
         try:
             outcome = self._handle.execute(command)
@@ -320,7 +321,14 @@ class PhaseRun:
     def _fail(self, delegated: Delegated, end: Failed, agent_id: str) -> JobResult:
         """Fail the attempt because the agent's turn failed."""
         error, used = end.reason.strip() or "no reason was given", delegated.report
-        command = Fail(token=self._job.token, error=error, tokens=used.tokens, tools=used.tools, agent_id=agent_id)
+        command = Fail(
+            token=self._job.token,
+            error=error,
+            tokens=used.tokens,
+            tools=used.tools,
+            agent_id=agent_id,
+            worker=used.worker,
+        )
         outcome = self._handle.execute(command)
         reason = outcome.session.phases[self._phase].error or ""
         self._tell_end(outcome, "failed", reason)

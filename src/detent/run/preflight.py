@@ -1,5 +1,6 @@
 """Looks before a run begins, and before anything is spent: agents, tests, files, branch, hooks, sandbox, limits."""
 
+import json
 import os
 import shlex
 import shutil
@@ -21,8 +22,9 @@ from detent.core.session.budget import TIERS
 from detent.engine.gates.applicable import is_observed
 from detent.engine.gates.environment import missing_program, program_name, toolchain
 from detent.engine.sandbox import INSTALL, why_off
-from detent.errors import DetentError
-from detent.run.git import Git
+from detent.errors import DetentError, Refused
+from detent.process.git import Git
+from detent.run.worktree_links import left_behind, linked_paths, unmatched
 
 if TYPE_CHECKING:
     from detent.config.settings import AgentSettings
@@ -162,7 +164,8 @@ def _test_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
                 subject="tests",
                 state=State.PROBLEM,
                 text=f"gate {name} runs {absent}, which git does not track, so a worktree does not have it",
-                way_out="detent run --tests COMMAND with a program on PATH, or --isolation none",
+                way_out=f'link = ["{absent.partition("/")[0]}"] under [run] in detent.toml links yours into it, '
+                "or detent run --tests COMMAND with a program on PATH",
             )
         else:
             yield Check(subject="tests" if gate.runs_tests else "gate", text=f"{name}: `{command}`")
@@ -176,10 +179,35 @@ def _absent_in_worktree(project: "Project", command: str) -> str | None:
     name = program_name(command, base)
     if name is None or "/" not in name or os.path.isabs(name):
         return None
+    links = project.settings.run.link
+    if any(name == each or name.startswith(f"{each.rstrip('/')}/") for each in links):
+        return None
     return None if Git(base).holds("ls-files", "--error-unmatch", "--", name) else name
 
 
 # Files and branch
+
+
+def _link_checks(project: "Project") -> Iterator[Check]:
+    base, patterns = project.place.base, project.settings.run.link
+    try:
+        paths, missing = linked_paths(base, patterns), unmatched(base, patterns)
+        needed = left_behind(base, paths)
+    except Refused as error:
+        yield Check(subject="files", state=State.PROBLEM, text=error.message, way_out=error.way_out)
+        return
+    if missing:
+        text = f"link names {', '.join(missing)}, and {base} has no such file"
+        yield Check(subject="files", state=State.WARNING, text=text, way_out="make it, or change link in detent.toml")
+    if needed:
+        more = f" and {len(needed) - _LISTED} more" if len(needed) > _LISTED else ""
+        text = f"git ignores {', '.join(needed[:_LISTED])}{more}, so a worktree does not have them"
+        way_out = (
+            f"if tests need them: link = {json.dumps(needed[:_LISTED])} under [run] in detent.toml; it takes patterns"
+        )
+        yield Check(subject="files", state=State.WARNING, text=text, way_out=way_out)
+    if paths:
+        yield Check(subject="files", text=f"worktrees have links to {', '.join(paths[:_LISTED])}")
 
 
 def _tree_checks(project: "Project", *, begins: bool) -> Iterator[Check]:
@@ -213,6 +241,8 @@ def _tree_checks(project: "Project", *, begins: bool) -> Iterator[Check]:
         )
     elif begins:
         yield Check(subject="files", text="everything is committed")
+    if isolation != "none":
+        yield from _link_checks(project)
     ran = git.run("symbolic-ref", "--quiet", "--short", "HEAD")
     branch = os.fsdecode(ran.output).strip() if ran.exit_code == 0 else ""
     if begins and isolation == "none" and branch in _MAIN:

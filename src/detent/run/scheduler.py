@@ -98,10 +98,12 @@ class Runner:
         self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
+            # An agent that finished the last phase itself may have been ended before it published that.
+            end_of_run.callback(self._project.touched, self._handle.id)
             # End processes that a gate, a step or an agent has left behind.
             end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
             end_of_run.callback(self._workspaces.close)
-            recovered = recover(self._project, self._handle)
+            recovered = recover(self._project, self._handle, self._agents)
             self._tell(
                 RunStarted(
                     at=self._project.clock(),

@@ -116,8 +116,11 @@ class TaskRun:
             return JobResult(JobOutcome.ESCALATED)
         if isinstance(delegated.end, Failed):
             return self._failed(claimed, delegated.end)
+        if unmet := self._handle.tasks.unmet(task, delegated.report.met):
+            return self._failed(claimed, Failed(failure=Failure.ERROR, reason=unmet))
         summary = delegated.report.summary or f"{task} done"
-        self._handle.tasks.done(task, summary, fence=claimed.fence)
+        met = delegated.report.met[: self._handle.tasks.row(task).criteria]
+        self._handle.tasks.done(task, summary, met=met, fence=claimed.fence)
         self._tell_ended("completed", summary)
         return JobResult(JobOutcome.FINISHED)
 

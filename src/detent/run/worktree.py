@@ -14,8 +14,9 @@ from detent.core.run.isolation import Mode
 from detent.core.session.session import Session, SessionStatus
 from detent.engine.project import Project
 from detent.errors import DetentError, Refused
-from detent.run.git import Git, last_lines
+from detent.process.git import Git, last_lines
 from detent.run.merging import destination_of, merge
+from detent.run.worktree_links import add_links
 from detent.run.worktree_record import (
     BRANCHES,
     GENERATED,
@@ -52,7 +53,7 @@ def make(project: Project, tree: Worktree, base: str | None = None) -> list[str]
     if is_complete(tree, root) and _is_registered(top, tree.path(root)):
         return _updated(top, tree, root, base)
     notices = _clear(top, tree, root)
-    return notices + _create(top, tree, root, base)
+    return notices + _create(top, tree, project, base)
 
 
 def remove(project: Project, session: str, phase: str | None = None) -> list[str]:
@@ -202,8 +203,9 @@ def _clear(top: Git, tree: Worktree, root: str) -> list[str]:
     return notices
 
 
-def _create(top: Git, tree: Worktree, root: str, base: str) -> list[str]:
-    path, branch = tree.path(root), tree.branch
+def _create(top: Git, tree: Worktree, project: Project, base: str) -> list[str]:
+    root, branch = project.place.root, tree.branch
+    path = tree.path(root)
     tip = top.commit_of(f"refs/heads/{branch}")
     # The branch of a person is never moved.
     is_new = tip is None or (not tree.target and top.contains(tip, base))
@@ -213,8 +215,10 @@ def _create(top: Git, tree: Worktree, root: str, base: str) -> list[str]:
             f"git could not create the worktree {path} on branch {branch}: {last_lines(made)}",
             way_out=_way_out(top, branch),
         )
+    notices = add_links(project, path)
     save(tree, root)
-    notices = [] if is_new or tree.target else [f"{path} continues branch {branch}, which has unmerged work"]
+    if not is_new and not tree.target:
+        notices.append(f"{path} continues branch {branch}, which has unmerged work")
     return notices + _missing(top, path, root)
 
 

@@ -302,7 +302,7 @@ class FileStore:
             return self._keep_open(session, (session, JOURNAL))
         except (FileNotFoundError, NotADirectoryError):
             if self._copies and session in self._copies.sessions():
-                from detent.store.repairs import changed_outside  # noqa: PLC0415
+                from detent.store.recovery import changed_outside  # noqa: PLC0415
 
                 raise changed_outside(session, self.repairs.examine(session)) from None
             raise NotFound(f"there is no session {session}", way_out="detent history lists ended sessions") from None
@@ -352,7 +352,7 @@ class FileStore:
             return
         examined = self.repairs.examine(name)
         if not examined.is_held:
-            from detent.store.repairs import changed_outside  # noqa: PLC0415
+            from detent.store.recovery import changed_outside  # noqa: PLC0415
 
             raise changed_outside(name, examined)
 

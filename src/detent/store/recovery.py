@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
+from detent.errors import Corrupt
 from detent.store.line import GENESIS, verified_sum
 
 #: How much of the first damaged line people are shown.
@@ -169,3 +170,33 @@ def _is_object(line: bytes) -> bool:
         return isinstance(msgspec.json.decode(line), dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
+
+
+def changed_outside(session: str, examined: Examined) -> Corrupt:
+    """The error for a journal that does not hold what its second copy holds."""
+    copied = counted(examined.copied, "commit")
+    way_out = f"detent doctor --restore {session} puts the second copy back"
+    match examined.condition:
+        case Condition.MISSING:
+            what = f"the journal of {session} is gone; its second copy has {copied}"
+        case Condition.SHORTER:
+            what = (
+                f"the journal of {session} ends at commit {examined.commits}, and its second copy at commit "
+                f"{examined.mended}: commits were cut off, or an older backup was restored"
+            )
+            way_out += f"; detent forget {session} goes on from the journal as it stands"
+        case Condition.DIFFERENT:
+            what = (
+                f"the journal of {session} was rewritten: behind commit {examined.common} it holds other commits than "
+                f"its second copy, which ends at commit {examined.copied}"
+            )
+            way_out += f"; detent forget {session} goes on from the journal as it stands"
+        case Condition.DAMAGED | Condition.SOUND:
+            what = (
+                f"the journal of {session} is damaged behind commit {examined.commits}: {examined.describes_rest}; its "
+                f"second copy has {copied}"
+            )
+            way_out = f"detent doctor --restore {session} keeps what verifies and sets the rest aside"
+        case _:
+            assert_never(examined.condition)
+    return Corrupt(what, way_out=way_out)

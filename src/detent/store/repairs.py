@@ -5,13 +5,15 @@ import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
-from detent.errors import Corrupt, NotFound
-from detent.store import disk, recovery
+from detent.errors import NotFound
+from detent.store import disk
 from detent.store.journal_tail import JOURNAL
-from detent.store.recovery import Condition, Examined, counted
 from detent.store.second_copy import SecondCopies
+
+if TYPE_CHECKING:
+    from detent.store.recovery import Condition, Examined
 
 _SET_ASIDE = "set-aside-"
 _SHORT = 8
@@ -94,8 +96,10 @@ class Repairs:
             finally:
                 os.close(fd)
 
-    def examine(self, session: str) -> Examined:
+    def examine(self, session: str) -> "Examined":
         """How far the journal and its copy verify."""
+        from detent.store import recovery  # noqa: PLC0415 - sound journals never need it
+
         journal, copy = self._read(session), self._copied(session)
         if journal is None and copy is None:
             raise NotFound(f"there is no session {session}", way_out="detent sessions --all")
@@ -106,6 +110,8 @@ class Repairs:
 
         What verified is kept, what did not is set aside. A session without any commit left is set aside as a whole.
         """
+        from detent.store.recovery import Condition  # noqa: PLC0415
+
         examined = self.examine(session)
         if examined.condition is Condition.SOUND:
             return None
@@ -133,7 +139,9 @@ class Repairs:
         self._copies.close()
         return self._copies.registration.forget()
 
-    def _mend(self, session: str, fd: int, condition: Condition) -> SetAside:
+    def _mend(self, session: str, fd: int, condition: "Condition") -> SetAside:
+        from detent.store import recovery  # noqa: PLC0415
+
         journal = os.pread(fd, os.fstat(fd).st_size, 0)
         mended = recovery.mend(journal, self._copied(session))
         digest = hashlib.sha256(mended.set_aside).hexdigest()[:32]
@@ -175,36 +183,6 @@ class Repairs:
 
     def _copied(self, session: str) -> bytes | None:
         return self._copies.read(session) if self._copies is not None else None
-
-
-def changed_outside(session: str, examined: Examined) -> Corrupt:
-    """The error for a journal that does not hold what its second copy holds."""
-    copied = counted(examined.copied, "commit")
-    way_out = f"detent doctor --restore {session} puts the second copy back"
-    match examined.condition:
-        case Condition.MISSING:
-            what = f"the journal of {session} is gone; its second copy has {copied}"
-        case Condition.SHORTER:
-            what = (
-                f"the journal of {session} ends at commit {examined.commits}, and its second copy at commit "
-                f"{examined.mended}: commits were cut off, or an older backup was restored"
-            )
-            way_out += f"; detent forget {session} goes on from the journal as it stands"
-        case Condition.DIFFERENT:
-            what = (
-                f"the journal of {session} was rewritten: behind commit {examined.common} it holds other commits than "
-                f"its second copy, which ends at commit {examined.copied}"
-            )
-            way_out += f"; detent forget {session} goes on from the journal as it stands"
-        case Condition.DAMAGED | Condition.SOUND:
-            what = (
-                f"the journal of {session} is damaged behind commit {examined.commits}: {examined.describes_rest}; its "
-                f"second copy has {copied}"
-            )
-            way_out = f"detent doctor --restore {session} keeps what verifies and sets the rest aside"
-        case _:
-            assert_never(examined.condition)
-    return Corrupt(what, way_out=way_out)
 
 
 def _size(path: str) -> int:

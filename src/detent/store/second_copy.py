@@ -12,10 +12,9 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
-from detent.store import disk, recovery
+from detent.store import disk
 from detent.store.journal_tail import head, is_at
 from detent.store.line import GENESIS
-from detent.store.recovery import Condition
 from detent.store.state_home import (
     COPY,
     PROJECT_ID,
@@ -198,6 +197,8 @@ class SecondCopies:
 
     def catch_up(self, session: str, journal: int, *, verify: bool = False) -> bool:
         """Add what the copy lacks. The caller holds the session's lock. False if it could not be written."""
+        from detent.store import recovery  # noqa: PLC0415 - a copy is rarely behind
+
         if self.registration.register() is None:
             return False
         path = str(self.path(session))
@@ -237,12 +238,14 @@ class SecondCopies:
 
     def _agreed(self, fd: int, journal: int, *, verify: bool) -> tuple[str, int]:
         """The last sum of the copy that the journal has at the same place, and the position behind it."""
+        from detent.store import recovery  # noqa: PLC0415
+
         total, size = head(fd)
         if is_at(journal, total, size) and not verify:
             return total or GENESIS, size
         # Some of the copy is damaged. What the journal lacks must not be cut off.
         copy = _read_from(fd, 0)
-        if recovery.examine(_read_from(journal, 0), copy).condition is not Condition.SOUND:
+        if recovery.examine(_read_from(journal, 0), copy).condition is not recovery.Condition.SOUND:
             raise OSError("the journal does not hold what its second copy holds")
         chain = recovery.verify(copy)
         return (chain.sums[-1] if chain.sums else GENESIS), chain.size

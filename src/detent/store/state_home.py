@@ -50,6 +50,13 @@ def read_entry(home: str, root: str) -> "Entry | None":
     return Entry(fields[0], fields[1], root)
 
 
+def registered_roots(home: str) -> "list[str]":
+    """The roots of all projects in the index, sorted; some of them may be gone."""
+    files = (read_text(f"{home}/index/{name}") for name in _names(f"{home}/index")) if home else ()
+    split = (text.split("\n", 2) for text in files)
+    return sorted({fields[2].rstrip("\n") for fields in split if len(fields) > 2 and is_id(fields[0])})
+
+
 def is_id(text: str) -> bool:
     return len(text) == 2 * _ID_BYTES and all(letter in "0123456789abcdef" for letter in text)
 

@@ -1,4 +1,4 @@
-"""The rules of gitignore(5), one by one in tables, and against git itself on trees that nobody would make by hand."""
+"""The rules of gitignore(5), one by one in tables, and against git itself on random trees."""
 
 import os
 import re

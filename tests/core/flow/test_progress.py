@@ -135,7 +135,7 @@ def test_what_a_person_decides(decision, found, following, output):
 def test_only_a_waiting_step_takes_a_decision_and_only_text_is_a_value():
     task = document("manual_intervention")
 
-    with pytest.raises(Refused, match="waits for nobody"):
+    with pytest.raises(Refused, match="does not wait for a person"):
         decide(begin(task), "s0", Retry())
     with pytest.raises(NotFound):
         decide(begin(task), "s9", Retry())

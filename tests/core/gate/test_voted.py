@@ -81,7 +81,7 @@ def test_who_may_vote(gate, identity, stands_for):
         (CONSENSUS, "eve", "", "eve is not an approver of consensus; lead (ada), sec (ada or bob), ops (cyd) are"),
         (CONSENSUS, "eve", "lead", "lead is filled by ada, and you are eve"),
         (CONSENSUS, "ada", "boss", "boss is not an approver of consensus"),
-        # A role is no identity: whoever is called like it fills it no more than others do.
+        # A role is no identity: an account of that name fills it no more than others do.
         (CONSENSUS, "lead", "", "lead is not an approver of consensus"),
         (ApprovalGate(approvers=("ada",)), "eve", "", "eve is not an approver of approval; ada are"),
     ],
@@ -123,5 +123,5 @@ def test_only_votes_are_cast_in_the_place_of_another():
     session = opened(Workflow(name="w", phases=(Phase(key="a", gates=(CommandGate(command="make"),)),)))
     command = Approve(phase="a", gate="command", identity="ada", stands_for="bob", reason="why")
 
-    with pytest.raises(Refused, match="nobody can stand for bob"):
+    with pytest.raises(Refused, match="an approval cannot stand for bob"):
         decide(session, command, NOTHING_KNOWN)

@@ -461,6 +461,8 @@ def test_the_simple_commands_are_the_words_that_run():
 @example("A=$A$A;" * 60)
 @example("find . -exec " * 30)
 @example("cat <<A <<B\n" * 20)
+@example("/ if ")
+@example("'' if")
 def test_no_text_makes_it_fail(text):
     targets = Reading(text, "/r", "/h").targets
 

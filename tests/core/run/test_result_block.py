@@ -34,7 +34,7 @@ def test_without_lines_the_first_is_the_summary_and_the_last_are_the_context():
     block = result_block("one\n\ntwo\nthree\nfour\n")
 
     assert (block.summary, block.context, block.deliverables) == ("one", "two\nthree\nfour", ())
-    assert result_block("") == (False, "", (), "", False)
+    assert result_block("") == (False, "", (), "", False, ())
 
 
 def test_everything_has_a_limit():
@@ -42,3 +42,11 @@ def test_everything_has_a_limit():
     block = result_block(f"Deliverables: {names}\nContext for next: {'x' * 2 * MAX_CONTEXT}")
 
     assert (len(block.deliverables), len(block.context)) == (MAX_DELIVERABLES, MAX_CONTEXT)
+
+
+def test_what_is_met_is_a_line_for_each_criterion():
+    block = result_block("Summary: done\nMet:\n1. the tests pass\n- Ada has seen it\nStatus: done")
+
+    assert block.met == ("the tests pass", "Ada has seen it")
+    assert result_block("Summary: done\nMet: it works").met == ("it works",)
+    assert result_block("done").met == ()

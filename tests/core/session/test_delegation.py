@@ -1,4 +1,4 @@
-"""The end of an agent is recorded in the phase that it worked for, even where nobody remembers its beginning."""
+"""The end of an agent is recorded in the phase that it worked for, even where its beginning was not recorded."""
 
 import pytest
 

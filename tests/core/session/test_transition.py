@@ -56,7 +56,7 @@ def happening(event: type[PhaseEvent], phase: str = "b") -> PhaseEvent:
 
 
 def asking_for(event: type[PhaseEvent]):
-    """The command that would cause the event; nobody can ask for a reset of one phase alone."""
+    """The command that would cause the event; no command asks for a reset of one phase alone."""
     return {
         PhaseBegun: Begin(phase="b"),
         PhaseRedone: Redo(phase="b"),

@@ -17,7 +17,7 @@ STORIES = {
     "a parent that comes after its part": "2.1; 3; 1; 2 < 3; 4",
     "behind a circle": "1 < 2; 2 < 1; 3 < 2; 3.1; 4",
     "a circle that is opened by a removal": "1; 2; 2.1 < 3; 3 < 2; -2.1; -3; 4; -4",
-    "a part of a circle that nobody waits for": "1; 1.1 < 1; 1.2; -1.1; 2",
+    "a part of a circle that no task waits for": "1; 1.1 < 1; 1.2; -1.1; 2",
     "the last part leaves a task that had no turn of its own": "1; 3; 1.1 < 3; -1.1; 4",
     "the last part leaves": "1; 1.1; 2; -1.1; 3; -3",
     "one of several parts leaves": "1 < 2; 2; 2.1; 2.2 < 3; 3; -2.2; 4",

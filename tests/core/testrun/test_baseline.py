@@ -1,9 +1,11 @@
 """The tests that stood at the start are not lost, and a part of the suite is not the whole."""
 
+import re
+
 import pytest
 
 from detent.core.testrun.baseline import lost_tests, unaccepted
-from detent.core.testrun.coverage_tool import measures, measuring, names_tool
+from detent.core.testrun.coverage_tool import TOOL_FILES, measures, measuring, settings_of
 from detent.core.testrun.suite import Outcome, TestCase, suite_of
 from detent.core.testrun.whole import selection
 
@@ -106,7 +108,28 @@ def test_a_command_that_selects_runs_a_part(command):
     ],
 )
 def test_a_coverage_tool_is_named_in_the_files_of_a_project(file, text, is_tool):
-    assert names_tool(file, text) is is_tool
+    assert bool(re.search(TOOL_FILES[file], text)) is is_tool
+
+
+def test_a_runner_that_is_started_directly_has_settings_and_another_command_may_do_anything():
+    assert "pyproject.toml" in settings_of(".venv/bin/python -m pytest -q")
+    assert settings_of("go test ./...") == {}
+    assert [settings_of(command) for command in ("make test", "npm test", "tox", None)] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("[pytest]\naddopts = -q --cov=x\n", True),
+        ("[pytest]\naddopts =\n    -q\n    --cov\n", True),
+        ('[tool.pytest.ini_options]\naddopts = ["-q", "--cov"]\n', True),
+        ('addopts = """\n-q\n--cov\n"""\n', True),
+        ("[pytest]\naddopts = -q\n[testenv]\ncommands =\n    pytest --cov {posargs}\n", False),
+        ('addopts = ["-q"]\ncommand = "pytest --cov"\n', False),
+    ],
+)
+def test_the_settings_of_pytest_ask_for_coverage_in_its_options_only(text, is_asked):
+    assert bool(re.search(settings_of("pytest")["pyproject.toml"], text)) is is_asked
 
 
 def test_a_command_may_measure_coverage_itself_and_another_is_named_that_would():

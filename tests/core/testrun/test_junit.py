@@ -62,7 +62,6 @@ def test_cases_are_counted_one_by_one():
     counts = read_junit(report(*(case(f"test_x[{at}]", inner) for at, inner in enumerate(inners)))).counts
 
     assert counts == Counts(passed=2, failed=1, skipped=1, expected_fail=1)
-    assert counts.ran == 4
 
 
 def test_a_file_that_could_not_be_collected_is_a_failure_without_a_name():

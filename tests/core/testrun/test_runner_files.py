@@ -20,16 +20,23 @@ SETTINGS = """
     jest.config.js jest.setup.ts vitest.config.mts .mocharc .mocharc.yml .npmrc .cargo/config.toml .config/nextest.toml
     .mvn/maven.config src/test/resources/junit-platform.properties pytest.py _pytest/main.py src/pytest.py noxfile.py
 """
+STAND_INS = (
+    "shlex.py re/__init__.py src/argparse.py json.pyc ast/__init__.pyc select.cpython-311.so packaging/__init__.py"
+)
 SHARED = (
     "pyproject.toml setup.cfg tox.ini package.json web/package.json Cargo.toml pom.xml build.gradle build.gradle.kts"
 )
 OTHERS = """
     src/app.py src/contest.py README.md docs/testing.md src/latest.ts tests/data/golden.txt tests/fixtures/a.json
+    lib/shlex.py shlex/quote.py cmd/main.go json.txt test.pyc
     django/test/client.py src/protest.py src/fastest.go setup.py src/config.toml testing.cfg
 """
 
 
-@pytest.mark.parametrize(("named", "role"), [(TESTS, Role.TEST), (SETTINGS, Role.SETTINGS), (SHARED, Role.SHARED)])
+@pytest.mark.parametrize(
+    ("named", "role"),
+    [(TESTS, Role.TEST), (SETTINGS, Role.SETTINGS), (SHARED, Role.SHARED), (STAND_INS, Role.STAND_IN)],
+)
 def test_files_are_known_by_the_naming_rules_of_the_runners(named, role):
     assert roles(named.split()) == dict.fromkeys(named.split(), role)
 

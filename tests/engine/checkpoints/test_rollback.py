@@ -401,7 +401,7 @@ def test_a_file_that_was_ignored_then_does_not_keep_a_directory_from_coming_back
     else:
         told = ""
 
-    # Either is right, if it is said: the file that nobody knew of is in the way, or it makes room.
+    # Either is right, if it is said: the unrecorded file is in the way, or it makes room.
     assert "fresh is in the place of" in told or texts(tmp_path, "fresh/x") == ["one"]
 
 

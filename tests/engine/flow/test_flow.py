@@ -485,7 +485,7 @@ def test_a_task_that_somebody_holds_is_left_alone(stage):
 
     with pytest.raises(Refused, match="held by somebody"):
         stage.flow.run("IMPL-1")
-    with pytest.raises(Refused, match=f"held under claim {claim}, not under 999"):
+    with pytest.raises(Refused, match=f"held under claim {claim}; claim 999 does not hold it"):
         stage.flow.run("IMPL-1", claim=999)
     assert not (stage.base / "RAN").exists()
 

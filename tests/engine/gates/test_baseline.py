@@ -238,21 +238,45 @@ def test_without_a_coverage_tool_the_threshold_of_a_shipped_workflow_is_left_out
     assert "no coverage threshold: the project has no coverage tool" in project.left_out
 
 
-@pytest.mark.parametrize(
-    ("file", "text"), [("requirements-dev.txt", "pytest-cov\n"), ("package.json", '{"devDependencies": {"c8": "9"}}')]
-)
-def test_with_a_coverage_tool_it_holds(project, file, text):
-    write(project.place.base, file, text)
+def test_a_command_that_does_not_ask_the_tool_of_the_project_leaves_the_threshold_out_and_says_so(project):
+    write(project.place.base, "requirements-dev.txt", "pytest-cov\n")
+
     handle = project.start(MEND, "mend it")
-    handle.finish("traced")
-    handle.begin()
 
-    handle.gates.run("tests")
+    assert thresholds(handle.state) == {None}
+    reason = f"no coverage threshold: `{COMMAND}` does not measure coverage; `pytest --cov` would"
+    assert reason in project.left_out
 
-    assert thresholds(handle.state) == {80}
-    assert not [line for line in project.left_out if "coverage" in line]
-    assert verdict(handle)[0] is Verdict.PENDING
-    assert "coverage was not measured, and 80 % are needed; `pytest --cov` would measure it" in verdict(handle)[1]
+
+@pytest.mark.parametrize(
+    ("command", "file", "text"),
+    [
+        (COMMAND, "pytest.ini", "[pytest]\naddopts = --cov=calc\n"),
+        ("make test", "requirements-dev.txt", "pytest-cov\n"),
+        ("make test", "package.json", '{"devDependencies": {"c8": "9"}}'),
+        (f"{COMMAND} --cov", "notes.txt", ""),
+    ],
+)
+def test_a_command_that_may_measure_coverage_keeps_the_threshold(tmp_path, command, file, text):
+    build_project(tmp_path, SETTINGS.replace(COMMAND, command), files=FILES | {file: text})
+    with open_project(tmp_path, actor="ada") as project:
+        handle = project.start(MEND, "mend it")
+
+        assert thresholds(handle.state) == {80}
+        assert not [line for line in project.left_out if "coverage" in line]
+
+
+def test_coverage_that_was_not_measured_keeps_the_gate_closed_and_names_the_command(tmp_path):
+    build_project(tmp_path, SETTINGS.replace(COMMAND, "make test"), files=FILES | {"requirements.txt": "pytest-cov\n"})
+    with open_project(tmp_path, actor="ada") as project:
+        handle = project.start(MEND, "mend it")
+        handle.finish("traced")
+        handle.begin()
+
+        handle.gates.run("tests")
+
+        assert verdict(handle)[0] is Verdict.PENDING
+        assert "coverage was not measured, and 80 % are needed" in verdict(handle)[1]
 
 
 def test_a_threshold_of_the_projects_settings_always_holds(tmp_path):

@@ -1,4 +1,4 @@
-"""`finish` runs the checks that were not run on the present files; a long one goes on without whoever asked."""
+"""`finish` runs the checks that were not run on the present files; a long one outlives the command that started it."""
 
 import os
 import signal

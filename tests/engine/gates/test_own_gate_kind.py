@@ -134,7 +134,7 @@ def test_journal_and_snapshot_give_it_back(root):
     assert session.workflow.by_key["plan"].gates == (WordsGate(file="plan.md", least=3),)
 
 
-# Kinds that nobody registered
+# Kinds that are not registered
 
 
 def test_a_journal_with_an_unknown_kind_is_refused_by_its_name(begun):

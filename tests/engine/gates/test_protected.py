@@ -11,6 +11,7 @@ from detent.engine.gates.copy import Copied, project_copy
 from detent.engine.gates.protected import Changes, ProtectedFiles
 from detent.engine.gates.stored import is_intact
 from detent.objects.universe import Moment, Scope, Universe
+from tests.support.cheats import STAND_IN
 from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts
 from tests.support.project import write
 
@@ -52,6 +53,11 @@ CHEATS = {
     "a conftest that git ignores": {".gitignore": "conftest.py\n", "conftest.py": SKIP_ALL},
     "tests that git ignores": {".gitignore": "tests/\n", "tests/test_calc.py": EASY},
     "a module in place of pytest": {"pytest.py": "print('2 passed in 0.1s')\n"},
+    "a module in place of the standard library's": {"shlex.py": STAND_IN},
+    "an ignored package in place of the standard library's": {
+        ".gitignore": "shlex/\n",
+        "shlex/__init__.py": STAND_IN,
+    },
     "an ignored package in place of pytest": {
         ".gitignore": "pytest/\n",
         "pytest/__init__.py": "",
@@ -75,6 +81,19 @@ def test_what_an_agent_writes_beside_the_code_does_not_make_the_tests_pass(work,
     else:
         assert (receipt.result, receipt.protected.result) == (Result.FAILED, Result.FAILED)
     assert verdicts(handle)["tests"] in (Verdict.FAIL, Verdict.PENDING)
+
+
+def test_a_module_that_had_the_name_of_a_standard_one_before_may_change(tmp_path):
+    calculator(tmp_path)
+    write(tmp_path, "turtle.py", "")
+    project, handle = started(tmp_path, GATE)
+    with project:
+        write(tmp_path, "turtle.py", "LENGTH = 3\n")
+
+        handle.gates.run("tests")
+
+        receipt = handle.state.phases["work"].gates["tests"].receipt
+        assert (receipt.result, receipt.protected) == (Result.PASSED, None)
 
 
 def test_a_deleted_test_runs_all_the_same(work):

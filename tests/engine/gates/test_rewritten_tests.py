@@ -1,5 +1,7 @@
 """A phase that may rewrite tests: what it leaves is protected from then on, and none of the old tests is lost."""
 
+import json
+
 import pytest
 
 from detent.core.gate.evidence import Verdict
@@ -64,7 +66,7 @@ def test_rewritten_tests_are_the_protected_ones_of_the_phases_that_follow(tmp_pa
 
     verdict, reason = after(handle)
     assert verdict is Verdict.FAIL
-    assert f"the tests as they were when the session began did not pass: FAILED {LOST} - assert 1 == -1" in reason
+    assert f"the tests as write left them did not pass: FAILED {LOST} - assert 1 == -1" in reason
 
 
 def test_new_tests_of_such_a_phase_are_not_lost_afterwards(tmp_path, handle):
@@ -114,3 +116,39 @@ def test_a_phase_that_rewrote_nothing_keeps_the_tests_of_the_start(handle):
 
     assert handle.state.now_protected == handle.state.protected
     assert handle.state.phases["write"].protected is None
+
+
+def test_an_edit_that_finishes_the_phase_protects_what_it_left(tmp_path, project, handle, is_gated):
+    rewritten(tmp_path)
+    if is_gated:
+        handle.gates.run("tests")
+    project.flush()
+    state = tmp_path / ".workflow/state.json"
+    document = json.loads(state.read_text())
+    document["phases"]["write"] |= {"status": "completed", "summary": "rewritten"}
+    state.write_text(json.dumps(document))
+
+    [adoption] = project.reconcile()
+
+    assert adoption.adopted, adoption.reasons
+    assert handle.state.tests_rewritten_by == "write"
+    handle.begin()
+    assert after(handle)[0] is Verdict.PASS
+
+
+def test_the_end_of_a_session_protects_what_its_last_phase_left(tmp_path):
+    phases = f'["a", {{ key = "write", rewrites_tests = true, gates = [{GATE}] }}]'
+    build_project(tmp_path, f"[workflows.w]\nphases = {phases}\n", files=FILES)
+    with open_project(tmp_path, actor="ada") as opened:
+        handle = opened.start("w", "write tests")
+        handle.tasks.add("All")
+        handle.tasks.start("IMPL-1")
+        handle.tasks.done("IMPL-1")
+        handle.finish("done")
+        handle.begin()
+        rewritten(tmp_path)
+        handle.gates.run("tests")
+
+        handle.complete()
+
+        assert handle.state.tests_rewritten_by == "write"

@@ -1,4 +1,4 @@
-"""Documents that somebody edited by hand: understood and adopted, or refused with every reason and kept."""
+"""Documents that a person edited by hand: understood and adopted, or refused with every reason and kept."""
 
 import json
 
@@ -14,6 +14,7 @@ from detent.core.session.events import (
 )
 from detent.core.session.status import Status
 from detent.doctor.invariants import check
+from detent.engine.outside import pending_edits
 from detent.engine.project import open_project
 from tests.support.values import diamond, row
 
@@ -256,7 +257,7 @@ def test_a_command_leaves_an_edited_document_alone_until_it_is_adopted(project, 
     project.flush()
 
     assert state_file.read_bytes() == written
-    assert project.pending_edits() == ["state.json"]
+    assert pending_edits(project) == ["state.json"]
     assert any("state.json was edited by hand" in notice for notice in project.notices)
     assert [finding.invariant for finding in check(project)] == ["I2"]
     project.reconcile()

@@ -9,6 +9,7 @@ import pytest
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.doctor.tasks import check_tasks
+from detent.engine.outside import pending_edits
 from detent.engine.project import open_project
 
 FLOW = "plan-implement-review"
@@ -42,7 +43,7 @@ def _clean_and_kept(project, files):
         json.dumps(json.loads(line), sort_keys=True) for line in kept.split(b"\n") if line.startswith(b'{"version"')
     ]
     for text in files.written:
-        assert text in kept or in_journal(text, journal), f"nobody has {text[:60]!r} any more"
+        assert text in kept or in_journal(text, journal), f"{text[:60]!r} is lost"
 
 
 def everything(directory):
@@ -300,11 +301,11 @@ def test_of_two_new_files_of_one_number_one_is_adopted(project, handle, files):
 
 
 def test_whoever_only_looks_is_told_of_an_edited_task_file(project, handle, files):
-    assert project.pending_edits() == []
+    assert pending_edits(project) == []
     files.edit("IMPL-1", title="Better")
     files.write("IMPL-7", new_document("IMPL-7", "New"))
 
-    assert project.pending_edits() == [f"{handle.id}/.task/{task}.json" for task in ("IMPL-1", "IMPL-7")]
+    assert pending_edits(project) == [f"{handle.id}/.task/{task}.json" for task in ("IMPL-1", "IMPL-7")]
 
 
 def test_two_files_edited_at_once_are_both_adopted(project, handle, files):
@@ -434,7 +435,7 @@ def test_of_two_edits_that_make_a_circle_one_is_adopted(project, handle, files):
     files.edit("IMPL-2", context__depends_on=["IMPL-1"])
 
     assert sorted(adoption.adopted for adoption in settled(project).values()) == [False, True]
-    assert handle.state.tasks.cycles == []
+    assert handle.state.tasks.unordered == ()
 
 
 @pytest.mark.parametrize(
@@ -630,3 +631,12 @@ def test_the_same_broken_text_twice_is_kept_once(project, handle, files):
         project.reconcile()
 
     assert [name for name in os.listdir(files.folder) if "rejected" in name] == ["IMPL-1.json.rejected-1"]
+
+
+def test_an_edit_does_not_complete_a_task_whose_criteria_nobody_told_as_met(project, handle, files):
+    handle.tasks.replan("IMPL-1", {"context": {"acceptance": ["it works"]}}, reason="more")
+    handle.tasks.start("IMPL-1")
+    project.flush()
+    files.edit("IMPL-1", status="completed")
+
+    assert_refused(project, handle, "IMPL-1", "acceptance criteria: 1", "texts that say how each is met: 0")

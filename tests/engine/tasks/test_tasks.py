@@ -5,9 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from detent.core.session.events import TaskMoved
 from detent.core.task.document import new_document
 from detent.core.task.row import TaskStatus
 from detent.core.task.split import ChildDraft
+from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from detent.engine.projections import task_files
 from detent.engine.tasks.tasks import MAX_SUMMARY_BYTES
@@ -345,3 +347,79 @@ def test_views_of_very_many_tasks_tell_how_many_are_not_shown(three, project, mo
 
     assert "## Notes\n2 more tasks" in text
     assert text.count("**IMPL") == 2
+
+
+# Acceptance criteria
+
+
+@pytest.fixture
+def accepted(tasks):
+    """A task with two acceptance criteria, that is being worked on."""
+    tasks.add("Form", acceptance=["the tests pass", "Ada has seen it"])
+    return tasks.start("IMPL-1")
+
+
+@pytest.mark.parametrize("met", [(), ("they do",)])
+@pytest.mark.parametrize("summary", ["", "the form validates"])
+def test_a_task_is_not_done_before_each_criterion_is_told_as_met(tasks, accepted, met, summary):
+    with pytest.raises(Refused, match="Ada has seen it") as refused:
+        tasks.done("IMPL-1", summary, met=met)
+
+    assert refused.value.way_out == 'detent task done IMPL-1 -m "SUMMARY" --met "HOW" --met "HOW"'
+    assert ("1. the tests pass" in refused.value.message) is not met
+    assert ("the summary is kept in" in refused.value.message) is bool(summary)
+    assert tasks.row("IMPL-1").status is TaskStatus.ACTIVE
+
+
+@pytest.mark.parametrize("met", [("a", "b", "c"), ("a", " ")])
+def test_a_text_too_many_and_an_empty_text_are_refused(tasks, accepted, met):
+    with pytest.raises(DetentError):
+        tasks.done("IMPL-1", met=met)
+
+    assert tasks.row("IMPL-1").status is TaskStatus.ACTIVE
+
+
+def test_what_was_met_is_recorded_and_in_the_summary(tasks, accepted):
+    outcome = tasks.done("IMPL-1", "the form validates", met=["all 12 pass", "on Monday"], fence=accepted.fence)
+
+    [moved] = [event for event in outcome.events if isinstance(event, TaskMoved)]
+    assert moved.met == ("all 12 pass", "on Monday")
+    assert tasks.summary("IMPL-1") == (
+        "the form validates\n\nAccepted:\n- the tests pass: all 12 pass\n- Ada has seen it: on Monday\n"
+    )
+
+
+def test_no_summary_is_needed_beside_what_was_met(tasks, accepted):
+    tasks.done("IMPL-1", met=["yes", "yes"])
+
+    assert tasks.row("IMPL-1").status is TaskStatus.COMPLETED
+    assert "Ada has seen it: yes" in tasks.summary("IMPL-1")
+
+
+# Views
+
+
+VIEWS = ("TODO_LIST.md", "IMPL_PLAN.md")
+
+
+def views_of(handle, project):
+    project.flush()
+    assert check(project) == []
+    return [view for view in VIEWS if project.store.get(f"{handle.id}/{view}") is not None]
+
+
+def test_a_session_without_tasks_has_no_empty_views(project):
+    handle = project.start("fix", "Mend it")
+
+    assert views_of(handle, project) == []
+
+    handle.tasks.add("First")
+    assert views_of(handle, project) == [*VIEWS]
+
+    handle.tasks.remove("IMPL-1")
+    assert views_of(handle, project) == [*VIEWS]
+    assert "First" not in (project.store.get(f"{handle.id}/TODO_LIST.md") or b"").decode()
+
+
+def test_a_workflow_of_tasks_begins_with_its_views(project):
+    assert views_of(project.start(FLOW, "Try it"), project) == [*VIEWS]

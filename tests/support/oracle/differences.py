@@ -10,7 +10,7 @@ DIFFERENCES: dict[str, str] = {
     "NORM-033": NICKNAME,
     "ESC-016": "an absent document is its reader's error; to drop the escalation silently would hide a block",
     "ESC-021": "no escalations are an empty list, so that no caller has to tell two kinds of nothing apart",
-    "COMP-023": "a repair adds what the entry lacks; comparing durations is up to whoever reads the history",
+    "COMP-023": "a repair adds what the entry lacks; comparing durations is up to the reader of the history",
 }
 
 NOT_A_STATE_WRITE = "tests/hooks, with the guard of a later issue: which tools and paths count as a state write"

@@ -39,7 +39,7 @@ DIFFERENCES: dict[str, str] = {
     "MENU-003": "one choice is not three answers: the least number that the phase asks for is enforced",
     "MENU-007": "leaving the questions is no way to finish them: only the choices that the gate names are",
     "MENU-010": NO_PROSE,
-    "SUP-014": "a phase without a key cannot be in a workflow, so nobody can ask about it",
+    "SUP-014": "a phase without a key cannot be in a workflow, so no question about it can be asked",
     "SUP-015": "a person's word is an event of the journal and a line of the document's history, not a list of its own",
     "TIME-005": "a phase has one limit",
 }

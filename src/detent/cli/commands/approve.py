@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from detent.engine.session import SessionHandle
 
 
-@verb("approve", example='detent approve 06-implementation --gate tests -m "flaky on CI, looked at it"')
+@verb("approve", example='detent approve 06-implementation --gate tests -m "flaky on CI, looked at it"', decides=True)
 @phase_argument
 @click.option("--gate", metavar="NAME", help="Which gate, if it is not the one that asks for votes.")
 @click.option("-m", "--reason", type=TEXT, required=True, help="Why; it is recorded with your name.")

@@ -4,7 +4,7 @@ from detent.cli.request import Request
 from detent.cli.verb import named_session_argument, verb
 
 
-@verb("archive", example="detent archive add-login")
+@verb("archive", example="detent archive add-login", decides=True)
 @named_session_argument
 def archive_verb(request: Request, name: str) -> None:
     """Archive a session that has ended.

@@ -1,6 +1,5 @@
-"""`checkpoint`: takes, lists, verifies, cleans up, exports and imports checkpoints."""
+"""`checkpoint`: takes, lists, verifies and cleans up checkpoints."""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,7 +72,7 @@ def list_checkpoints(request: Request, *, count: int | None, session: str | None
         return
     from detent.render.terminal.checkpoints import Taken, list_text
 
-    rows = [Taken(position.event, position.at, position.actor.name) for position in shown]
+    rows = [Taken(position.event, position.at, position.actor.shown) for position in shown]
     undo = "detent undo" if active else f"detent undo --session {handle.id}"
     write_text(list_text(rows, left_out=left_out, reached=_reached(positions), now=now, canvas=canvas(), undo=undo))
 
@@ -109,7 +108,7 @@ def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, sess
             {"path": to_text(path), "kind": entry.kind, "size_bytes": entry.size, "sha256": entry.digest}
             for path, entry in sorted(files.items())
         ]
-    taken = Taken(position.event, position.at, position.actor.name)
+    taken = Taken(position.event, position.at, position.actor.shown)
     listed = files if with_files else None
     request.answer(
         lambda canvas: show_text(taken, then, left_out, parent=parent, files=listed, now=now, canvas=canvas), record
@@ -161,65 +160,6 @@ def collect_garbage(request: Request, *, yes: bool) -> None:
     request.answer(text, {"removed": yes, "objects": garbage.objects, "bytes": garbage.bytes})
 
 
-@verb("export", example="detent checkpoint export login.detent")
-@click.argument("file", metavar="FILE")
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
-@session_option
-def export_checkpoints(request: Request, file: str, *, overwrite: bool, session: str | None) -> None:
-    """Write the session with all its checkpoints to one file.
-
-    detent checkpoint import creates the same session from it in another project.
-    """
-    import msgspec
-
-    from detent.engine.checkpoints.bundle import export_session
-    from detent.render.size import counted, size_text
-
-    path = os.path.normpath(os.path.join(request.directory, file))
-    with request.reading() as project:
-        handle = session_of(project, session)
-        count = len(handle.checkpoints.all())
-        progress = request.progress("exporting bytes")
-        bundle = export_session(project, handle.id, path, overwrite=overwrite, progress=progress)
-    request.notices += [f"{path} is neither a file nor a directory and was left out" for path in bundle.left_out]
-    content = f"{handle.id} with {counted(count, 'checkpoint')}, {size_text(bundle.bytes)}"
-    request.answer(
-        lambda canvas: "\n".join(canvas.wrap(f"wrote {path}: {content}")),
-        {"written": path, "checkpoints": count, **msgspec.to_builtins(bundle)},
-    )
-
-
-@verb("import", example="detent checkpoint import login.detent")
-@click.argument("file", metavar="FILE")
-def import_checkpoints(request: Request, file: str) -> None:
-    """Create a session, with all its checkpoints, from a file of export.
-
-    The session does not become the active one, and no file of the project is touched: detent rollback with --session
-    restores the files of a checkpoint.
-    """
-    from detent.engine.checkpoints.bundle import import_session
-    from detent.engine.decisions import view_now
-    from detent.render.json.record import session_record
-    from detent.render.size import counted
-
-    with request.changing() as project:
-        progress = request.progress("importing bytes")
-        handle = import_session(project, os.path.join(request.directory, file), progress=progress)
-        state, count = handle.state, len(handle.checkpoints.all())
-        view = view_now(project, state)
-    request.answer(
-        lambda canvas: "\n".join(
-            [
-                canvas.cut(f"imported {state.id} with {counted(count, 'checkpoint')}", canvas.width),
-                "",
-                *canvas.command(f"detent status --session {state.id}"),
-                *canvas.command(f"detent checkpoint list --session {state.id}"),
-            ]
-        ),
-        {"session": session_record(state, view), "checkpoints": count},
-    )
-
-
 checkpoint_verb = VerbGroup(
     "checkpoint",
     create_checkpoint,
@@ -227,9 +167,7 @@ checkpoint_verb = VerbGroup(
     show_checkpoint,
     verify_checkpoints,
     collect_garbage,
-    export_checkpoints,
-    import_checkpoints,
-    help="""Take, list, verify, clean up, export or import checkpoints.
+    help="""Take, list, verify or clean up checkpoints.
 
     A checkpoint holds the state of the session and the files of the project. One is taken before and after each attempt
     of a phase, and by create. detent rollback restores one.""",

@@ -7,7 +7,7 @@ from detent.cli.request import Request
 from detent.cli.verb import session_option, verb
 
 
-@verb("complete", example="detent complete --merged-commit 1a2b3c4")
+@verb("complete", example="detent complete --merged-commit 1a2b3c4", decides=True)
 @click.option("--force", is_flag=True, help="Even if phases or tasks are open; it is recorded.")
 @click.option("--merged-commit", metavar="SHA", help="The commit that the work was merged as.")
 @session_option

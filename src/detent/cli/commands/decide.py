@@ -30,7 +30,7 @@ _QUESTIONS = {
 }
 
 
-@verb("decide", example="detent decide")
+@verb("decide", example="detent decide", decides=True)
 @session_option
 def decide_verb(request: Request, session: str | None) -> int:
     """Decide what waits for a person, one decision at a time.
@@ -241,6 +241,8 @@ def _take(request: Request, look: _Look, command: str) -> bool:
         words += shlex.split(text) if word[1:] == "YOUR TEST COMMAND" else [text]
     own = Request()
     own.directory, own.project = request.directory, request.project
+    own.sign, own.key = request.sign, request.key
+    own.is_confirmed = True
     try:
         invoke(words, own)
         own.print_notices()

@@ -29,7 +29,7 @@ _ALL = "."
     flag_value=_ALL,
     help="Mend damaged journals with their second copies, or that of one session.",
 )
-@click.option("--yes", is_flag=True, help="Mend without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask here; your terminal still asks.")
 @click.option("--dry-run", is_flag=True, help="With --fix: only show the repairs of markers and tasks.")
 def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, dry_run: bool) -> int:
     """Check journals, documents and hooks; repair with --fix.
@@ -75,13 +75,15 @@ def _mend(request: Request, chosen: str | None, *, yes: bool) -> list[str]:
 
 
 def _agrees(request: Request, damage: str, *, yes: bool, must: bool) -> bool:
-    """Whether a person wants the damage mended; `must` refuses if nobody can be asked."""
+    """Whether a person wants the damage mended; `must` refuses if no person can be asked."""
     from detent.cli.person import agrees, check_can_be_asked
+    from detent.engine.confirm import ask
     from detent.engine.policy import Decision
 
     if yes or must:
         request.authorize(Decision.MEND)
     if yes:
+        ask([*damage.splitlines(), "  mend it"], Decision.MEND)
         return True
     if must:
         check_can_be_asked("doctor --restore")

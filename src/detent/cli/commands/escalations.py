@@ -1,17 +1,22 @@
 """`escalations`: lists the open escalations."""
 
-from detent.cli.request import Request
+from detent.cli.request import Request, local_now
 from detent.cli.verb import session_option, verb
 
 
 @verb("escalations", example="detent escalations")
 @session_option
 def escalations_verb(request: Request, session: str | None) -> None:
-    """List the escalations that wait for a person."""
+    """List the escalations that wait for a person, with the commands that decide them."""
+    from detent.core.session.open_decision import escalations_open
+    from detent.engine.decisions import view_now
+    from detent.render.terminal.decisions import escalations_text
+
     with request.reading() as project:
-        escalations = project.session(session).state.escalations
-    lines: list[str] = []
-    for escalation in escalations:
-        lines += [f"{escalation.at:%Y-%m-%d %H:%M}  {escalation.phase}  {escalation.kind}", f"  {escalation.detail}"]
-    lines = [*lines, "", "detent resolve retry|skip|cancel"] if lines else ["nothing waits for a decision"]
-    request.answer(lambda canvas: "\n".join(map(canvas.clean, lines)), {"escalations": escalations})
+        state = project.session(session).state
+        decisions = escalations_open(state, view_now(project, state))
+        now = local_now(project)
+    request.answer(
+        lambda canvas: escalations_text(state.escalations, decisions, now=now, canvas=canvas),
+        {"escalations": state.escalations, "needs": decisions},
+    )

@@ -1,28 +1,41 @@
-"""`export`: writes a document of the session."""
+"""`export`: writes a document of the session, or all of it as a bundle."""
 
+import os
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.request import Request, is_active, write_bytes, write_file
+from detent.cli.request import Request, Usage, is_active, last_session, write_bytes, write_file
 from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
+    from detent.engine.bundles.exporting import Bundle
     from detent.engine.project import Project
+    from detent.render.terminal.canvas import Canvas
 
-KINDS = ("state", "session", "workflow", "history", "log")
+BUNDLE = "bundle"
+KINDS = ("state", "session", "workflow", "history", "log", BUNDLE)
 
 
-@verb("export", example="detent export state -o state.json")
+@verb("export", example="detent export bundle -o login.bundle")
 @click.argument("document", type=click.Choice(KINDS))
 @click.option("-o", "--output", metavar="FILE", help="The file; standard output if not given.")
+@click.option("--with-files", is_flag=True, help="With bundle: also the contents of files, to restore checkpoints.")
 @session_option
-def export_verb(request: Request, document: str, output: str | None, session: str | None) -> None:
-    """Write a document of the session to a file.
+def export_verb(request: Request, document: str, output: str | None, *, with_files: bool, session: str | None) -> None:
+    """Write a document of the session, or all of it as a bundle.
 
     state, session and workflow are JSON; history and log are JSON Lines, oldest first. `detent schema` describes them.
+    bundle is one file with the journal, receipts, proofs and manifests of the session: detent verify checks it on any
+    machine, and detent import creates the same session from it in another project.
     """
+    if with_files and document != BUNDLE:
+        raise Usage(f"--with-files belongs to bundle, not to {document}", way_out="detent export --help")
+    if document == BUNDLE:
+        _export_bundle(request, output, session, with_files=with_files)
+        return
     with request.reading() as project:
         data = _exported(project, document, session)
     if output in (None, "-"):
@@ -31,6 +44,52 @@ def export_verb(request: Request, document: str, output: str | None, session: st
         return
     path = write_file(request, output or "", data)
     request.answer(lambda canvas: "\n".join(canvas.whole(f"wrote {path}")), {"written": path, "bytes": len(data)})
+
+
+def _export_bundle(request: Request, output: str | None, session: str | None, *, with_files: bool) -> None:
+    if output not in (None, "-"):
+        path = os.path.normpath(os.path.join(request.directory, str(output)))
+        answer_bundle(request, path, write_bundle(request, path, session, with_files=with_files))
+        return
+    if sys.stdout.isatty():
+        raise Usage("a bundle is no text for a terminal", way_out="name a file with -o FILE, or use a pipe")
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="detent-bundle-") as directory:
+        path = os.path.join(directory, BUNDLE)
+        write_bundle(request, path, session, with_files=with_files)
+        request.print_notices()
+        sys.stdout.flush()
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def write_bundle(request: Request, path: str, session: str | None, *, with_files: bool = False) -> "Bundle":
+    """Export the session to the path. Without a name: the active one, else the last one."""
+    from detent.engine.bundles.exporting import export_session
+
+    with request.reading() as project:
+        handle, progress = last_session(project, session), request.progress("exporting bytes")
+        bundle = export_session(project, handle.id, path, with_files=with_files, progress=progress)
+    request.notices += [f"{path} is neither a file nor a directory and was left out" for path in bundle.left_out]
+    return bundle
+
+
+def answer_bundle(request: Request, path: str, bundle: "Bundle", *more: str) -> None:
+    """Say what was written; `more` are commands to type next."""
+    import msgspec
+
+    from detent.render.size import counted, size_text
+
+    held = "with the contents of files" if bundle.with_files else "without the contents of files"
+    content = f"{bundle.session}, {counted(bundle.commits, 'commit')}, {held}, {size_text(bundle.bytes)}"
+
+    def text(canvas: "Canvas") -> str:
+        commands = [line for command in more for line in canvas.command(command)]
+        return "\n".join([*canvas.wrap(f"wrote {path}: {content}"), *([""] if commands else []), *commands])
+
+    request.answer(text, {"written": path, **msgspec.to_builtins(bundle)})
 
 
 def _exported(project: "Project", document: str, session: str | None) -> bytes:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from detent.core.flow.progress import Decision, StepRun
     from detent.core.flow.step import Step
     from detent.engine.flow.flow import FlowOutcome
-    from detent.engine.flow.record import Ended
 
 FAILED = 7
 _REDRAW_S = 0.2
@@ -114,9 +113,7 @@ def show_flow(request: Request, task: str, session: str | None) -> None:
     begun = any(step.state != "pending" for step in outcome.run.steps)
     if not begun:
         state = "not run yet" if outcome.steps else "has no steps"
-    commands = (
-        [] if outcome.running or not outcome.steps else _next(outcome.task, outcome.ended, outcome.claim, begun=begun)
-    )
+    commands = [] if outcome.running or not outcome.steps else _next(outcome, begun=begun)
     request.answer(
         lambda canvas: flow_text(outcome.run, outcome.steps, canvas=canvas, state=state, commands=commands),
         {**_record(outcome), "running": outcome.running},
@@ -257,7 +254,7 @@ def _answer_ended(request: Request, outcome: "FlowOutcome") -> int:
             canvas=canvas,
             state=ended.value,
             lines=notes,
-            commands=_next(outcome.task, ended, outcome.claim),
+            commands=_next(outcome),
             warnings=outcome.warnings,
         ),
         {**_record(outcome), "context_file": outcome.context_file, "context": outcome.context},
@@ -279,10 +276,11 @@ def _record(outcome: "FlowOutcome") -> dict[str, Any]:
     }
 
 
-def _next(task: str, ended: "Ended | None", claim: int | None, *, begun: bool = True) -> list[str]:
-    match ended.value if ended else "":
+def _next(outcome: "FlowOutcome", *, begun: bool = True) -> list[str]:
+    task = outcome.task
+    match outcome.ended.value if outcome.ended else "":
         case "finished":
-            return [f'detent task done {task} --claim {claim} -m "SUMMARY"']
+            return [outcome.row.done_command(outcome.claim)]
         case "waiting":
             return [f"detent flow resume {task} {how}" for how in ("--retry", "--skip", "--set VALUE", "--abort")]
         case "failed":

@@ -9,7 +9,7 @@ from detent.cli.verb import part_of_session, verb
 
 @verb("forget", example="detent forget --yes")
 @click.argument("session", required=False, shell_complete=part_of_session)
-@click.option("--yes", is_flag=True, help="Forget without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask here; your terminal still asks once.")
 def forget_verb(request: Request, session: str | None, *, yes: bool) -> None:
     """Remove the second copies of the project's journals.
 
@@ -17,13 +17,16 @@ def forget_verb(request: Request, session: str | None, *, yes: bool) -> None:
     copy holds. Forget ends that: for a project that you remove on purpose, or for one SESSION whose journal shall count
     as it stands. Files of the project stay as they are.
     """
+    from detent.engine.confirm import ask
     from detent.engine.policy import Decision
 
     request.authorize(Decision.FORGET)
     request.is_tolerant = True
-    if not yes:
+    what = f"the second copy of {session}" if session else "the second copies of all sessions of this project"
+    if yes:
+        ask([f"forget {what}", "  commits that only the copy has are lost"], Decision.FORGET)
+    else:
         check_can_be_asked("forget")
-        what = f"the second copy of {session}" if session else "the second copies of all sessions of this project"
         if not agrees(f"Forget {what}? Commits that only the copy has are lost."):
             request.answer(lambda _: "nothing was forgotten", {"forgotten": []})
             return

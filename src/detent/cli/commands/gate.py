@@ -67,7 +67,7 @@ def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: st
         return _answer(request, handle, gate, phase)
 
 
-@verb("report", example="detent gate report constitution --compliant")
+@verb("report", example="detent gate report constitution --compliant", decides=True)
 @click.argument("gate")
 @click.option("--compliant/--not-compliant", required=True, help="The result of the review.")
 @click.option("-m", "--note", type=TEXT, default="", help="What was reviewed, or what is wrong.")
@@ -83,7 +83,7 @@ def report_gate(
         return _answer(request, handle, gate, phase)
 
 
-@verb("answer", example="detent gate answer --choice continue")
+@verb("answer", example="detent gate answer --choice continue", decides=True)
 @click.argument("gate", required=False)
 @click.option("--choice", help="The choice, such as save or continue; without it a plain answer is counted.")
 @_phase_option
@@ -101,7 +101,9 @@ def answer_gate(
         return _answer(request, handle, answered.gate, phase)
 
 
-@verb("accept", example="detent gate accept tests tests/test_old.py::test_import -m 'the feature is gone'")
+@verb(
+    "accept", example="detent gate accept tests tests/test_old.py::test_import -m 'the feature is gone'", decides=True
+)
 @click.argument("gate")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "every", is_flag=True, help="Accept every test that the last run lost.")
@@ -130,7 +132,7 @@ def accept_gate(
         return _answer(request, handle, gate, phase)
 
 
-@verb("set", example="detent gate set tests --command 'pytest -q' -m 'the Makefile is gone'")
+@verb("set", example="detent gate set tests --command 'pytest -q' -m 'the Makefile is gone'", decides=True)
 @click.argument("gate")
 @click.option("--command", metavar="COMMAND", type=TEXT, required=True, help="The command that decides from now on.")
 @click.option("-m", "--reason", type=TEXT, required=True, help="Why it changes; it is recorded.")
@@ -147,7 +149,7 @@ def set_gate(request: Request, gate: str, *, command: str, reason: str, phase: s
         _answer(request, handle, gate, phase)
 
 
-@verb("baseline", example="detent gate baseline tests")
+@verb("baseline", example="detent gate baseline tests", decides=True)
 @click.argument("gate", default="tests")
 @click.option("-m", "--reason", type=TEXT, default="", help="Why a recorded baseline is replaced.")
 @_phase_option

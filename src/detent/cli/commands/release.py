@@ -7,7 +7,7 @@ from detent.cli.request import Request
 from detent.cli.verb import TEXT, phase_argument, session_option, verb
 
 
-@verb("release", example='detent release --reason "the gate is wrong, see the log"')
+@verb("release", example='detent release --reason "the gate is wrong, see the log"', decides=True)
 @phase_argument
 @click.option("-m", "--reason", type=TEXT, required=True, help="Why; it is recorded with your name.")
 @session_option

@@ -7,7 +7,7 @@ from detent.cli.request import Request
 from detent.cli.verb import TEXT, named_session_argument, verb
 
 
-@verb("reopen", example='detent reopen add-login --reason "the review found something"')
+@verb("reopen", example='detent reopen add-login --reason "the review found something"', decides=True)
 @named_session_argument
 @click.option("-m", "--reason", type=TEXT, default="", help="Why; it is recorded.")
 def reopen_verb(request: Request, name: str, *, reason: str) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from detent.core.session.session import Question, Session
 
 
-@verb("reply", example="detent reply Q7 postgres")
+@verb("reply", example="detent reply Q7 postgres", decides=True)
 @click.argument("words", nargs=-1, type=TEXT, metavar="[ID] [ANSWER]")
 @session_option
 def reply_verb(request: Request, words: tuple[str, ...], session: str | None) -> None:

@@ -7,7 +7,7 @@ from detent.cli.request import Request
 from detent.cli.verb import TEXT, phase_argument, session_option, verb
 
 
-@verb("resolve", example='detent resolve retry --reason "the server is back"')
+@verb("resolve", example='detent resolve retry --reason "the server is back"', decides=True)
 @click.argument("action", type=click.Choice(["retry", "skip", "cancel"]))
 @phase_argument
 @click.option("-m", "--reason", type=TEXT, default="", help="Why; it is recorded.")

@@ -7,7 +7,7 @@ from detent.cli.request import Request
 from detent.cli.verb import TEXT, phase_argument, session_option, verb
 
 
-@verb("review", example='detent review redo -m "smaller steps"')
+@verb("review", example='detent review redo -m "smaller steps"', decides=True)
 @click.argument("decision", type=click.Choice(["continue", "review", "redo"]))
 @phase_argument
 @click.option("-m", "--note", type=TEXT, default="", help="A note for the agent.")

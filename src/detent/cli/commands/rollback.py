@@ -10,7 +10,7 @@ import click
 from detent.cli.person import agrees, ask_line, check_can_be_asked
 from detent.cli.request import Request, canvas, local_now, session_of, write_text
 from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
-from detent.core.path_text import from_text, to_text
+from detent.core.path_text import from_text
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.session import SessionStatus
 from detent.engine.policy import Decision
@@ -33,7 +33,7 @@ _LIST = "detent checkpoint list"
 _SHOWN = 20
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would do and change nothing.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+yes_option = click.option("--yes", is_flag=True, help="Do not show the plan first; your terminal still asks once.")
 
 
 class Target:
@@ -83,7 +83,7 @@ class _RollbackVerb(Verb):
         return super().parse_args(ctx, [*rest, "--", *counts] if counts else rest)
 
 
-@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run", cls=_RollbackVerb)
+@verb("rollback", example="detent rollback PRE_06-implementation_v1 --dry-run", decides=True, cls=_RollbackVerb)
 @checkpoint_or_none
 @dry_run_option
 @click.option("--phase-only", is_flag=True, help="Only the phases; no file is touched.")
@@ -150,20 +150,21 @@ def _chosen(request: Request, session: str | None) -> str | None:
 
     if request.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(f"name a checkpoint, a phase, or -N for the last but N-1; {_LIST} lists them")
-    request.authorize(Decision.ROLLBACK)
+    request.authorize_early(Decision.ROLLBACK)
     with request.reading() as project:
         positions, now = session_of(project, session).checkpoints.all(), local_now(project)
     if not positions:
         raise NotFound("the session has no checkpoint", way_out="detent checkpoint create")
     request.print_notices()
     shown = positions[-_SHOWN:]
-    rows = [Taken(position.event, position.at, position.actor.name) for position in shown]
+    rows = [Taken(position.event, position.at, position.actor.shown) for position in shown]
     write_text(list_text(rows, left_out=len(positions) - len(shown), reached=None, now=now, canvas=canvas(), undo=""))
     answer = ask_line("a name, a phase or -N; Enter for none > ")
     return answer or None
 
 
 def roll_back(request: Request, target: Target, session: str | None, *, dry_run: bool, yes: bool) -> int:
+    from detent.engine.confirm import is_confirmed
     from detent.engine.decisions import view_now
 
     here = os.path.realpath(request.directory)
@@ -173,7 +174,7 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
             plan, now = target.plan(project, session_of(project, session), here), local_now(project)
         _answer(request, plan, None, now=now)
         return 0
-    request.authorize(Decision.ROLLBACK)
+    request.authorize_early(Decision.ROLLBACK)
     if not yes:
         if request.json:
             raise click.UsageError(f"{target.verb} --json cannot ask; add --yes, or --dry-run to see what it would do")
@@ -183,9 +184,11 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
         if not target.phase_only:
             project.rollbacks.check_no_run(handle.id)
         plan = target.plan(project, handle, here)
-        if not yes and not _agreed(request, plan, now):
-            write_text("nothing was changed")
-            return _REFUSED
+        if not yes:
+            if not _agreed(request, plan, now):
+                write_text("nothing was changed")
+                return _REFUSED
+            project.confirm = is_confirmed
         had_ended = handle.state.status is not SessionStatus.ACTIVE
         done = target.restore(handle, plan)
         reopened = had_ended and done.session.status is SessionStatus.ACTIVE
@@ -231,7 +234,7 @@ def _answer(
         lambda _: "",
         {
             "dry_run": done is None,
-            "plan": _plan_record(final),
+            "plan": final.as_record(),
             "result": {**_result_record(done, view), "reopened": reopened} if done and view else None,
         },
     )
@@ -245,7 +248,7 @@ def _planned(plan: "RollbackPlan") -> "Planned":
         name=plan.to.event.name,
         taken=plan.to.event.taken.value,
         at=plan.to.at,
-        files=_changes(plan),
+        files=plan.changes,
         statuses=plan.statuses,
         paths=plan.paths,
         phase_only=plan.phase_only,
@@ -256,43 +259,17 @@ def _planned(plan: "RollbackPlan") -> "Planned":
     )
 
 
-def _changes(plan: "RollbackPlan") -> dict[str, tuple[str, ...]]:
-    return {
-        "restored": tuple(step.path for step in plan.steps if step.before and step.after),
-        "removed": tuple(step.path for step in plan.steps if step.after is None),
-        "added": tuple(step.path for step in plan.steps if step.before is None),
-    }
-
-
 def _done_text(done: "RolledBackTo", view: "View", *, reopened: bool) -> str:
     from detent.render.terminal.rollback import RolledBack, rolled_back_text
 
     shown = RolledBack(
         planned=_planned(done.plan),
         session=done.session,
-        safety=_safety(done)["name"],
+        safety=done.safety["name"],
         view=view,
         reopened=reopened,
     )
     return rolled_back_text(shown, canvas=canvas())
-
-
-def _plan_record(plan: "RollbackPlan") -> dict[str, Any]:
-    from detent.documents.checkpoint import summary
-
-    return {
-        "session": plan.session,
-        "version": plan.version,
-        "to": summary(plan.session, plan.to),
-        "undoes": plan.undoes,
-        "phase_only": plan.phase_only,
-        "paths": [to_text(path) for path in plan.paths],
-        "phases": {key: {"before": before, "after": after} for key, (before, after) in plan.statuses.items()},
-        "files": {what: [to_text(path) for path in paths] for what, paths in _changes(plan).items()},
-        "kept": [to_text(path) for path in plan.kept],
-        "unknown": [to_text(path) for path in plan.unknown],
-        "warnings": plan.warnings,
-    }
 
 
 def _result_record(done: "RolledBackTo", view: "View") -> dict[str, Any]:
@@ -304,20 +281,11 @@ def _result_record(done: "RolledBackTo", view: "View") -> dict[str, Any]:
     taken = [event for event in done.events if isinstance(event, CheckpointTaken) and event.taken is Taken.ROLLBACK]
     return {
         "id": rolled.id,
-        "safety": _safety(done),
+        "safety": done.safety,
         "checkpoint": {"id": taken[0].id, "name": taken[0].name} if taken else None,
         "files": rolled.files,
         "session": session_record(done.session, view),
     }
-
-
-def _safety(done: "RolledBackTo") -> dict[str, str]:
-    """The checkpoint that was taken before the rollback."""
-    from detent.core.checkpoint.checkpoint import Taken
-    from detent.core.session.events import CheckpointTaken
-
-    taken = (event for event in done.events if isinstance(event, CheckpointTaken))
-    return next({"id": event.id, "name": event.name} for event in taken if event.taken is Taken.SAFETY)
 
 
 def _inside(base: str, here: str, typed: str) -> str:

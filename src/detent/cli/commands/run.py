@@ -174,6 +174,7 @@ def _run(
 ) -> "End":
     from detent.cli.run_person import Terminal
     from detent.core.run.estimate import usual_minutes
+    from detent.engine.confirm import is_confirmed
     from detent.engine.gates.applicable import is_observed
     from detent.engine.policy import may_decide
     from detent.run.context import RunOptions
@@ -199,6 +200,9 @@ def _run(
     # An agent may have a terminal too, but only a person may decide.
     asks = waits and style is Style.LIVE and sys.stdin.isatty() and may_decide(project.actor)
     person = Terminal(screen) if asks else None
+    if asks:
+        # It shows what is decided, and reads the answer at the terminal itself.
+        project.confirm = is_confirmed
     runner = Runner(
         project,
         handle.id,

@@ -7,7 +7,7 @@ from detent.cli.request import Request
 from detent.cli.verb import TEXT, phases_argument, session_option, verb
 
 
-@verb("skip", example='detent skip 03-architecture 04-design --reason "a one-line change"')
+@verb("skip", example='detent skip 03-architecture 04-design --reason "a one-line change"', decides=True)
 @phases_argument
 @click.option("-m", "--reason", required=True, type=TEXT, help="Why they are skipped; it is recorded.")
 @click.option("--size", help="Also skip the phases that this size of the workflow leaves out.")

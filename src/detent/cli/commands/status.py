@@ -1,11 +1,12 @@
 """`status`: shows the state of the session."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from detent.cli.plain import SESSION
 from detent.cli.request import Request, local_now
 
 if TYPE_CHECKING:
+    from detent.core.session.open_decision import View
     from detent.core.session.session import Session
 
 EXAMPLE = "detent status"
@@ -19,7 +20,6 @@ def status(request: Request, session: str | None = None) -> None:
     from detent.core.session.session import SessionStatus
     from detent.engine.decisions import verdicts_now, view_now
     from detent.engine.run_lease import live_lease
-    from detent.render.json.record import session_record
     from detent.render.next_commands import START, next_commands
     from detent.render.terminal.status import idle_text, status_text
 
@@ -52,8 +52,8 @@ def status(request: Request, session: str | None = None) -> None:
             runner=str(lease or ""),
             sandbox=sandbox,
         ),
-        {
-            **session_record(state, view),
+        lambda: {
+            **_session_record(state, view),
             "needs": decisions,
             "next": commands,
             "tasks": _task_counts(state),
@@ -61,6 +61,12 @@ def status(request: Request, session: str | None = None) -> None:
             "sandbox": sandbox,
         },
     )
+
+
+def _session_record(state: "Session", view: "View") -> dict[str, Any]:
+    from detent.render.json.record import session_record
+
+    return session_record(state, view)
 
 
 def _task_counts(state: "Session") -> dict[str, int] | None:

@@ -5,7 +5,7 @@ from detent.cli.request import Request
 from detent.cli.verb import session_option, verb
 
 
-@verb("undo", example="detent undo")
+@verb("undo", example="detent undo", decides=True)
 @dry_run_option
 @yes_option
 @session_option

@@ -1,6 +1,7 @@
 """An agent that is a process: starts it, reads its lines, and ends all its processes with the turn."""
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Protocol
@@ -42,6 +43,16 @@ class Reader(Protocol):
         ...
 
 
+class FloodReader(Reader):
+    """A reader of output that may be of any length: it gets the lines that came at once together."""
+
+    @abstractmethod
+    def lines(self, lines: Sequence[bytes]) -> Iterable[AgentEvent]: ...
+
+    def line(self, line: bytes) -> Iterable[AgentEvent]:
+        return self.lines((line,))
+
+
 class Driven:
     """The agent: every turn has its own launch and reader."""
 
@@ -65,8 +76,8 @@ class Driven:
         try:
             with closing(self._converse(launch, turn, stopping)) as talk:
                 for item in talk:
-                    if isinstance(item, bytes):
-                        yield from reader.line(item)
+                    if isinstance(item, list):
+                        yield from _read(reader, item)
                     elif item is not None:
                         exited = item
         finally:
@@ -80,7 +91,7 @@ class Driven:
 
     def _converse(
         self, launch: Launch, turn: Turn, stopping: Callable[[], bool]
-    ) -> Generator[bytes | Exited | None, None, None]:
+    ) -> Generator[list[bytes] | Exited | None, None, None]:
         yield from converse(
             launch.argv,
             cwd=turn.cwd,
@@ -90,6 +101,14 @@ class Driven:
             stopping=stopping,
             sandbox=turn.sandbox() if turn.sandbox is not None else None,
         )
+
+
+def _read(reader: Reader, lines: Sequence[bytes]) -> Iterator[AgentEvent]:
+    if isinstance(reader, FloodReader):
+        yield from reader.lines(lines)
+        return
+    for line in lines:
+        yield from reader.line(line)
 
 
 def client(

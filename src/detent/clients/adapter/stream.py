@@ -50,7 +50,8 @@ def finished(text: str, calls: "Calls | None" = None) -> Finished | Failed:
     if calls is not None and not calls.any and not block.is_given:
         answer = f"; it answered: {summary}" if summary else ""
         return Failed(failure=Failure.ERROR, reason=f"the agent did nothing and reported no result{answer}")
-    return Finished(report=Report(summary=summary, deliverables=block.deliverables, context=block.context))
+    report = Report(summary=summary, deliverables=block.deliverables, context=block.context, met=block.met)
+    return Finished(report=report)
 
 
 class Calls:

@@ -1,5 +1,6 @@
 """Runs Claude Code non-interactively: `claude -p` with a stream of JSON lines."""
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 from detent.clients.adapter.driven import Driven, client
 from detent.clients.adapter.failure import crashed, failed
 from detent.clients.adapter.stream import Calls, Count, decoded, finished
+from detent.clients.claude_code.transcript import conversation_tokens
 from detent.config.settings import AgentSettings
 from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
 from detent.core.session.phase_state import Tokens
@@ -20,6 +22,14 @@ _PERMISSIONS = {"--permission-mode acceptEdits": ("--permission-mode", "--danger
 
 def adapter(settings: AgentSettings) -> Driven:
     return client(settings, PROGRAM, _ARGUMENTS, unless=_PERMISSIONS, reader=ClaudeCodeReader)
+
+
+def recorded_usage(settings: AgentSettings, conversation: str, since_s: float) -> Tokens:  # noqa: ARG001 - the id is unique
+    """The tokens of a conversation and of its sub-agents, as the transcripts of Claude Code tell them."""
+    variable = "CLAUDE_CONFIG_DIR"
+    home = settings.env.get(variable) or os.environ.get(variable) or os.path.expanduser("~/.claude")
+    read, written = conversation_tokens(home, conversation)
+    return Tokens(input=read, output=written)
 
 
 class _Usage(msgspec.Struct, frozen=True):

@@ -1,10 +1,11 @@
 """Reads the transcript of an agent of Claude Code, or what the result of its call says."""
 
+import glob
 import json
 import os
 from typing import Any
 
-from detent.clients.usage import Call, Usage, count, entries, fields
+from detent.clients.usage import Call, Usage, count, entries, fields, text
 
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -14,6 +15,16 @@ def agent_usage(payload: dict[str, Any], agent_id: str) -> Usage | None:
     named = payload.get("agent_transcript_path")
     path = named if isinstance(named, str) else _beside(payload.get("transcript_path"), agent_id)
     return (_read(path) if path else None) or _told(fields(payload.get("tool_response")))
+
+
+def conversation_tokens(home: str, conversation: str) -> tuple[int, int]:
+    """The tokens of a conversation and of its sub-agents, below `projects` in the home of Claude Code."""
+    if os.sep in conversation:
+        return 0, 0
+    name = os.path.join(glob.escape(home), "projects", "*", glob.escape(conversation))
+    paths = [*glob.glob(f"{name}.jsonl"), *glob.glob(os.path.join(name, "subagents", "agent-*.jsonl"))]
+    usages = [usage for path in paths if (usage := _read(path)) is not None]
+    return sum(usage.input for usage in usages), sum(usage.output for usage in usages)
 
 
 def _beside(transcript: object, agent_id: str) -> str | None:
@@ -27,11 +38,13 @@ def _read(path: str) -> Usage | None:
     used: dict[str, tuple[int, int]] = {}
     calls: dict[str, tuple[str, str]] = {}
     failed: set[str] = set()
+    model = ""
     for entry in entries(path):
         message = fields(entry.get("message"))
         usage, content = fields(message.get("usage")), message.get("content")
         if entry.get("type") == "assistant" and usage:
             used[str(message.get("id"))] = _tokens(usage)
+            model = text(message.get("model")) or model
         for block in map(fields, content if isinstance(content, list) else ()):
             if block.get("type") == "tool_use":
                 calls[str(block.get("id"))] = str(block.get("name")), json.dumps(block.get("input"))
@@ -40,7 +53,7 @@ def _read(path: str) -> Usage | None:
     if not used and not calls:
         return None
     total = [sum(column) for column in zip(*used.values(), strict=True)] or [0, 0]
-    return Usage(total[0], total[1], tuple(Call(*call, key not in failed) for key, call in calls.items()))
+    return Usage(total[0], total[1], tuple(Call(*call, key not in failed) for key, call in calls.items()), model)
 
 
 def _told(response: dict[str, Any]) -> Usage | None:

@@ -40,9 +40,17 @@ _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
 
 
 def adapter(settings: AgentSettings) -> Driven:
-    home = settings.env.get("CODEX_HOME") or os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
-    reader = partial(CodexReader, home)
+    reader = partial(CodexReader, _home(settings))
     return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=reader, last=("-",), inside=_INSIDE)
+
+
+def recorded_usage(settings: AgentSettings, conversation: str, since_s: float) -> Tokens:
+    """The tokens of a conversation, as the record of Codex tells them."""
+    return recorded_tokens(_home(settings), conversation, since_s)
+
+
+def _home(settings: AgentSettings) -> str:
+    return settings.env.get("CODEX_HOME") or os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
 
 
 class _Change(msgspec.Struct, frozen=True):

@@ -20,6 +20,8 @@ class CodexDialect(Dialect):
         "Bash": "shell",
         "exec_command": "shell",
         "shell": "shell",
+        # What is typed into a running program. Versions that ask no hook for it are noticed by drift.
+        "write_stdin": "shell",
         "apply_patch": "write",
         "update_plan": "todo",
     }

@@ -14,7 +14,7 @@ from detent.clients.installing.files import resolve
 from detent.clients.installing.hook_settings import EVERY, HookSettings, own_invocation
 from detent.clients.installing.installation import Checked, JsonInstallation
 
-_TOOLS = "^(Bash|apply_patch|(multi_agent_v1)?(spawn_agent|send_input|wait_agent)|mcp__.*)$"
+_TOOLS = "^(Bash|write_stdin|apply_patch|(multi_agent_v1)?(spawn_agent|send_input|wait_agent)|mcp__.*)$"
 _CONFIG = "config.toml"
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from detent.clients.usage import Call, Usage, count, entries, fields
+from detent.clients.usage import Call, Usage, count, entries, fields, text
 
 _EXITED = re.compile(r"^Process exited with code (\d+)$", re.MULTILINE)
 
@@ -16,15 +16,18 @@ def agent_usage(payload: dict[str, Any]) -> Usage | None:
     total: dict[str, Any] = {}
     calls: dict[str, tuple[str, str]] = {}
     failed: set[str] = set()
+    model = ""
     for entry in entries(path):
         item = fields(entry.get("payload"))
+        if entry.get("type") == "turn_context":
+            model = text(item.get("model")) or model
         match item.get("type"):
             case "token_count":
                 # Each line has the total so far.
                 total = fields(fields(item.get("info")).get("total_token_usage")) or total
             case "function_call" | "custom_tool_call":
-                text = item.get("arguments") or item.get("input") or ""
-                calls[str(item.get("call_id"))] = str(item.get("name")), str(text)
+                given = item.get("arguments") or item.get("input") or ""
+                calls[str(item.get("call_id"))] = str(item.get("name")), str(given)
             case "function_call_output":
                 exited = _EXITED.search(str(item.get("output")))
                 if exited is not None and exited[1] != "0":
@@ -37,4 +40,5 @@ def agent_usage(payload: dict[str, Any]) -> Usage | None:
         count(total.get("input_tokens")),
         count(total.get("output_tokens")),
         tuple(Call(*call, key not in failed) for key, call in calls.items()),
+        model,
     )

@@ -184,7 +184,7 @@ def decide(run: FlowRun, step: str, decision: Decision) -> tuple[FlowRun, Next]:
     """A person's decision on a step that waits."""
     state = run.of(step)
     if state.state is not StepState.WAITING:
-        raise Refused(f"step {step!r} is {state.state} and waits for nobody")
+        raise Refused(f"step {step!r} is {state.state} and does not wait for a person")
     match decision:
         case Retry():
             return _moved(run, state, Move.RETRY), Next.AGAIN

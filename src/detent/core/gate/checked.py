@@ -117,6 +117,22 @@ class Checked(Gate):
                 return Verdict.STALE, f"{listed(changed)} changed after the run that passed"
         return Verdict.PASS, self.passed(receipt, baseline)
 
+    @property
+    def recorded_command(self) -> str | None:
+        """The command that receipts of its runs name; None if that may be another one each time."""
+        return self.runnable()
+
+    def contradiction(self, receipt: Receipt) -> str | None:
+        if receipt.result is not Result.PASSED or receipt.aside is not None or self.is_reported:
+            return None
+        if receipt.exit_code not in (0, None) or (receipt.exit_code is None and receipt.by is not RanBy.SEEN):
+            return f"it counts as passed with the exit code {receipt.exit_code}"
+        if self.recorded_command not in (None, receipt.command):
+            return f"it is of `{receipt.command}`, and the command of the gate is `{self.recorded_command}`"
+        if self.inputs is not None and receipt.inputs is None:
+            return "it names no input files, and the gate has some"
+        return None
+
     def way_out(self, phase: str, state: GateState) -> str:
         return f"detent gate run {gate_name(self)}"
 

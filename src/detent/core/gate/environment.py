@@ -53,7 +53,7 @@ _OWN_STARTS = ("DETENT_",)
 _TOOL_DIRECTORIES = re.compile(
     r"(?:.*/)?(?:\.venv/bin|venv/bin|node_modules/\.bin|\.direnv/(?:[^/]+/)?bin|\.tox/[^/]+/bin)"
 )
-#: Everybody writes there.
+#: Every account writes there.
 _SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - names of directories that are not trusted
 #: They say nothing about programs, and every shell has them.
 _NOISE = frozenset(("PATH", "PWD", "OLDPWD", "SHLVL", "_", "PS1", "PS2", "PROMPT_COMMAND", "LS_COLORS", "LESSOPEN"))
@@ -89,7 +89,7 @@ def tool_path(
 
     `real` is the real path of a directory; None if there is none. Of the directories in the project (`roots`), only
     those of installed packages stay, and only if a person set PATH (`is_trusted`). Otherwise nothing stays that lies in
-    the project or where everybody writes.
+    the project or where every account writes.
     """
     kept: dict[str, None] = {}
     for entry in entries:

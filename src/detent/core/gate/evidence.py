@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.checkpoint.checkpoint import Tree
 from detent.core.testrun.suite import Counts, Outcome
 
@@ -129,6 +130,9 @@ class Vote(_Value, frozen=True, kw_only=True):
     #: The approver or role in whose place it was cast; empty for the voter's own.
     stands_for: str = ""
     at: datetime
+    assurance: Assurance = Assurance.ATTENDED
+    #: The key that signed it; empty if nothing was signed.
+    key: str = ""
 
 
 class GateState(_Value, frozen=True, kw_only=True):
@@ -147,9 +151,10 @@ class GateState(_Value, frozen=True, kw_only=True):
     #: A person opened the gate by hand.
     approved_by: str | None = None
     approval_reason: str = ""
+    approval_assurance: Assurance = Assurance.ATTENDED
     interactions: int = 0
     selection: str | None = None
-    #: By identity: whoever votes again changes their vote.
+    #: By identity: a second vote replaces the first.
     votes: dict[str, Vote] = {}
 
 

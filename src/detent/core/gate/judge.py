@@ -3,11 +3,14 @@
 A gate that cannot be judged is ERROR, and one without evidence is PENDING; neither opens.
 """
 
+import shlex
+
 from msgspec.structs import replace
 
+from detent.core.actor import Assurance
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
 from detent.core.gate.kind import Evidence, Gate, gate_name
-from detent.core.session.session import Session
+from detent.core.session.session import Session, resolve_commands
 from detent.core.session.status import Status
 
 
@@ -21,17 +24,25 @@ def judgements(session: Session, phase: str, facts: Facts) -> tuple[Judgement, .
 def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:
     evidence = evidence_of(session, phase, gate, facts)
     state = evidence.gate
-    if state.approved_by is not None:
-        verdict, reason = Verdict.PASS, f"opened by {state.approved_by}: {state.approval_reason}"
+    needed = gate.assurance or session.options.assurance
+    if state.approved_by is not None and state.approval_assurance.reaches(needed):
+        verdict, reason = Verdict.PASS, f"opened by {state.approved_by}{_how(state)}: {state.approval_reason}"
     else:
         verdict, reason = gate.judge(evidence)
     if verdict is Verdict.PASS:
         way_out = ""
     elif state.escalated is not None:
-        way_out = f"detent resolve retry|skip|cancel, or detent approve {phase} --gate {gate_name(gate)} -m WHY"
+        ways = (*resolve_commands(phase), f"approve {phase} --gate {shlex.quote(gate_name(gate))} -m WHY")
+        way_out = " or ".join(f"detent {way}" for way in ways)
     else:
         way_out = gate.way_out(phase, state)
     return Judgement(gate=gate_name(gate), kind=gate.kind, verdict=verdict, reason=reason, way_out=way_out)
+
+
+def _how(state: GateState) -> str:
+    """The assurance of an approval that was signed."""
+    assurance = state.approval_assurance
+    return "" if assurance is Assurance.ATTENDED else f" ({assurance})"
 
 
 def judge_recorded(session: Session, phase: str, gate: Gate, *, exists: frozenset[str] | None = None) -> Judgement:
@@ -52,4 +63,6 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, exists: frozense
 def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:
     state = session.phases[phase]
     gate_state = state.gates.get(gate_name(gate), GateState())
-    return Evidence(session.folder, state, gate_state, facts, session.baseline, session.programs)
+    return Evidence(
+        session.folder, state, gate_state, facts, session.baseline, session.programs, session.options.assurance
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.gate.evidence import Facts, GateState, Program, Receipt, Verdict
 from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
@@ -62,6 +63,8 @@ class Evidence(NamedTuple):
     baseline: Baseline = Baseline()
     #: The programs that the session knows, by the words of commands.
     programs: Mapping[str, Program] = {}
+    #: The weakest assurance of a vote at a gate that states none.
+    assurance: Assurance = Assurance.ATTENDED
 
 
 class Surroundings(NamedTuple):
@@ -77,8 +80,8 @@ class Surroundings(NamedTuple):
     tests: str | None = None
     #: The variables of that command.
     env: tuple[str, ...] = ()
-    #: Whether the project has a tool that measures coverage.
-    measures_coverage: Callable[[], bool] = lambda: False
+    #: Why a test command measures no coverage; None if it may measure it.
+    without_coverage: Callable[[str | None], str | None] = lambda _: "the project has no coverage tool"
     #: Whether checkpoints take all files of the project.
     captures_all: bool = True
 
@@ -142,6 +145,10 @@ class CheckRunner(Protocol):
 
     def rewrites_tests(self) -> bool:
         """Whether the phase may rewrite tests that stood when the session began."""
+        ...
+
+    def tests_rewritten_by(self) -> str | None:
+        """The phase that rewrote tests last; None if the protected ones are those of the start."""
         ...
 
     def is_protected(self) -> bool:
@@ -285,6 +292,15 @@ class Gate:
     def choices(self) -> tuple[str, ...]:
         """The answers of a person that open the gate."""
         return ()
+
+    @property
+    def assurance(self) -> Assurance | None:
+        """The weakest assurance that counts for its votes; None for that of the session."""
+        return None
+
+    def contradiction(self, receipt: Receipt) -> str | None:
+        """The reason why no run of this gate can have left the receipt; None if one can have."""
+        return None
 
     def check_voter(self, phase: str, identity: str, stands_for: str) -> None:
         """Refuse the vote of a person who is no approver, or who may not vote in the place of `stands_for`."""

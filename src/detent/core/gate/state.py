@@ -5,21 +5,33 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from detent.core.actor import Assurance, Proof
 from detent.core.gate.evidence import GateState, Receipt, Result, Vote
 from detent.core.session.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
 
 
-def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str) -> GateState:
+def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str, proof: Proof | None = None) -> GateState:
+    """`by` is the identity behind the event, and `proof` is that of its commit."""
+    assurance = proof.assurance if proof is not None else Assurance.ATTENDED
     match event:
         case GateChecked():
             return _checked(state, event.receipt, at)
         case QuestionAnswered():
             return replace(state, interactions=state.interactions + 1, selection=event.choice or state.selection)
         case VoteCast():
-            vote = Vote(approve=event.approve, reason=event.reason, stands_for=event.stands_for, at=at)
+            vote = Vote(
+                approve=event.approve,
+                reason=event.reason,
+                stands_for=event.stands_for,
+                at=at,
+                assurance=assurance,
+                key=proof.key if proof is not None else "",
+            )
             return replace(state, votes={**state.votes, event.approver: vote})
         case GateApproved():
-            return replace(state, approved_by=by, approval_reason=event.reason, escalated=None)
+            return replace(
+                state, approved_by=by, approval_reason=event.reason, approval_assurance=assurance, escalated=None
+            )
         case _:
             assert_never(event)
 

@@ -1,8 +1,8 @@
-"""Gates that votes of people decide. A vote is an identity's: one account of the operating system has one vote."""
+"""Gates that votes of people decide. A vote is an identity's: an account, or the approver whose key signed it."""
 
 from collections.abc import Collection, Mapping
 
-from detent.core.actor import spoken_as
+from detent.core.actor import Assurance, spoken_as
 from detent.core.gate.evidence import GateState, Verdict, Vote
 from detent.core.gate.kind import Evidence, Gate, Opener, gate_name
 from detent.errors import Refused
@@ -47,7 +47,8 @@ class Voted(Gate):
         able = len(set(known) if voters is None else voters & set(known))
         if able >= self.quorum:
             return None
-        return f"{gate_name(self)} needs {self.quorum} of {self.seats()}, and {able or 'none'} of them can vote"
+        seats = self.seats() or "anyone"
+        return f"{gate_name(self)} needs {self.quorum} of {seats}, and {able or 'none'} of them can vote"
 
     def seats(self) -> str:
         """The approvers, each role with the identities that fill it."""
@@ -56,8 +57,10 @@ class Voted(Gate):
         )
 
     def judge(self, evidence: Evidence) -> tuple[Verdict, str]:
-        votes = evidence.gate.votes
-        in_favour = {who: vote for who, vote in votes.items() if vote.approve}
+        votes, needed = evidence.gate.votes, self.assurance or evidence.assurance
+        approving = {who: vote for who, vote in votes.items() if vote.approve}
+        weak = sorted(who for who, vote in approving.items() if not vote.assurance.reaches(needed))
+        in_favour = _of_one_kind({who: vote for who, vote in approving.items() if who not in weak})
         against = {who: vote for who, vote in votes.items() if not vote.approve}
         if len(in_favour) >= self.quorum:
             return Verdict.PASS, f"approved by {_listed(in_favour)}{self._looser()}"
@@ -67,7 +70,8 @@ class Voted(Gate):
             reason = list(against.values())[-1].reason
             return Verdict.FAIL, f"{_listed(against)} rejected it: {reason}"
         still = f"; {', '.join(sorted(waiting))} may still vote" if waiting else ""
-        return Verdict.PENDING, f"{len(in_favour)} of {self.quorum} approvals{still}{self._looser()}"
+        short = f"; {', '.join(weak)} approved, but not with the assurance {needed}" if weak else ""
+        return Verdict.PENDING, f"{len(in_favour)} of {self.quorum} approvals{short}{still}{self._looser()}"
 
     def proof(self, evidence: Evidence) -> str:
         return self._looser().strip(" ()")
@@ -78,7 +82,8 @@ class Voted(Gate):
         return f" (quorum lowered at the start; {self.lowered_from} of {', '.join(self.approvers)} were declared)"
 
     def way_out(self, phase: str, state: GateState) -> str:
-        return f"detent approve {phase} --gate {gate_name(self)} -m WHY"
+        sign = "" if self.assurance in (None, Assurance.ATTENDED) else " --sign"
+        return f"detent approve {phase} --gate {gate_name(self)} -m WHY{sign}"
 
     def check_voter(self, phase: str, identity: str, stands_for: str) -> None:
         voters, name = self.voters, gate_name(self)
@@ -99,6 +104,19 @@ class Voted(Gate):
             )
 
 
+def _of_one_kind(votes: Mapping[str, Vote]) -> Mapping[str, Vote]:
+    """The votes that were signed or those that were not, whichever are more.
+
+    A signed vote is that of an approver, another one that of an account, and one person may be both.
+    """
+    signed = {who: vote for who, vote in votes.items() if vote.key}
+    unsigned = {who: vote for who, vote in votes.items() if not vote.key}
+    return signed if len(signed) >= len(unsigned) else unsigned
+
+
 def _listed(votes: Mapping[str, Vote]) -> str:
-    shown = [spoken_as(who, vote.stands_for) for who, vote in votes.items()]
+    shown = [
+        spoken_as(who, vote.stands_for) + ("" if vote.assurance is Assurance.ATTENDED else f" ({vote.assurance})")
+        for who, vote in votes.items()
+    ]
     return ("; " if any(vote.stands_for for vote in votes.values()) else ", ").join(shown)

@@ -2,7 +2,7 @@
 
 - "journal": an agent never writes it; everything below `.workflow` that is not named below.
 - "document": an agent may edit it, and Detent adopts the edit afterwards.
-- "config": detent.toml and the files in which clients keep their hooks.
+- "config": detent.toml, approvers.toml and the files in which clients keep their hooks.
 
 The files of clients are passed in as `files`: their paths by kind, "config" or "document". Names are compared without
 regard to case, as some file systems do.
@@ -19,7 +19,8 @@ _FREE_FILES = ("impl_plan.md", "todo_list.md")
 #: What Detent itself writes below `.process`; the rest is free for the notes of agents.
 _PROCESS = ".process"
 _RUN_FILES = ("runner.json", "run.jsonl", "check-*.json", "leases", "leases/**", "flow", "flow/**", "bin", "bin/**")
-_CONFIG = "detent.toml"
+#: The files of Detent in the root of a project.
+ROOT_FILES = ("detent.toml", "approvers.toml")
 _JOURNAL = (
     "wfs-*/journal.jsonl", "wfs-*/snapshot.json", "wfs-*/.documents.json", ".documents.json", "history.jsonl",
     ".lock", ".active-wfs",
@@ -31,7 +32,7 @@ _ROLLS_BACK = tuple(
 _MAX_RESOLVED = 256
 _DOCUMENTS = ("state.json", "wfs-*/workflow-session.json", "wfs-*/.task/impl-*.json")
 # A path of unknown start is protected only if it contains one of these.
-_TELLING = (".workflow", "journal.jsonl", "workflow-session.json", _CONFIG, ".active-wfs")
+_TELLING = (".workflow", "journal.jsonl", "workflow-session.json", *ROOT_FILES, ".active-wfs")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def guarded(path: str, root: str, files: "Files") -> str | None:
     if not path.startswith(start):
         return None
     inside = path[len(start) :]
-    if inside == _CONFIG or inside in files[CONFIG]:
+    if inside in ROOT_FILES or inside in files[CONFIG]:
         return CONFIG
     if inside in files[DOCUMENT]:
         return DOCUMENT
@@ -98,7 +99,7 @@ def guarded_hits(
 def mentioned(text: str, files: "Files") -> str:
     """The first guarded name that stands in a text as a name of its own; empty if there is none."""
     lowered = text.lower()
-    for name in (".workflow", _CONFIG, *files[CONFIG], *files[DOCUMENT]):
+    for name in (".workflow", *ROOT_FILES, *files[CONFIG], *files[DOCUMENT]):
         at = lowered.find(name)
         while at >= 0:
             before, after = lowered[at - 1 : at], lowered[at + len(name) : at + len(name) + 1]
@@ -141,7 +142,7 @@ def _kind(path: str, root: str, how: str, files: "Files", fuel: Fuel, *, recursi
             continue
         inside, before = (shape[len(start) :], "") if known.startswith(start) else (shape, start)
         first = inside.partition("/")[0]
-        if not before and is_literal(first) and first not in (".workflow", _CONFIG, *_tops(files)):
+        if not before and is_literal(first) and first not in (".workflow", *ROOT_FILES, *_tops(files)):
             continue
         guards = _run_guards() if _PROCESS in inside.split("/") else _guards(inner, files)
         for kind, name in guards:
@@ -173,7 +174,7 @@ def _guards(path: str, files: "Files") -> list[tuple[str, str]]:
     bases = (".workflow/", ".workflow/projects/*/") if named else (".workflow/",)
     return [
         *((JOURNAL, base + name.replace("wfs-*", session)) for base in bases for name in _JOURNAL),
-        *((CONFIG, name) for name in (_CONFIG, *files[CONFIG])),
+        *((CONFIG, name) for name in (*ROOT_FILES, *files[CONFIG])),
         *((DOCUMENT, base + name.replace("wfs-*", session)) for base in bases for name in _DOCUMENTS),
         *((DOCUMENT, name) for name in files[DOCUMENT]),
         *((JOURNAL, name) for name in (".workflow", ".workflow/**") if named),

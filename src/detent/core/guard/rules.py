@@ -15,7 +15,8 @@ RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 PEOPLE_ONLY = (
     *("approve", "resolve", "review", "release", "skip", "cancel", "import", "uninstall", "reply"),
     *("rollback", "undo", "forget", "doctor --restore"),
-    *("complete --force", "gate answer", "gate accept", "gate set", "checkpoint import"),
+    *("complete --force", "gate answer", "gate accept", "gate set"),
+    *("approver add", "approver remove"),
 )
 _WRITE_OUT = "write the detent command out on its own"
 _BETWEEN_WORDS = dict.fromkeys(map(ord, "\"'\\`()<>;&|={},:$[]!#\r\n\t"), " ")
@@ -135,7 +136,10 @@ def _unread_texts(given: GuardInput) -> "list[str]":
     """The texts of a call that are not followed."""
     if given.call["kind"] == "mcp":
         return [str(given.call["text"])]
-    return [*given.reading.code, *given.reading.texts] if given.call["kind"] == "shell" else []
+    if given.call["kind"] != "shell":
+        return []
+    typed = [text] if (text := given.call.get("text")) else []
+    return [*given.reading.code, *given.reading.texts, *typed]
 
 
 def _names_detent(text: str) -> bool:

@@ -2,6 +2,9 @@
 
 import msgspec
 
+#: The options that limit what a run may use.
+LIMITS = ("max_hours", "max_turns", "max_tasks")
+
 
 class RunChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person said on the command line of a run. An option that was not given leaves it to the settings."""

@@ -1,10 +1,13 @@
 """Parses the result block: the lines in which an agent reports its result."""
 
+import re
 from typing import NamedTuple
 
 MAX_DELIVERABLES = 50
 MAX_CONTEXT = 2_000
-_NAMES = ("summary", "deliverables", "context for next", "context_for_next", "status")
+_NAMES = ("summary", "deliverables", "context for next", "context_for_next", "status", "met")
+#: The number of a criterion before the text about it.
+_NUMBER = re.compile(r"^\(?[0-9]{1,3}[.):]\s*")
 
 
 class ResultBlock(NamedTuple):
@@ -14,10 +17,15 @@ class ResultBlock(NamedTuple):
     deliverables: tuple[str, ...]
     context: str
     failed: bool
+    #: A text for each acceptance criterion of a task.
+    met: tuple[str, ...] = ()
 
 
 def result_block(text: str) -> ResultBlock:
-    """Parses `Status:`, `Summary:`, `Deliverables:` and `Context for next:`. Without them, uses lines of the text."""
+    """Parses `Status:`, `Summary:`, `Deliverables:`, `Context for next:` and `Met:`.
+
+    Without them, it uses lines of the text.
+    """
     fields: dict[str, list[str]] = {}
     key = ""
     for line in text.splitlines():
@@ -37,4 +45,5 @@ def result_block(text: str) -> ResultBlock:
         deliverables=tuple(deliverables[:MAX_DELIVERABLES]),
         context="\n".join(fields.get("context for next", lines[-3:]))[:MAX_CONTEXT],
         failed=status.startswith(("failed", "blocked", "error")),
+        met=tuple(_NUMBER.sub("", line) for line in fields.get("met", ()) if line.strip()),
     )

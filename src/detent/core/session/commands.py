@@ -9,7 +9,7 @@ from detent.core.checkpoint.checkpoint import Tree
 from detent.core.gate.evidence import Receipt, Toolchain
 from detent.core.run.choices import RunChoices
 from detent.core.session.events import CheckpointTaken, Claim, Discovery, Options, PhasesImported, TailSetAside
-from detent.core.session.phase_state import Report, Tokens, ToolUse
+from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
 from detent.core.session.session import Session
 from detent.core.session.token import Token
 from detent.core.task.lifecycle import Action
@@ -74,8 +74,9 @@ class Finish(_Command, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     merged_commit: str | None = None
-    #: The agent that ends with the attempt.
+    #: The agent that ends with the attempt, and what it was.
     agent_id: str | None = None
+    worker: Worker | None = None
 
 
 class Fail(_Command, frozen=True, kw_only=True):
@@ -86,6 +87,7 @@ class Fail(_Command, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     agent_id: str | None = None
+    worker: Worker | None = None
 
 
 class Redo(_Command, frozen=True, kw_only=True):
@@ -292,6 +294,8 @@ class MoveTask(_Command, frozen=True, kw_only=True):
     action: Action
     reason: str = ""
     summary: str | None = None
+    #: How each acceptance criterion was met, for done.
+    met: tuple[str, ...] = ()
     #: The new claim, for start and resume. `decide` sets its fence.
     claim: Claim | None = None
     #: The fence of the caller's claim; None skips the check.

@@ -199,7 +199,7 @@ def _approve(session: Session, command: commands.Approve) -> Event:
         raise Refused(f"gate {name} of {phase} is not voted on; it can only be opened by hand")
     if command.stands_for:
         raise Refused(
-            f"gate {name} of {phase} is not voted on, so nobody can stand for {command.stands_for}",
+            f"gate {name} of {phase} is not voted on, so an approval cannot stand for {command.stands_for}",
             way_out=f"detent approve {phase} --gate {name} -m WHY",
         )
     return events.GateApproved(phase=phase, gate=name, reason=reason)

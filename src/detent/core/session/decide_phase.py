@@ -45,7 +45,8 @@ from detent.core.session.events import (
     SessionStarted,
 )
 from detent.core.session.evolve import apply
-from detent.core.session.phase_state import PhaseState, Report, ToolUse
+from detent.core.session.open_decision import escalations_open, reviews_open, way_out
+from detent.core.session.phase_state import PhaseState, Report, ToolUse, Worker
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.transition import TRANSITIONS
@@ -174,7 +175,7 @@ def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...
     )
     _check_legal(session, event)
     _check_gates(session, phase, facts)
-    return (*_ended(session.phases[phase], phase, command.agent_id, succeeded=True), event)
+    return (*_ended(session.phases[phase], phase, command, succeeded=True), event)
 
 
 def _fail(session: Session, command: Fail) -> tuple[Event, ...]:
@@ -190,7 +191,7 @@ def _fail(session: Session, command: Fail) -> tuple[Event, ...]:
         tools_dropped=report.tools_dropped,
     )
     _check_legal(session, event)
-    return (*_ended(session.phases[phase], phase, command.agent_id, succeeded=False), event)
+    return (*_ended(session.phases[phase], phase, command, succeeded=False), event)
 
 
 def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
@@ -273,6 +274,8 @@ def _check_gates(session: Session, phase: str, facts: Facts) -> None:
         raise GateClosed("\n  - ".join([headline, *reasons]), way_out=closed[0].way_out)
 
 
+#: Maximum number of texts about acceptance criteria in a report.
+MAX_MET = 100
 _CLOSING = PhaseFinished | PhaseSkipped
 
 
@@ -352,12 +355,11 @@ def _check_free(session: Session) -> None:
     """Refuse to begin a phase while an escalation or a review waits for a person."""
     if session.awaiting_review:
         waiting = ", ".join(session.awaiting_review)
-        raise Refused(f"{waiting} waits for a person's review", way_out="detent review continue|review|redo")
+        raise Refused(f"{waiting} waits for a person's review", way_out=way_out(reviews_open(session)))
     if session.escalations:
         first = session.escalations[0]
-        raise Refused(
-            f"a person must decide first: {first.phase}: {first.detail}", way_out="detent resolve retry|skip|cancel"
-        )
+        message = f"a person must decide first: {first.phase}: {first.detail}"
+        raise Refused(message, way_out=way_out(escalations_open(session)))
 
 
 def _way_out(session: Session, phase: str) -> str:
@@ -398,12 +400,15 @@ def _launched(phase: str, agent: str, command: Begin | Redo) -> tuple[AgentLaunc
     return (AgentLaunched(phase=phase, agent=agent, agent_id=command.launch, sandboxed=command.sandboxed),)
 
 
-def _ended(state: PhaseState, phase: str, agent_id: str | None, *, succeeded: bool) -> tuple[AgentEnded, ...]:
+def _ended(state: PhaseState, phase: str, command: Finish | Fail, *, succeeded: bool) -> tuple[AgentEnded, ...]:
     """The end of the agent that ends the attempt, if it is running."""
+    agent_id = command.agent_id
     running = any(entry.agent_id == agent_id and entry.ended_at is None for entry in state.delegations)
     if agent_id is None or not running:
         return ()
-    return (AgentEnded(phase=phase, agent_id=agent_id, succeeded=succeeded),)
+    # The event that ends the attempt has the rest of the report.
+    report = checked_report(Report(worker=command.worker)) if command.worker is not None else None
+    return (AgentEnded(phase=phase, agent_id=agent_id, succeeded=succeeded, report=report),)
 
 
 def checked_report(report: Report) -> Report:
@@ -414,8 +419,16 @@ def checked_report(report: Report) -> Report:
         artifacts=check_artifacts(report.artifacts),
         deliverables=check_deliverables(report.deliverables),
         context=cut(report.context, MAX_REASON),
+        met=tuple(cut(text, MAX_REASON) for text in report.met[:MAX_MET]),
         tools=tuple(map(_short, report.tools[-MAX_TOOLS:])),
         tools_dropped=report.tools_dropped + max(0, len(report.tools) - MAX_TOOLS),
+        worker=_short_worker(report.worker) if report.worker is not None else None,
+    )
+
+
+def _short_worker(worker: Worker) -> Worker:
+    return Worker(
+        agent=cut(worker.agent, MAX_NAME), model=cut(worker.model, MAX_NAME), version=cut(worker.version, MAX_NAME)
     )
 
 

@@ -36,7 +36,7 @@ from detent.core.session.commands import (
 from detent.core.session.decide_phase import decide_phase
 from detent.core.session.events import Claim, ComplexitySet, Event, TaskMoved, TaskRemoved, TaskWritten
 from detent.core.session.evolve import apply
-from detent.core.session.session import Session
+from detent.core.session.session import TASK_PHASES, Session
 from detent.core.session.status import Status
 from detent.core.task.complexity import Complexity, check_override
 from detent.core.task.document import document_problems, new_document
@@ -47,7 +47,7 @@ from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.core.task.split import split
 from detent.errors import GateClosed, Invalid, NotFound, Refused
 
-PLAN, IMPLEMENT, REVIEW = "PLAN", "IMPLEMENT", "REVIEW"
+PLAN, IMPLEMENT, REVIEW = TASK_PHASES
 #: Maximum number of tasks of a session.
 MAX_TASKS = 200_000
 _NEEDS_REASON = {Action.BLOCK: "a reason to block it", Action.FAIL: "a reason of the failure"}
@@ -278,12 +278,26 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
     reason = cut(check_optional("a reason", command.reason, None), MAX_ERROR)
     if action in _NEEDS_REASON:
         check_text(_NEEDS_REASON[action], reason, None)
+    met = _checked_met(row, command.met) if action is Action.DONE else ()
     claim = None
     if action is Action.KEEP:
         claim = replace(session.claims[task], pid=None)
     elif status is TaskStatus.ACTIVE and command.claim is not None:
         claim = replace(command.claim, fence=session.version + 1)
-    yield TaskMoved(task=task, action=action, status=status, reason=reason, summary=command.summary, claim=claim)
+    yield TaskMoved(
+        task=task, action=action, status=status, reason=reason, summary=command.summary, met=met, claim=claim
+    )
+
+
+def _checked_met(row: Row, met: tuple[str, ...]) -> tuple[str, ...]:
+    """How the acceptance criteria were met: a text for each of them."""
+    if len(met) != row.criteria:
+        raise Refused(
+            f"{row.id} has acceptance criteria: {row.criteria}; texts that say how each is met: {len(met)}",
+            way_out=f"detent task show {row.id} lists them; {row.done_command()}",
+        )
+    name = "a text that says how a criterion is met"
+    return tuple(cut(check_text(name, text, None), MAX_REASON) for text in met)
 
 
 def _check_claim_free(session: Session, task: str) -> None:
@@ -312,7 +326,7 @@ def _who(claim: Claim) -> str:
 
 def _with_phases(session: Session, events: tuple[Event, ...], facts: Facts) -> tuple[Event, ...]:
     """The events about tasks, and the events about phases that follow from them."""
-    if session.workflow.order != (PLAN, IMPLEMENT, REVIEW):
+    if session.workflow.order != TASK_PHASES:
         return events
     moves = [event for event in events if isinstance(event, TaskMoved)]
     if any(move.status == TaskStatus.ACTIVE for move in moves):

@@ -8,6 +8,7 @@ from detent.core.checkpoint.checkpoint import Taken
 from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import CheckpointTaken, Event
+from detent.core.session.phase_state import run_agent
 
 #: Maximum number of lines about one commit. An import may write thousands of tasks.
 MAX_LINES = 20
@@ -56,9 +57,11 @@ def describe(event: Event) -> str:
         case events.GateApproved():
             return f"opened {event.gate} of {event.phase} by hand: {event.reason}"
         case events.AgentLaunched():
-            return f"launched {event.agent} for {event.phase}"
+            return f"launched {_launched(event)} for {event.phase}"
         case events.AgentEnded():
-            return f"an agent of {event.phase} {'finished' if event.succeeded else 'failed'}"
+            worker = event.report.worker if event.report is not None else None
+            who = worker.describe() if worker is not None else event.worked_by or "an agent"
+            return f"{who} {'finished' if event.succeeded else 'failed'} its turn of {event.phase}"
         case events.QuestionAsked():
             return f"{event.phase} asks: {event.text.partition(chr(10))[0][:120]}"
         case events.QuestionReplied():
@@ -105,12 +108,18 @@ def describe(event: Event) -> str:
         case events.RunOptionsSet():
             return f"set the options of the run: {event.run}"
         case events.SettingsChanged():
-            working = ", ".join(f"{agent or 'nobody'} at {phase}" for phase, agent in event.working.items())
+            working = ", ".join(f"{agent or 'no agent'} at {phase}" for phase, agent in event.working.items())
             return f"noticed that detent.toml was {'changed' if event.digest else 'removed'}" + (
                 f"; at work: {working}" if working else ""
             )
         case _:
             assert_never(event)
+
+
+def _launched(event: events.AgentLaunched) -> str:
+    """The agent of a run, with the role that it plays: `reviewer as architect`."""
+    name = run_agent(event.agent_id)
+    return f"{name} as {event.agent}" if name and name != event.agent else event.agent
 
 
 def _receipt_text(receipt: Receipt) -> str:

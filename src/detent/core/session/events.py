@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from detent.core.actor import Actor
+from detent.core.actor import Actor, ActorKind, Assurance
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree
 from detent.core.gate.evidence import Receipt, Toolchain
 from detent.core.run.choices import RunChoices
-from detent.core.session.phase_state import PhaseState, Report, Tokens, ToolUse
+from detent.core.session.phase_state import PhaseState, Report, Tokens, ToolUse, run_agent
 from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
 
@@ -56,6 +56,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     settings: str = ""
     #: The options of its run.
     run: RunChoices = RunChoices()
+    #: The weakest assurance of a decision; a gate may ask for another one of its votes.
+    assurance: Assurance = Assurance.ATTENDED
 
 
 class SessionStarted(_Event, frozen=True, kw_only=True, tag="session_started"):
@@ -234,6 +236,12 @@ class AgentEnded(_Event, frozen=True, kw_only=True, tag="agent_ended"):
     succeeded: bool
     report: Report | None = None
 
+    @property
+    def worked_by(self) -> str:
+        """The name of the agent; empty if nobody knows it."""
+        worker = self.report.worker if self.report is not None else None
+        return worker.agent if worker is not None else run_agent(self.agent_id)
+
 
 class QuestionAsked(_Event, frozen=True, kw_only=True, tag="question_asked"):
     """An agent asked a person a question."""
@@ -398,6 +406,8 @@ class TaskMoved(_Event, frozen=True, kw_only=True, tag="task_moved"):
     reason: str = ""
     #: The file of the summary of a task that is done.
     summary: str | None = None
+    #: How each acceptance criterion of a task that is done was met, in their order.
+    met: tuple[str, ...] = ()
     claim: Claim | None = None
 
 
@@ -475,7 +485,10 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by(self) -> str:
-        """The author, as everything shows it."""
+        """The author, as everything shows it. What a run records of an agent is by that agent."""
+        if self.actor.kind is ActorKind.RUNNER:
+            worked = (event.worked_by for event in self.events if isinstance(event, AgentEnded))
+            return ", ".join(dict.fromkeys(name for name in worked if name)) or self.actor.shown
         return self.actor.shown
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.actor import ActorKind
+from detent.core.actor import Actor, ActorKind
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Delegated, GateState, Program
@@ -47,7 +47,7 @@ def evolve(session: Session | None, commit: Commit) -> Session:
     """The session after `commit`. Raises `Corrupt` for a damaged journal, or one written by other rules."""
     known = session.tasks if session is not None else NO_TASKS
     for event in commit.events:
-        session = apply(session, event, at=commit.at, version=commit.version, by=commit.author)
+        session = apply(session, event, at=commit.at, version=commit.version, actor=commit.actor)
     if session is None or commit.version != session.version + 1:
         raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
     note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))
@@ -80,8 +80,8 @@ _hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name
 _SHA256 = hashlib.sha256()
 
 
-def apply(session: Session | None, event: Event, *, at: datetime, version: int, by: str = "") -> Session:
-    """The session after one event of commit `version`. `evolve` counts the commit itself."""
+def apply(session: Session | None, event: Event, *, at: datetime, version: int, actor: Actor | None = None) -> Session:
+    """The session after one event of commit `version` by `actor`. `evolve` counts the commit itself."""
     if isinstance(event, events.SessionStarted):
         return _started(event, at)
     if session is None:
@@ -90,7 +90,8 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
         return _with_phase(session, event, at, version)
     if isinstance(event, GateEvent):
         gates = session.phases[event.phase].gates
-        after = gate_after(gates.get(event.gate, GateState()), event, at=at, by=by)
+        by, proof = (actor.identity, actor.proof) if actor is not None else ("", None)
+        after = gate_after(gates.get(event.gate, GateState()), event, at=at, by=by, proof=proof)
         session = with_state(session, event.phase, gates={**gates, event.gate: after})
         return _with_program(session, event.receipt.program) if isinstance(event, events.GateChecked) else session
     if isinstance(event, TaskEvent):

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from detent.core.actor import Assurance
 from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.closed import closed_gates, is_held, is_personal
 from detent.core.gate.evidence import GateState, Judgement, Result, Verdict
@@ -19,7 +20,7 @@ from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.budget import BUDGET_EXCEEDED
-from detent.core.session.session import Escalation, Question, Session, SessionStatus
+from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
@@ -27,8 +28,18 @@ from detent.core.task.row import TaskStatus
 MAX_TASKS = 20
 #: The most tests that a command names.
 MAX_NAMED = 3
+#: Commands that are signed, where a session asks for more than a person at a terminal.
+_SIGNED = (
+    *("approve ", "resolve ", "review ", "reply ", "skip ", "complete --force"),
+    *("gate answer ", "gate report ", "gate accept ", "gate set ", "gate baseline "),
+)
 
 Judged = Mapping[str, Sequence[Judgement]]
+
+
+def way_out(decisions: Sequence["OpenDecision"]) -> str:
+    """The commands of the first of them, as one sentence."""
+    return " or ".join(decisions[0].commands)
 
 
 class DecisionKind(StrEnum):
@@ -44,7 +55,7 @@ class DecisionKind(StrEnum):
     REPORT = "report"
     #: Tests that stood at the start are gone, or a check used another program.
     ACCEPT = "accept"
-    #: A check has to run again, or for the first time by a command that nobody has named.
+    #: A check has to run again, or for the first time by a command that is not named yet.
     STALE = "stale"
     CLOSED = "closed"
     COMMAND = "command"
@@ -69,8 +80,12 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     #: Further commands that decide it in another way.
     others: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
-    #: The people for whom the command is, if it is not for the one who looks.
+    #: The people for whom the command is, if it is not for the viewer.
     waits_for: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return self.command, *self.others
 
     @property
     def is_yours(self) -> bool:
@@ -78,9 +93,9 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Who looks, and what the session itself does not tell."""
+    """The viewer, and what the session itself does not tell."""
 
-    #: The account whose votes count; None for one who cannot decide, such as an agent.
+    #: The account whose votes count; None for a viewer that cannot decide, such as an agent.
     identity: str | None = ""
     #: Whether this is the active session; commands name any other.
     active: bool = True
@@ -113,6 +128,15 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         *listed.failed(),
         *listed.tasks(),
     )
+
+
+def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    """One for each phase with escalations, the first escalation first."""
+    return tuple(_Listed(session, view).escalations())
+
+
+def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
+    return tuple(_Listed(session, view).reviews())
 
 
 def recorded_verdicts(
@@ -180,9 +204,9 @@ class _Listed:
                 since=min(entry.at for entry in entries),
                 phase=phase,
                 gate=next((entry.gate for entry in entries if entry.gate), None),
-                command=self._typed(f"resolve retry {phase}"),
-                others=tuple(self._typed(f"resolve {action} {phase}") for action in ("skip", "cancel")),
-                choices=("retry", "skip", "cancel"),
+                command=self._typed(resolve_commands(phase)[0]),
+                others=tuple(map(self._typed, resolve_commands(phase)[1:])),
+                choices=RESOLUTIONS,
             )
 
     def reviews(self) -> Iterator[OpenDecision]:
@@ -296,18 +320,27 @@ class _Listed:
             since=self._since(phase),
             phase=phase,
             gate=judgement.gate,
-            command=self._typed(command),
-            others=tuple(map(self._typed, others)),
+            command=self._typed(command, self._needed(phase, judgement.gate)),
+            others=tuple(self._typed(other, self._needed(phase, judgement.gate)) for other in others),
             choices=choices,
             waits_for=waits_for,
         )
 
+    def _needed(self, phase: str, name: str) -> Assurance:
+        """The weakest assurance of a vote at the gate."""
+        gates = self._session.workflow.by_key[phase].gates
+        stated = next((gate.assurance for gate in gates if gate_name(gate) == name), None)
+        return stated or self._session.options.assurance
+
     def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
-        """The people who can still vote, if the one who looks cannot; empty if that one can."""
+        """The people who can still vote, if the viewer cannot; empty if the viewer can."""
         identity = self._view.identity
         if not isinstance(gate, Voted) or not identity:
             return ()
         votes, voters = self._state(phase, gate_name(gate)).votes, gate.voters
+        if self._needed(phase, gate_name(gate)) is not Assurance.ATTENDED and not votes:
+            # It is for whoever owns a key; an account does not tell who that is.
+            return ()
         if identity not in votes and (voters is None or identity in voters):
             return ()
         left = (voters or frozenset()) - votes.keys()
@@ -410,9 +443,12 @@ class _Listed:
 
     # Commands
 
-    def _typed(self, command: str) -> str:
+    def _typed(self, command: str, assurance: Assurance | None = None) -> str:
+        """The whole command. `assurance` is that of the gate which it is about."""
         verb, dashes, rest = command.partition(" -- ")
-        return f"detent {verb}{self._named}{dashes}{rest}"
+        needed = assurance if assurance is not None and verb.startswith("approve ") else self._session.options.assurance
+        signed = " --sign" if needed is not Assurance.ATTENDED and verb.startswith(_SIGNED) else ""
+        return f"detent {verb}{self._named}{signed}{dashes}{rest}"
 
     def _in(self, phase: str) -> str:
         """The option that names the phase, where several are in progress."""

@@ -44,6 +44,15 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     version: str = ""
 
+    def describe(self) -> str:
+        return f"{self.agent} ({self.model})" if self.model else self.agent
+
+
+def run_agent(agent_id: str) -> str:
+    """The configured agent to which a run gave this id; empty if no run gave it."""
+    run, _, rest = agent_id.partition("/")
+    return rest.partition("/")[0] if run.startswith("run-") else ""
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The report of an agent about its part of an attempt, with its usage."""
@@ -52,6 +61,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     artifacts: tuple[str, ...] = ()
     deliverables: tuple[str, ...] = ()
     context: str = ""
+    #: How each acceptance criterion of a task was met.
+    met: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
     tools: tuple[ToolUse, ...] = ()
     tools_dropped: int = 0
@@ -65,6 +76,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             artifacts=tuple(dict.fromkeys((*self.artifacts, *later.artifacts)))[-MAX_PATHS:],
             deliverables=tuple(dict.fromkeys((*self.deliverables, *later.deliverables)))[-MAX_PATHS:],
             context=later.context or self.context,
+            met=later.met or self.met,
             tokens=self.tokens + later.tokens,
             tools=tools[-max_tools:],
             tools_dropped=self.tools_dropped + later.tools_dropped + max(0, len(tools) - max_tools),

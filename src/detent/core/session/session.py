@@ -22,6 +22,10 @@ from detent.core.testrun.baseline import Baseline
 from detent.core.workflow.graph import Workflow
 
 NO_TASKS = Plan()
+#: The phases of a workflow that tasks move.
+TASK_PHASES = ("PLAN", "IMPLEMENT", "REVIEW")
+#: The ways to decide an escalation.
+RESOLUTIONS = ("retry", "skip", "cancel")
 
 
 class SessionStatus(StrEnum):
@@ -38,6 +42,11 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gate: str | None = None
     detail: str
     at: datetime
+
+
+def resolve_commands(phase: str) -> tuple[str, ...]:
+    """The commands that decide the escalations of a phase, without the program."""
+    return tuple(f"resolve {action} {phase}" for action in RESOLUTIONS)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -138,6 +147,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"{self.workflow.prefix}-{self.number:04d}"
 
     @property
+    def shows_tasks(self) -> bool:
+        """Whether it has views of the tasks: with the first task, or from the start if the workflow is about them."""
+        return len(self.tasks) > 0 or self.workflow.order == TASK_PHASES
+
+    @property
     def gates_apply(self) -> bool:
         return self.options.gates
 
@@ -159,12 +173,18 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def now_protected(self) -> str | None:
         """Digest of the protected files: those of the start, or of the phase that rewrote tests last."""
+        key = self.tests_rewritten_by
+        return self.protected if key is None else self.phases[key].protected
+
+    @property
+    def tests_rewritten_by(self) -> str | None:
+        """The phase that rewrote tests last; None if they are those of the start."""
         rewritten = [
-            (state.completed, state.protected)
+            (state.completed, phase.key)
             for phase in self.workflow.phases
             if phase.rewrites_tests and (state := self.phases[phase.key]).protected is not None and state.completed
         ]
-        return max(rewritten)[1] if rewritten else self.protected
+        return max(rewritten)[1] if rewritten else None
 
     @property
     def unfinished(self) -> tuple[str, ...]:

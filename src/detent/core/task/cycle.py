@@ -1,7 +1,7 @@
 """Finds cycles: tasks that wait for each other, which only a changed dependency can break."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 from detent.core.task.document import kinship
 from detent.core.task.id import children_of, parent_of, sort_key
@@ -12,19 +12,16 @@ from detent.core.task.row import Row
 MAX_CYCLES = 100
 
 
-def find_cycles(
-    rows: Mapping[str, Row], children: Mapping[str, Set[str]] | None = None, stuck: Collection[str] | None = None
-) -> list[tuple[str, ...]]:
+def find_cycles(rows: Mapping[str, Row], children: Mapping[str, Set[str]] | None = None) -> list[tuple[str, ...]]:
     """Short cycles that together contain every task on a cycle: each task depends on the next. The lowest id is first.
 
     A task waits for its dependencies and those of its parent, a container for its parts. Of two cycles that differ only
     in naming a part in place of its container, one is reported. A task that depends on itself, its parent or its parts
-    is a mistake of its document, and no cycle. Only `stuck` tasks, which have no place in the execution order, can be
-    on a cycle. `children` and `stuck` are computed unless the caller has them.
+    is a mistake of its document, and no cycle. `children` is computed unless the caller has it.
     """
     children = children_of(rows) if children is None else children
-    stuck = turns(rows, children)[1] if stuck is None else stuck
-    among = set(stuck)
+    # Only tasks without a place in the execution order can be on a cycle.
+    among = set(turns(rows, children)[1])
     needs = {id_: _needs(id_, rows, children, among) for id_ in sorted(among, key=sort_key)}
     cycles: dict[frozenset[str], tuple[str, ...]] = {}
     covered: set[str] = set()

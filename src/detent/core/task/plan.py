@@ -171,14 +171,6 @@ class Plan:
         """Tasks on a cycle of dependencies, or behind one."""
         return _by_number(self._ranked().ranks.stuck)
 
-    @property
-    def cycles(self) -> list[tuple[str, ...]]:
-        """Cycles of tasks that wait for each other; see `find_cycles`."""
-        index = self._ranked()
-        from detent.core.task.cycle import find_cycles  # noqa: PLC0415 - most plans are never asked
-
-        return find_cycles(index.rows, index.children, index.ranks.stuck)
-
     def cycle_through(self, ids: Iterable[str]) -> tuple[str, ...]:
         """A cycle through one of the tasks or its parts, in the direction of waiting; empty if there is none.
 

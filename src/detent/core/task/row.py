@@ -45,6 +45,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     #: The reason why it is blocked or has failed.
     reason: str | None = None
     attempts: int = 0
+    #: The number of its acceptance criteria.
+    criteria: int = 0
     #: A digest of all the rest of the document, so that a change of it is a change of the row.
     body: str = ""
     #: The journal versions of its last change, and of the last change of its document.
@@ -57,6 +59,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     def stem(self) -> str:
         """The id in its document, and the name of its file without `.json`."""
         return self.name or self.id
+
+    def done_command(self, claim: int | None = None) -> str:
+        """`task done`, with a text for each acceptance criterion."""
+        claimed = "" if claim is None else f" --claim {claim}"
+        met = ' --met "HOW"' * self.criteria
+        return f'detent task done {self.id}{claimed} -m "SUMMARY"{met}'
 
     @property
     def parent(self) -> str | None:
@@ -82,6 +90,7 @@ def row_of(document: dict[str, Any]) -> Row:
             version=document.get("version") or 1,
             reason=execution.get(REASON_KEYS[status]) if status in REASON_KEYS else None,
             attempts=execution.get("attempts") or 0,
+            criteria=len(context.get("acceptance") or ()),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Invalid(f"task {str(document.get('id'))[:80]!r} cannot be read: {error!r}") from error

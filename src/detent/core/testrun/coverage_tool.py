@@ -1,6 +1,7 @@
 """Coverage: whether a project has a tool that measures it, and which command would."""
 
 import re
+from collections.abc import Mapping
 
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.testrun.detect import runner
@@ -20,6 +21,14 @@ TOOL_FILES = {
     "pom.xml": r"jacoco",
     "build.gradle*": r"jacoco|kover",
 }
+#: The options that pytest always gets, as text or as a list, on one line or on several.
+_ADDED = r'\baddopts\s*=\s*(?:\[[^\]]*|"""[^"]*|[^\n]*(?:\n[ \t]+[^\n]*)*?)--cov\b'
+#: Runner to the settings, by name of the file, with which it measures coverage without being asked in the command.
+_SETTINGS = {
+    "pytest": dict.fromkeys(("pyproject.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini"), _ADDED),
+    "jest": dict.fromkeys(("package.json", "jest.config.*"), r"collectCoverage\b"),
+    "vitest": dict.fromkeys(("vitest.config.*", "vite.config.*"), r"\bcoverage\b"),
+}
 _IN_COMMAND = re.compile(r"--?cov(?:er(?:age)?)?\b|\bcoverage\b|\btarpaulin\b|\bllvm-cov\b|\bnyc\b|\bc8\b")
 _MEASURING = {
     "pytest": "pytest --cov",
@@ -32,9 +41,11 @@ _MEASURING = {
 }
 
 
-def names_tool(pattern: str, text: str) -> bool:
-    """Whether a file that has a name of `TOOL_FILES` names a coverage tool."""
-    return re.search(TOOL_FILES[pattern], text) is not None
+def settings_of(command: str | None) -> Mapping[str, str] | None:
+    """The settings in which the runner of the command may be asked for coverage; None if it is not started directly."""
+    started = (runner(words) for words in simple_commands(command or ""))
+    known = next((name for name in started if name in _MEASURING), None)
+    return None if known is None else _SETTINGS.get(known, {})
 
 
 def measures(command: str) -> bool:

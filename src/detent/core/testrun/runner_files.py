@@ -6,6 +6,7 @@ directory are no part of it: tests may rewrite them, and a change of them makes 
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
@@ -18,6 +19,9 @@ class Role(Enum):
     SETTINGS = "settings"
     #: A file with a part that steers a runner.
     SHARED = "shared"
+    #: A module that a runner loads in place of another one. It counts only if it is new: a project that had it before
+    #: was tested with it.
+    STAND_IN = "stand-in"
 
 
 class Rules(NamedTuple):
@@ -59,6 +63,10 @@ _SETTINGS_PATHS = (
 )
 #: A module of this name at the top of the project takes the place of the runner's own.
 _SHADOWS = r"(?:src/)?(?:_?pytest|pluggy|iniconfig|unittest|coverage|pytest_\w+|xdist|nose2)(?:\.py|/.*)"
+#: Libraries of the runners. They and the standard library come after the top of the project on Python's path.
+_LIBRARIES = ("colorama", "exceptiongroup", "execnet", "packaging", "py", "pygments", "tomli")
+_LOADED = "|".join((*sorted(sys.stdlib_module_names - {"test"}), *_LIBRARIES))
+_STAND_INS = rf"(?:src/)?(?:{_LOADED})(?:/__init__)?\.(?:pyc?|(?:.+\.)?so)"
 _SHARED = (
     r"pyproject\.toml|setup\.cfg|tox\.ini|package\.json|Cargo\.toml|pom\.xml|build\.gradle(?:\.kts)?|vite\.config\..*"
 )
@@ -72,6 +80,7 @@ _is_settings_name = re.compile(
     "|".join(f"(?:{rule})" for rules in RUNNERS.values() for rule in rules.settings)
 ).fullmatch
 _is_settings_path = re.compile("|".join((*_SETTINGS_PATHS, _SHADOWS))).fullmatch
+_is_stand_in = re.compile(_STAND_INS).fullmatch
 _is_shared_name = re.compile(_SHARED).fullmatch
 _is_test_directory = re.compile(_TEST_DIRECTORY).fullmatch
 
@@ -93,6 +102,8 @@ def roles(paths: Iterable[str]) -> dict[str, Role]:
                 with_tests.add(directory)
             if _CODE.fullmatch(name) or not _ALWAYS_TESTS.isdisjoint(directories):
                 by_path[path] = Role.TEST
+        elif _is_stand_in(path):
+            by_path[path] = Role.STAND_IN
         elif directory is not None and _CODE.fullmatch(name):
             helpers.append((path, directory))
             if _names_no_tests(name):

@@ -28,10 +28,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     skipped: int = 0
     expected_fail: int = 0
 
-    @property
-    def ran(self) -> int:
-        return self.passed + self.failed + self.expected_fail
-
 
 class TestCase(msgspec.Struct, frozen=True):
     #: pytest would take the name for a class of tests.

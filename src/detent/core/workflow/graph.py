@@ -106,15 +106,10 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
         """Phase key to its index in graph order."""
         return {key: index for index, key in enumerate(self.order)}
 
-    def with_gates(self, keys: Iterable[str], change: Callable[[Gate], Gate]) -> "Workflow":
-        """The graph with the gates of these phases changed."""
-        chosen = set(keys)
+    def with_gates(self, change: Callable[[Gate], Gate]) -> "Workflow":
+        """The graph with its gates changed."""
         return replace(
-            self,
-            phases=tuple(
-                replace(phase, gates=tuple(map(change, phase.gates))) if phase.key in chosen else phase
-                for phase in self.phases
-            ),
+            self, phases=tuple(replace(phase, gates=tuple(map(change, phase.gates))) for phase in self.phases)
         )
 
     def without(self, keys: Iterable[str]) -> "Workflow":
@@ -209,7 +204,7 @@ def _quorum_problems(phases: Iterable[Phase], roles: Mapping[str, Sequence[str]]
                 # One person may fill two roles; whether enough people are there is asked when a session starts.
                 seats = sum(max(1, len(filled.get(name, ()))) for name in gate.approvers)
                 if not 1 <= gate.quorum <= seats:
-                    who = ", ".join(gate.approvers) or "nobody"
+                    who = ", ".join(gate.approvers) or "no approvers"
                     yield (
                         f"gate {gate_name(gate)} of phase {phase.key} has a quorum of {gate.quorum}, "
                         f"and {seats} can vote ({who}): it must be from 1 to {seats}; name more approvers, or lower it"

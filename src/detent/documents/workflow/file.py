@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from detent.documents.workflow.shape import ID, Document, check, generate_markdown, new, with_phase_status, workflow_id
-from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
+from detent.errors import Corrupt, NotFound, StoreFailed
 from detent.store.disk import failing_as, replace
 from detent.store.lock import exclusive
 
@@ -62,17 +62,14 @@ def update_phase_status(
     deliverables: Sequence[str] | None = None,
     context_for_next: str | None = None,
     *,
-    context: str | None = None,
     advance: bool = True,
     force: bool = False,
     root: Root = ".",
 ) -> None:
     """Set the status of one phase of the live workflow, and start the next phase when the current one is completed.
 
-    `context` is another name for `context_for_next`. A refused change leaves the files as they are.
+    A refused change leaves the files as they are.
     """
-    if context is not None and context_for_next not in (None, context):
-        raise Invalid("context and context_for_next are two names of one thing and were given two texts")
     root = os.fspath(root)
     path = os.path.join(root, STATE)
     if not os.path.exists(path):
@@ -88,7 +85,7 @@ def update_phase_status(
             phase_id,
             status,
             deliverables=deliverables,
-            context_for_next=context if context_for_next is None else context_for_next,
+            context_for_next=context_for_next,
             advance=advance,
             force=force,
         )

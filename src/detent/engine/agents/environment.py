@@ -21,3 +21,5 @@ SOCKET = "DETENT_SOCKET"
 SANDBOX = "DETENT_SANDBOX"
 #: The token of the attempt, for the checks that are run for its gates.
 GATE = "DETENT_GATE"
+#: The directory of a program `detent` that is this installation, if PATH leads to another one.
+BIN = "DETENT_BIN"

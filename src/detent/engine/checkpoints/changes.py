@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from detent.core.path_text import to_text
 from detent.core.session.session import SessionStatus
 from detent.errors import DetentError
-from detent.render.markdown.report import MOST_FILES, Changes, FileChange
+from detent.render.report_facts import MOST_FILES, Changes, FileChange
 from detent.render.terminal.diff import FileDiff
 
 if TYPE_CHECKING:

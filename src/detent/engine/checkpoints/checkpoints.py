@@ -44,7 +44,7 @@ class Checkpoints:
         self.root = store.directory(CHECKPOINTS)
         self.base = place.base
         self.objects = Objects(os.path.join(self.root, ARTIFACTS), compress=settings.compress)
-        self.universe = Universe(self.root, _scope(place, settings), cache=_cache_name(place))
+        self.universe = Universe(self.root, scope_of(place, settings), cache=_cache_name(place))
         self.captures = Captures(self.universe, self.objects)
         self._latest: tuple[Moment, str, int, float] | None = None
         #: Gets the number of captured files and of all files.
@@ -249,7 +249,7 @@ def sessions_at(before: Session | None, commit: Commit) -> Iterator[tuple[Positi
     positions = {position.event.id: position for position in positions_of(commit)}
     session = before
     for event in commit.events if positions else ():
-        session = apply(session, event, at=commit.at, version=commit.version, by=commit.author)
+        session = apply(session, event, at=commit.at, version=commit.version, actor=commit.actor)
         if isinstance(event, CheckpointTaken):
             yield positions[event.id], session
 
@@ -259,7 +259,8 @@ def _cache_name(place: Place) -> str:
     return ".stat-cache" + (f"-{os.path.basename(place.base)}" if is_worktree(place) else "")
 
 
-def _scope(place: Place, settings: CheckpointSettings) -> Scope:
+def scope_of(place: Place, settings: CheckpointSettings) -> Scope:
+    """The rules for the files of a project."""
     return Scope(
         base=place.base,
         exclude=settings.exclude,

@@ -34,11 +34,12 @@ class Comparison:
         """The lines of a unified diff of one file; a single line if the file is not text."""
         from difflib import unified_diff  # noqa: PLC0415 - slow to load
 
-        old, new = (self._text(side, path) for side in (self._before, self._after))
-        if old is None or new is None:
+        texts = self.texts(path)
+        if texts is None:
             return [f"{to_text(path)}: binary or larger than {MAX_SHOWN_BYTES} bytes, differs"]
+        old, new = texts
         a, b = (f"{letter}/{to_text(path)}" for letter in "ab")
-        mode = self._mode_change(path)
+        mode = self.mode_change(path)
         return [
             *mode,
             *unified_diff(
@@ -50,8 +51,18 @@ class Comparison:
             ),
         ]
 
-    def _mode_change(self, path: str) -> list[str]:
-        before, after = self._before.files.get(path), self._after.files.get(path)
+    def entries(self, path: str) -> tuple[Entry | None, Entry | None]:
+        """The file in `a` and in `b`."""
+        return self._before.files.get(path), self._after.files.get(path)
+
+    def texts(self, path: str) -> tuple[list[str], list[str]] | None:
+        """The lines of the file in `a` and in `b`; None if one of them is binary or too large to be shown."""
+        old, new = (self._text(side, path) for side in (self._before, self._after))
+        return None if old is None or new is None else (old, new)
+
+    def mode_change(self, path: str) -> list[str]:
+        """A line about another kind or other permissions of the file."""
+        before, after = self.entries(path)
         if before is None or after is None or (before.kind, before.mode) == (after.kind, after.mode):
             return []
         return [f"{to_text(path)}: was {_sort(before)}, is {_sort(after)}"]

@@ -15,23 +15,26 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent.config.place import INTENT, is_worktree
-from detent.core.actor import Actor
-from detent.core.checkpoint.checkpoint import Tree, checkpoint_id
+from detent.core.actor import Actor, Assurance
+from detent.core.checkpoint.checkpoint import Taken, Tree, checkpoint_id
 from detent.core.checkpoint.manifest import Entry
+from detent.core.decision.subject import Subject, rollback_choice
 from detent.core.gate.evidence import Facts
 from detent.core.path_text import from_text, is_inside, to_text
 from detent.core.session.commands import Rollback
 from detent.core.session.decide import decide
+from detent.core.session.events import CheckpointTaken
 from detent.core.session.session import Session, SessionStatus
 from detent.documents.checkpoint import Position
 from detent.engine.checkpoints.checkpoints import Checkpoints
 from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan
-from detent.engine.policy import Decision, authorize
+from detent.engine.policy import Decision, authorize_or_sign, too_weak
 from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import UNREADABLE
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.results import Outcome
 from detent.engine.run_lease import live_leases
+from detent.engine.signing import proven, statement_about, witness_of
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused, StoreFailed
 from detent.objects.capture import Captured
 from detent.objects.restore import Restore, Step
@@ -50,6 +53,12 @@ class RolledBackTo(Outcome, frozen=True, kw_only=True):
     """A rollback that was made."""
 
     plan: RollbackPlan
+
+    @property
+    def safety(self) -> dict[str, str]:
+        """The id and the name of the checkpoint that was taken before it."""
+        taken = (event for event in self.events if isinstance(event, CheckpointTaken))
+        return next({"id": event.id, "name": event.name} for event in taken if event.taken is Taken.SAFETY)
 
 
 class _Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,12 +111,32 @@ class Rollbacks:
         expected: RollbackPlan | None = None,
     ) -> "RolledBackTo":
         """Roll back. `expected` is the plan that a person agreed to; `Conflict` if the present plan differs."""
-        authorize(self._project.actor, Decision.ROLLBACK)
+        signer = self._project.signer
+        authorize_or_sign(self._project.actor, Decision.ROLLBACK, is_signed=signer is not None)
         if is_worktree(self._project.place):
             raise Refused(
                 "a rollback runs in the project's own tree, and this is a worktree",
                 way_out=f"cd {self._project.place.root}",
             )
+        # Before anybody is asked; the same is checked again with the lock.
+        self._check_free()
+        if not phase_only:
+            self.check_no_run(name)
+        journal = self._project.journal(name)
+        expected = expected or self.plan(name, to, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown)
+        with journal.reading() as session:
+            if signer is None and session.options.assurance is not Assurance.ATTENDED:
+                # Before any file changes; the commit checks it again.
+                raise too_weak(Decision.ROLLBACK, session.options.assurance, Assurance.ATTENDED)
+            statement = statement_about(
+                self._project,
+                session,
+                Decision.ROLLBACK,
+                Subject(choice=_choice(expected)),
+                position=journal.end,
+                now=self._project.clock(),
+            )
+        actor, _ = proven(self._project, self._project.actor, statement, signer)
         with self._project.store.lock(PROJECT):
             self._check_free()
             if not phase_only:
@@ -118,7 +147,7 @@ class Rollbacks:
             if expected is not None and plan != expected:
                 raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
             contents = self._verified(plan.steps)
-            intent = self._intent(plan, captured)
+            intent = self._intent(plan, captured, actor)
             is_restored = False
             try:
                 if plan.steps:
@@ -181,7 +210,7 @@ class Rollbacks:
 
     # Execution
 
-    def _intent(self, plan: RollbackPlan, captured: Captured) -> _Intent:
+    def _intent(self, plan: RollbackPlan, captured: Captured, actor: Actor) -> _Intent:
         """The intent. Stores the manifest after the rollback and the listing of the replaced files."""
         after, archive = captured.tree, None
         if plan.steps:
@@ -199,7 +228,7 @@ class Rollbacks:
             version=plan.version,
             to=plan.to.event.id,
             at=self._project.clock(),
-            actor=self._project.actor,
+            actor=actor,
             before=captured.tree,
             after=after,
             archive=archive,
@@ -224,7 +253,10 @@ class Rollbacks:
         )
         facts = Facts(now=intent.at)
         commit, session = self._project.journal(intent.session).commit(
-            lambda session: decide(session, command, facts), actor=intent.actor, now=intent.at
+            lambda session: decide(session, command, facts),
+            actor=intent.actor,
+            now=intent.at,
+            witness=witness_of(self._project, intent.actor),
         )
         return Outcome(session=session, events=commit.events)
 
@@ -346,3 +378,9 @@ def _archive_listing(plan: RollbackPlan) -> bytes:
             },
         }
     )
+
+
+def _choice(plan: RollbackPlan) -> str:
+    """What a plan restores, as its event says it."""
+    target, paths = plan.to.event, tuple(map(to_text, plan.paths))
+    return rollback_choice(target.name, target.id, paths, phase_only=plan.phase_only, undoes=plan.undoes)

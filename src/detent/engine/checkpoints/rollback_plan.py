@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -19,7 +19,7 @@ from detent.core.session.decide import decide
 from detent.core.session.events import RolledBack
 from detent.core.session.session import Session
 from detent.core.session.status import Status
-from detent.documents.checkpoint import Position
+from detent.documents.checkpoint import Position, summary
 from detent.engine.checkpoints.checkpoints import Checkpoints
 from detent.errors import Invalid, NotFound, Refused
 from detent.objects.capture import Captured
@@ -45,8 +45,32 @@ class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...] = ()
     #: Files that appeared since and that the session is not known to have made; they are not touched.
     unknown: tuple[str, ...] = ()
-    remove_unknown: bool = False
     warnings: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> dict[str, tuple[str, ...]]:
+        """The files by what happens to them."""
+        return {
+            "restored": tuple(step.path for step in self.steps if step.before and step.after),
+            "removed": tuple(step.path for step in self.steps if step.after is None),
+            "added": tuple(step.path for step in self.steps if step.before is None),
+        }
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values for JSON, with paths as text."""
+        return {
+            "session": self.session,
+            "version": self.version,
+            "to": summary(self.session, self.to),
+            "undoes": self.undoes,
+            "phase_only": self.phase_only,
+            "paths": [to_text(path) for path in self.paths],
+            "phases": {key: {"before": before, "after": after} for key, (before, after) in self.statuses.items()},
+            "files": {what: [to_text(path) for path in paths] for what, paths in self.changes.items()},
+            "kept": [to_text(path) for path in self.kept],
+            "unknown": [to_text(path) for path in self.unknown],
+            "warnings": self.warnings,
+        }
 
 
 class Planned(NamedTuple):
@@ -117,7 +141,6 @@ class Planner:
             undoes=undoes,
             kept=tuple(sorted(path for path in captured.files if kept and _is_selected(path, tuple(kept)))),
             unknown=tuple(sorted(path for path in unknown if _is_selected(path, tuple(paths)))),
-            remove_unknown=remove_unknown,
             warnings=_warnings(session, past, target, captured),
         )
         return Planned(plan, captured, past)

@@ -21,7 +21,7 @@ from detent.core.flow.scope import SessionFacts
 from detent.core.flow.step import DEFAULT_TIMEOUT_S, Step, steps_of
 from detent.core.limits import cut
 from detent.core.task.id import canonical
-from detent.core.task.row import TaskStatus
+from detent.core.task.row import Row, TaskStatus
 from detent.engine import policy
 from detent.engine.flow.record import Ended, FlowFiles, Mask, Record, this_process
 from detent.engine.flow.steps import MAX_REASON, SUMMARIES, FlowInput, Observer, StepSequence, checked, ready
@@ -52,6 +52,8 @@ class FlowOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of the steps. `ended` is None if they are running, were interrupted, or never ran."""
 
     task: str
+    #: The task as it was when the steps were looked at.
+    row: Row
     session: str
     steps: tuple[Step, ...]
     run: FlowRun
@@ -197,8 +199,8 @@ class Flow:
         held = self._handle.state.claims.get(task)
         if claim is not None:
             if held is None or held.fence != claim:
-                under = f"held under claim {held.fence}" if held else "held by nobody"
-                raise Refused(f"{task} is {under}, not under {claim}")
+                under = f"held under claim {held.fence}" if held else "not claimed"
+                raise Refused(f"{task} is {under}; claim {claim} does not hold it")
             return claim, False
         status = self._tasks.row(task).status
         if before is not None:
@@ -251,6 +253,7 @@ class Flow:
     def _outcome(self, given: FlowInput, run: FlowRun, **more: Any) -> FlowOutcome:
         return FlowOutcome(
             task=given.task,
+            row=self._tasks.row(given.task),
             session=self._handle.id,
             steps=given.steps,
             run=run,

@@ -6,6 +6,8 @@ leaves out and why; all others hold for the whole session.
 
 import glob
 import os
+import re
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -45,7 +47,7 @@ def applicable(
         tests=tests,
         captures_all=captures_all,
         env=env,
-        measures_coverage=cache(lambda: _measures_coverage(place.base, tests)),
+        without_coverage=cache(lambda command: _without_coverage(place.base, command)),
     )
 
     def kept(phase: Phase) -> Phase:
@@ -63,15 +65,25 @@ def applicable(
     return msgspec.structs.replace(workflow, phases=phases), tuple(reasons)
 
 
-def _measures_coverage(base: str, tests: str | None) -> bool:
-    """Whether the test command asks for coverage, or a file of the project names a tool for it."""
-    from detent.core.testrun.coverage_tool import TOOL_FILES, measures, names_tool  # noqa: PLC0415
+def _without_coverage(base: str, command: str | None) -> str | None:
+    """Why the test command measures no coverage; None if it does, or may do so by a tool of the project."""
+    from detent.core.testrun.coverage_tool import TOOL_FILES, measures, measuring, settings_of  # noqa: PLC0415
 
-    if tests is not None and measures(tests):
-        return True
+    if command is not None and measures(command):
+        return None
+    settings = settings_of(command)
+    if not _holds(base, TOOL_FILES) and not _holds(base, settings or {}):
+        return "the project has no coverage tool"
+    if settings is None or _holds(base, settings):
+        return None
+    return f"`{command}` does not measure coverage; {measuring(command or '')} would"
+
+
+def _holds(base: str, files: Mapping[str, str]) -> bool:
+    """Whether one of the files, which are given by pattern, has the text that stands beside it."""
     return any(
-        names_tool(pattern, _text(path))
-        for pattern in TOOL_FILES
+        re.search(text, _text(path))
+        for pattern, text in files.items()
         for path in sorted(glob.glob(os.path.join(glob.escape(base), pattern)))
     )
 

@@ -1,4 +1,4 @@
-"""Checks that run in a process of their own, beside whoever waits for them. The process records its receipt itself."""
+"""Checks that run in a process of their own, beside the command that waits for them. They record their own receipt."""
 
 import os
 import sys

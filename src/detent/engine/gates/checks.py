@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +20,7 @@ from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
 from detent.engine.actor import account
+from detent.engine.agents.environment import BIN
 from detent.engine.gates.bytecode import fresh_bytecode
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
@@ -166,7 +167,7 @@ class GateChecks:
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
     def program(self, command: str, variables: Mapping[str, str]) -> Program | None:
-        return program_of(command, variables["PATH"].split(":"), self._base)
+        return program_of(command, variables["PATH"].split(":"), self._place, variables.get(BIN))
 
     def run_command(
         self, command: str, env: Mapping[str, str], cwd: str | None = None, options: str = ""
@@ -329,15 +330,18 @@ class GateChecks:
 
         return selection(command, self._base)
 
-    def retake(self, session: Session, moment: "Moment | None") -> str | None:
-        """Store the protected files as they are now; their digest, or None if they have not changed."""
+    def retake(self, session: Session, moment: "Moment | None", *, locked: bool = False) -> str | None:
+        """Store the protected files as they are now; their digest, or None if they have not changed.
+
+        `locked`: the caller holds PROJECT.
+        """
         from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - few phases rewrite tests
 
         kept = ProtectedFiles.take(moment or self._moments(None), protected_patterns(session.workflow))
         digest, data = kept.encode()
         if digest == session.now_protected:
             return None
-        with self._store.lock(PROJECT):
+        with nullcontext() if locked else self._store.lock(PROJECT):
             self._store.put(self._name(PROTECTED, digest), data)
         return digest
 
@@ -372,6 +376,10 @@ class GateChecks:
     def _digests(self, patterns: Iterable[str]) -> FileDigests:
         """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
         return file_digests(self._moments(OWNER), patterns)
+
+    def inputs(self, receipt: Receipt) -> FileDigests | None:
+        """The input files of a run; None if it has none, or if what was stored is damaged."""
+        return self._recorded(receipt.inputs) if receipt.inputs is not None else None
 
     def _recorded(self, digest: str) -> FileDigests | None:
         """The input files of a run, empty if they are gone; None if what was stored is damaged."""
@@ -456,6 +464,9 @@ class _Runner(NamedTuple):
     def rewrites_tests(self) -> bool:
         return self.session.workflow.by_key[self.phase].rewrites_tests
 
+    def tests_rewritten_by(self) -> str | None:
+        return self.session.tests_rewritten_by
+
     def is_protected(self) -> bool:
         return self.session.protected is not None
 
@@ -497,9 +508,8 @@ def _with_own_code(env: Mapping[str, str], directory: str) -> dict[str, str]:
     tests run in.
     """
     own = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
-    if own[-1:] and (env.get("PYTHONPATH") or "").split(":")[: len(own)] == own:
-        return dict(env)
-    return {**env, "PYTHONPATH": ":".join((*own, *filter(None, [env.get("PYTHONPATH")])))}
+    others = filter(None, env.get("PYTHONPATH", "").split(":"))
+    return {**env, "PYTHONPATH": ":".join(dict.fromkeys((*own, *others)))}
 
 
 def _is_missing(receipt: Receipt) -> bool:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from detent.core.gate.environment import is_below
+from detent.engine.gates.scratch import scratch_directory
 
 try:
     from fcntl import ioctl
@@ -39,13 +40,13 @@ class Copied(NamedTuple):
     #: Files that are not in the copy.
     without: Collection[str] = ()
     #: Path to content and whether it is executable, in place of what the project has.
-    replaced: dict[str, tuple[bytes, bool]] = {}  # noqa: RUF012 - a default that nobody changes
+    replaced: dict[str, tuple[bytes, bool]] = {}  # noqa: RUF012 - a default that is never changed
 
 
 @contextmanager
 def project_copy(given: Copied) -> Iterator[str]:
     """The directory of the copy, which stands for the project's directory."""
-    with tempfile.TemporaryDirectory(prefix="detent-protected-", dir=_outside(given.root, given.base)) as directory:
+    with scratch_directory("protected", _outside(given.root, given.base)) as directory:
         # pytest and others compare real paths.
         yield _Copy(given, os.path.realpath(directory)).make()
 

@@ -12,7 +12,8 @@ from detent.core.actor import ActorKind
 from detent.core.gate.environment import CheckEnvironment, check_environment, is_below, tool_homes, tool_path
 from detent.core.gate.evidence import Program, Toolchain
 from detent.engine.actor import agent_marks
-from detent.engine.agents.environment import GATE
+from detent.engine.agents.environment import BIN, GATE
+from detent.engine.agents.own_program import NAME, write_program
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -37,7 +38,7 @@ def toolchain(
         path=tool_path(environment.get("PATH", "").split(":"), roots, _real_directory, is_trusted=is_trusted),
         homes=tool_homes(environment, roots, is_trusted=is_trusted),
     )
-    programs = (program_of(command, tools.path, place.base) for command in commands)
+    programs = (program_of(command, tools.path, place) for command in commands)
     return replace(tools, programs={program.name: program for program in programs if program is not None})
 
 
@@ -47,25 +48,35 @@ def environment_of(
     """The environment of a check of the gate. `marks` are the variables of a runner."""
     tools = session.toolchain
     if tools is None:
-        # The start recorded nothing: whoever asks is not trusted.
+        # The start recorded nothing: the environment of the asking process is not trusted.
         tools = toolchain(inherited, place, (), started_by=ActorKind.AGENT)
     stands = tuple(entry for entry in tools.path if _real_directory(entry) is not None)
     environment = check_environment(inherited, gate.env, replace(tools, path=stands), marks=agent_marks())
     # Agents write what a check runs, so nothing in it counts as a person.
     variables = {GATE: session.id, **environment.variables, **marks}
+    if BIN in marks:
+        variables["PATH"] = f"{marks[BIN]}{os.pathsep}{environment.variables['PATH']}"
     return environment._replace(variables=variables)
 
 
-def program_of(command: str, path: Iterable[str], base: str) -> Program | None:
-    """The program that the command starts; None if it is not found, or only the shell works."""
-    name = program_name(command, base)
+def program_of(command: str, path: Iterable[str], place: "Place", own: str | None = None) -> Program | None:
+    """The program that the command starts; None if it is not found, or only the shell works.
+
+    A program of the project has the same path in all worktrees. `own` is a directory with this installation of Detent,
+    which is written anew, so that it is the one.
+    """
+    name = program_name(command, place.base)
     if name is None:
         return None
-    file = _found(name, path, base)
+    file = _found(name, path, place.base)
+    if own is not None and file == os.path.join(own, NAME):
+        write_program(own)
+        return None
     digest = _digest(file) if file is not None else None
     if file is None or digest is None:
         return None
-    return Program(name=name, path=os.path.relpath(file, base) if is_below(file, base) else file, digest=digest)
+    below = next((top for top in _roots(place)[::-1] if is_below(file, top)), None)
+    return Program(name=name, path=os.path.relpath(file, below) if below else file, digest=digest)
 
 
 def missing_program(command: str, path: Iterable[str], base: str) -> str | None:

@@ -7,12 +7,13 @@ it in full, and files that a test runner reads count whatever they are called.
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import translate
 from functools import lru_cache
 
 import msgspec
 
+from detent.core.checkpoint.manifest import Entry
 from detent.core.testrun.runner_files import roles, test_directory
 from detent.engine.gates.stored import content_name
 from detent.errors import Invalid
@@ -23,6 +24,8 @@ MAX_FILES = 50_000
 PROSE = ("docs", "*.md", "*.rst", "*.txt", "LICENSE", ".*")
 #: Named like prose, but builds and tests read them.
 NOT_PROSE = ("requirements*.txt", "constraints*.txt", "CMakeLists.txt")
+#: The beginning of what is recorded of a file that is too large or too secret to be hashed.
+_BY_STAT = "size:"
 _WILDCARD = re.compile(r"[*?\[]")
 
 #: Path to digest.
@@ -65,9 +68,29 @@ def _chosen(moment: Moment, request: Request, matches: Callable[[str], bool]) ->
         if path in look.large:
             digests[path] = look.large[path]
         else:
-            kind, digest, *_ = look.rows[path].entry
-            digests[path] = f"link:{digest[:32]}" if kind == "l" else digest[:32]
+            digests[path] = _digest(look.rows[path].entry)
     return digests
+
+
+def _digest(entry: Entry) -> str:
+    return f"link:{entry.digest[:32]}" if entry.kind == "l" else entry.digest[:32]
+
+
+def changed_since(
+    recorded: FileDigests, files: Mapping[str, Entry], patterns: Iterable[str], known: Collection[str]
+) -> list[str]:
+    """The input files of a run that are other ones among the files of a checkpoint.
+
+    Files that a checkpoint does not take cannot be told: those that are too large or too secret, which were recorded by
+    size and time, and `known`, which the checkpoint takes or leaves out for other reasons than the rules for all files.
+    """
+    chosen = _normal(patterns)
+    matches = _matcher(chosen) if chosen else _is_code
+    now = {path: _digest(entry) for path, entry in files.items() if matches(path)}
+    # An ignored file counts if a gate names it in full, and no checkpoint takes it.
+    apart = {*known, *chosen, *(path for path, digest in recorded.items() if digest.startswith(_BY_STAT))}
+    differing = changed_files(recorded, now)
+    return [path for path in differing if path not in apart or (path in recorded and path in now)]
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from detent.objects.universe import Moment
 
 
+#: The files of a package that the interpreter runs.
+_PACKAGE_FILES = ("/__init__.py", "/__init__.pyc", "/__main__.py")
+
+
 class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file as it was. Of a link it is the content that it leads to."""
 
@@ -91,7 +95,7 @@ class ProtectedFiles:
             if path in accepted:
                 continue
             before, now = self.files.get(path), _read(os.path.join(base, path))
-            if _is_same(before, now):
+            if _is_same(before, now) or (there.get(path) is Role.STAND_IN and before is not None):
                 continue
             old, new = _part(path, before), _part(path, now)
             if (before is not None and before.content is None) or (is_shared(path) and (old is None or new is None)):
@@ -155,7 +159,7 @@ class _Present:
             try:
                 with os.scandir(os.path.join(self._base, directory)) as scan:
                     for entry in scan:
-                        inner = ("/__init__.py", "/__main__.py") if entry.is_dir() else ("",)
+                        inner = _PACKAGE_FILES if entry.is_dir() else ("",)
                         hidden.update(start + entry.name + each for each in inner)
             except OSError:
                 continue

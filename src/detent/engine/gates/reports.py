@@ -6,12 +6,12 @@ All of them are given the same path. It is a named pipe, so that the second does
 import os
 import select
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from detent.core.testrun.junit import MAX_BYTES
+from detent.engine.gates.scratch import scratch_directory
 
 _CHUNK = 64 * 1024
 
@@ -19,7 +19,7 @@ _CHUNK = 64 * 1024
 @contextmanager
 def collected_reports() -> Iterator["Reports"]:
     """The reports that are written while the context is open; their path is outside of the project."""
-    with tempfile.TemporaryDirectory(prefix="detent-report-") as directory:
+    with scratch_directory("report") as directory:
         reports = Reports(os.path.join(directory, "junit.xml"))
         try:
             yield reports
@@ -64,7 +64,7 @@ class Reports:
             poll.register(self._ended, select.POLLIN)
             is_ended = False
             while not is_ended:
-                # What was written before the end is in the pipe by now; whoever still writes is not waited for.
+                # What was written before the end is in the pipe by now; a process that still writes is not waited for.
                 is_ended = any(fd == self._ended for fd, _ in poll.poll())
                 while self._take(pipe) and not (is_ended and self._size > MAX_BYTES):
                     pass

@@ -12,7 +12,7 @@ from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, 
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
 from detent.core.session.status import Status
-from detent.engine.policy import Decision, authorize
+from detent.engine.policy import Decision
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
 from detent.errors import Refused
@@ -46,6 +46,10 @@ class SessionGates:
         phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
         now, moment = self._project.clock(), self._project.checkpoints.moment()
         return {key: judgements(session, key, self.checks.facts(session, key, now, moment)) for key in phases}
+
+    def check_known(self, gate: str, *, phase: str) -> None:
+        """Refuse a gate that the phase does not have, or a phase that is not in progress."""
+        find_gate(self._handle.state, live_phase(self._handle.state, phase), gate)
 
     def run(self, gate: str, *, phase: str | None = None, command: str | None = None) -> Outcome:
         """Run the gate's check now and record the receipt."""
@@ -114,7 +118,7 @@ class SessionGates:
         return self.checks.run(session, phase, declared, command, env, by=by)
 
     def _watch(self, gate: str) -> Callable[[bytes, float], object] | None:
-        """Passes on the output of a check and its duration, if somebody looks."""
+        """Passes on the output of a check and its duration, if the project has a listener for them."""
         checking, streaming = self._project.checking, self._project.streaming
         if streaming is not None:
             return lambda output, _: streaming(output)
@@ -166,7 +170,7 @@ class SessionGates:
     def baseline(self, gate: str, *, phase: str | None = None, reason: str = "") -> Outcome:
         """Run the gate's command now, and record the tests in it as the baseline.
 
-        Anybody may do that while there is none. To replace one is a person's decision.
+        An agent may do that too while there is none. To replace one is a person's decision.
         """
         session = self._handle.state
         declared = next(
@@ -185,7 +189,7 @@ class SessionGates:
                 way_out=f"detent gate set {gate} --command COMMAND -m WHY",
             )
         if command in session.baseline.tests:
-            authorize(self._project.actor, Decision.BASELINE)
+            self._handle.check_may_decide(Decision.BASELINE)
         tests = self.checks.baseline(session, declared, command)
         return self._handle.execute(RecordBaseline(command=command, tests=tests, reason=reason))
 
@@ -195,8 +199,7 @@ class SessionGates:
         declared = find_gate(self._handle.state, key, gate)
         if not declared.is_reported:
             raise Refused(f"gate {gate} of {key} is not reported", way_out=declared.way_out(key, GateState()))
-        author = authorize(self._project.actor, Decision.REPORT) if compliant else self._project.actor
+        if compliant:
+            self._handle.check_may_decide(Decision.REPORT)
         receipt = self.checks.reported(compliant=compliant, note=note)
-        return self._project.session(self._handle.id, actor=author).execute(
-            CheckGate(phase=key, gate=gate, receipt=receipt)
-        )
+        return self._handle.execute(CheckGate(phase=key, gate=gate, receipt=receipt))

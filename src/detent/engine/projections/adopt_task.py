@@ -15,7 +15,7 @@ from detent.core.session.commands import Command, MoveTask, WriteTasks
 from detent.core.session.decide import decide
 from detent.core.session.events import Claim, DocumentAdopted, Event
 from detent.core.session.evolve import apply
-from detent.core.session.session import Session
+from detent.core.session.session import TASK_PHASES, Session
 from detent.core.task.document import document_problems
 from detent.core.task.id import canonical, parent_of
 from detent.core.task.lifecycle import Action, action_for
@@ -147,7 +147,12 @@ class TaskAdoption:
 
     def _commit(self, edits: list[_Edit]) -> list[str]:
         """Commit the edits as one change; returns the reasons if that is refused."""
-        facts = Facts(now=self._project.clock())
+        with self._journal.reading() as session:
+            is_moved = session.workflow.order == TASK_PHASES
+        from detent.engine.reconcile import edit_facts  # noqa: PLC0415 - it adopts tasks
+
+        # The last task may finish a phase.
+        facts = edit_facts(self._project, self._session) if is_moved else Facts(now=self._project.clock())
 
         def decided(session: Session) -> tuple[Event, ...]:
             events: list[Event] = []

@@ -44,7 +44,7 @@ def mirror(store: Store, place: Place, session: Session) -> list[str]:
 
 
 def edited_workflow(store: Store, place: Place) -> bytes | None:
-    """The workflow document, if somebody else wrote it after Detent did."""
+    """The workflow document, if it was changed after Detent wrote it."""
     before = _shown(store)
     if not before or not _is_wanted(place):
         return None

@@ -211,8 +211,11 @@ class TaskFiles:
         from detent.render.markdown import impl_plan, todo_list  # noqa: PLC0415 - looking at a task needs no view of all
 
         todo, plan = f"{self._session}/{todo_list.NAME}", f"{self._session}/{impl_plan.NAME}"
-        todo_due = bool(since.documents) or self._store.get(todo) is None
-        plan_due = since.replanned or self._store.get(plan) is None
+        with self._journal.reading() as session:
+            is_shown = session.shows_tasks
+        has_plan = self._store.get(plan) is not None
+        todo_due = bool(since.documents) or (is_shown and self._store.get(todo) is None)
+        plan_due = (since.replanned and has_plan) or (is_shown and (since.replanned or not has_plan))
         if not (todo_due or plan_due):
             return {}
         with self._journal.reading() as session:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cached_property
@@ -189,7 +189,7 @@ class Tasks:
         if not 0 < lease_s < math.inf:
             raise Invalid(f"a lease must be a number of seconds above 0, not {lease_s}")
         claim = Claim(
-            owner=owner or self._project.actor.name,
+            owner=owner or self._project.actor.shown,
             fence=0,
             since=self._project.clock(),
             host=os.uname().nodename,
@@ -205,24 +205,53 @@ class Tasks:
         """Keep the claim beyond the end of the process that took it."""
         return self._claimed(MoveTask(task=canonical(task), action=Action.KEEP, fence=fence))
 
-    def done(self, task: str, summary: str = "", *, fence: int | None = None) -> Outcome:
-        """Complete the task. The summary is written first, because dependants read it."""
+    def unmet(self, task: str, met: Sequence[str]) -> str:
+        """The acceptance criteria without a text about them, as a sentence; empty if there are none."""
+        left = [f"{number}. {text}" for number, text in enumerate(self._criteria(task), 1) if number > len(met)]
+        if not left:
+            return ""
+        return "\n  - ".join([f"nothing says how these acceptance criteria of {canonical(task)} are met", *left])
+
+    def done(self, task: str, summary: str = "", *, met: Sequence[str] = (), fence: int | None = None) -> Outcome:
+        """Complete the task. `met` says how each of its acceptance criteria was met.
+
+        The summary is written first, because dependants read it.
+        """
         own = canonical(task)
-        if not summary.strip():
+        unmet = self.unmet(own, met)
+        if not summary.strip() and not met and not unmet:
             return self._do(MoveTask(task=own, action=Action.DONE, fence=fence))
-        data = redact_text(summary.strip()).encode() + b"\n"
+        data = redact_text(self._summary_text(own, summary, met)).encode() + b"\n"
         if len(data) > MAX_SUMMARY_BYTES:
             raise Invalid(f"a summary may have {MAX_SUMMARY_BYTES} bytes and this one has {len(data)}")
         name = f"{own}-summary.md"
-        command = MoveTask(task=own, action=Action.DONE, summary=name, fence=fence)
+        command = MoveTask(task=own, action=Action.DONE, summary=name, met=tuple(met), fence=fence)
         try:
+            if unmet:
+                raise Refused(unmet, way_out=self.row(own).done_command(fence))
             # Under the lock and right before the commit: of two callers only the one that commits writes.
             return self._handle.execute(
                 command, then=lambda: self._project.store.put(f"{self._session}/{SUMMARIES}/{name}", data)
             )
         except Refused as refusal:
+            if not summary.strip():
+                raise
             kept = self.keep_summary(task, summary)
             raise Refused(f"{refusal.message}; the summary is kept in {kept}", way_out=refusal.way_out) from refusal
+
+    def _summary_text(self, task: str, summary: str, met: Sequence[str]) -> str:
+        """The summary, with the acceptance criteria and how each was met."""
+        criteria = self._criteria(task) if met else []
+        lines = [f"- {criterion}: {how.strip()}" for criterion, how in zip(criteria, met, strict=False)]
+        accepted = "\n".join(["Accepted:", *lines]) if lines else ""
+        return "\n\n".join(part for part in (summary.strip(), accepted) if part)
+
+    def _criteria(self, task: str) -> list[str]:
+        """The acceptance criteria of the task; none if there is no such task."""
+        own = canonical(task)
+        with self._reading() as session:
+            row = session.tasks.get(own)
+        return self.document(own)["context"]["acceptance"] if row is not None and row.criteria else []
 
     def keep_summary(self, task: str, summary: str) -> str:
         """Keep the summary of a task that was not completed, beside the summaries. Returns its location."""
@@ -244,7 +273,7 @@ class Tasks:
     def resume(self, task: str, *, owner: str | None = None) -> Claimed:
         """Continue a task at the point where a person was asked."""
         self._check_active()
-        claim = Claim(owner=owner or self._project.actor.name, fence=0, since=self._project.clock())
+        claim = Claim(owner=owner or self._project.actor.shown, fence=0, since=self._project.clock())
         return self._claimed(MoveTask(task=canonical(task), action=Action.RESUME, claim=claim))
 
     def retry(self, task: str) -> Outcome:

@@ -29,6 +29,10 @@ _HOW = (
     f"Summary: one sentence of at most {MAX_SUMMARY} characters. Deliverables: paths, separated by commas. "
     "Context for next: facts that the next agent needs and cannot see in the files."
 )
+_MET = (
+    'Met: below this line one line for each point of "Done when", in their order, that says how it is met. '
+    "The task is not done without them."
+)
 _ASK = (
     'If you need a decision of a person, run `detent ask "QUESTION" --choice A --choice B`. It waits and prints the '
     "answer; if your shell times out, run the same command again."
@@ -74,13 +78,14 @@ def task_prompt(
     declared = task.get("flow_control") or {}
     approach = flow.get("implementation_approach") or declared.get("implementation_approach")
     paths = [*_texts(asked, "focus_paths"), *(flow.get("target_files") or _texts(declared, "target_files"))]
+    criteria = _texts(asked, "acceptance")
     sections = [
         Section(body=_task_head(task)),
         Section(title="Your role", body=role),
         Section(title="What failed", body=_fenced_failure("The previous try ended with:", failed), rank=6, least=4_096),
         Section(title="Instructions", body=instructions, rank=10, least=8_192),
         Section(title="Requirements", body=_listed(_texts(asked, "requirements")), rank=8, least=8_192),
-        Section(title="Done when", body=_listed(_texts(asked, "acceptance")), rank=9, least=8_192),
+        Section(title="Done when", body=_numbered(criteria), rank=9, least=8_192),
         Section(title="Files", body=_listed(dict.fromkeys(paths)), rank=5, least=1_024),
         Section(title="Approach", body=_approach_text(approach), rank=7, least=8_192),
         Section(title="Context", body=_inherited_text(asked), rank=4, least=2_048),
@@ -90,7 +95,7 @@ def task_prompt(
         Section(title="Outputs of its steps", body=_outputs_text(flow), rank=2, least=4_096),
         Section(title="The whole task", body=session.task, rank=1, least=2_048),
         Section(title="Rules", body=_rules("task", "detent task done or fail")),
-        Section(title="How to report", body=f"{REPORT}\n{_HOW}"),
+        Section(title="How to report", body=f"{REPORT}\n{_HOW}" + (f"\n{_MET}" if criteria else "")),
     ]
     return bounded_text(sections, MAX_BYTES).replace("\0", "")
 
@@ -219,6 +224,10 @@ def _named_texts(texts: Mapping[str, str]) -> str:
 
 def _texts(owner: Mapping[str, Any], key: str) -> list[str]:
     return [text for text in owner.get(key) or () if isinstance(text, str)]
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
 
 def _listed(texts: Iterable[str]) -> str:

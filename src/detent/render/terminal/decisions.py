@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from detent.core.session.open_decision import OpenDecision, View
+from detent.core.session.session import Escalation
 from detent.render.elapsed import elapsed, moment
 from detent.render.next_commands import MOST_SHOWN
 from detent.render.terminal.canvas import Canvas
 
 
 def decision_lines(decisions: Sequence[OpenDecision], view: View, *, now: datetime, canvas: Canvas) -> Iterator[str]:
-    """The decisions of the one who looks, then those of others, under a heading each; nothing if none is open."""
+    """The decisions of the viewer, then those of others, under a heading each; nothing if none is open."""
     own = [entry for entry in decisions if entry.is_yours and view.identity is not None]
     others = [entry for entry in decisions if entry not in own]
     for heading, entries in (("NEEDS YOU", own), (_heading(others, view), others)):
@@ -24,6 +25,25 @@ def decision_lines(decisions: Sequence[OpenDecision], view: View, *, now: dateti
         yield ""
 
 
+def escalations_text(
+    escalations: Sequence[Escalation], decisions: Sequence[OpenDecision], *, now: datetime, canvas: Canvas
+) -> str:
+    """Every escalation, and after those of a phase the commands that decide them."""
+    lines: list[str] = []
+    for decision in decisions:
+        for entry in (entry for entry in escalations if entry.phase == decision.phase):
+            lines.append(canvas.clean(f"{moment(entry.at, now)}  {entry.phase}  {entry.kind}"))
+            lines += canvas.wrap(entry.detail, "  ")
+        lines += [*_command_lines(decision, canvas), ""]
+    return "\n".join(lines[:-1]) or "nothing waits for a decision"
+
+
+def _command_lines(entry: OpenDecision, canvas: Canvas) -> Iterator[str]:
+    yield from canvas.command(entry.command, "    ")
+    for command in entry.others:
+        yield from _other_lines(command, canvas)
+
+
 def _heading(others: Sequence[OpenDecision], view: View) -> str:
     if view.identity is None:
         return "NEEDS A PERSON, who types this in a terminal of their own"
@@ -35,9 +55,7 @@ def entry_lines(entry: OpenDecision, *, now: datetime, canvas: Canvas) -> Iterat
     yield from canvas.wrap(headline(entry, now), "  ")
     for number, choice in enumerate(entry.choices if entry.question else (), 1):
         yield from canvas.hanging(choice, "       ", f"    {number}. ")
-    yield from canvas.command(entry.command, "    ")
-    for command in entry.others:
-        yield from _other_lines(command, canvas)
+    yield from _command_lines(entry, canvas)
 
 
 def headline(entry: OpenDecision, now: datetime) -> str:

@@ -20,7 +20,9 @@ def log_text(commits: Sequence[Commit], *, left_out: int, now: datetime, canvas:
         at = f"{commit.at.astimezone(now.tzinfo):%Y-%m-%d %H:%M:%S}"
         head = f"{commit.version:>{number}}  {at}  {canvas.pad(commit.by, who)}  "
         margin = " " * (number + 2 + len(at) + 2 + who + 2)
-        for index, line in enumerate(event_lines(commit.events)):
+        proof = commit.actor.proof
+        how = [f"({proof.describe()})"] if proof is not None and proof.signature else []
+        for index, line in enumerate([*event_lines(commit.events), *how]):
             lines += canvas.hanging(line, margin, margin if index else head)
     return "\n".join(lines)
 

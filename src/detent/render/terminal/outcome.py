@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from detent.core.session.handover import Handover, Passed
 from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
@@ -12,11 +12,14 @@ from detent.render.elapsed import elapsed
 from detent.render.next_commands import command_lines, progress
 from detent.render.terminal.canvas import Canvas
 
+if TYPE_CHECKING:
+    from detent.core.session.handover import Handover, Passed
+
 _LABEL, _BAR = 13, 32
 _MAX_SHOWN = 12
 
 
-def begun_text(token: Token, handover: Handover, *, canvas: Canvas) -> str:
+def begun_text(token: Token, handover: "Handover", *, canvas: Canvas) -> str:
     """An attempt that has begun: its token, its agent, and the handover of earlier phases."""
     again = f" (attempt {token.attempt})" if token.attempt > 1 else ""
     agent = f" for {handover.agent}" if handover.agent else ""
@@ -32,7 +35,7 @@ def begun_text(token: Token, handover: Handover, *, canvas: Canvas) -> str:
     )
 
 
-def _handover_lines(handover: Handover, canvas: Canvas) -> Iterator[str]:
+def _handover_lines(handover: "Handover", canvas: Canvas) -> Iterator[str]:
     yield canvas.labelled("  folder", handover.artifact_path, _LABEL)
     for passed in handover.passed:
         yield from _passed_lines(passed, canvas)
@@ -86,7 +89,7 @@ def moved_lines(session: Session, *, canvas: Canvas, view: View = ANYONE) -> Ite
     yield from command_lines(session, canvas, view=view)
 
 
-def _passed_lines(passed: Passed, canvas: Canvas) -> Iterator[str]:
+def _passed_lines(passed: "Passed", canvas: Canvas) -> Iterator[str]:
     yield canvas.labelled("  from", f"{passed.phase}: {passed.summary}", _LABEL)
     for path in passed.artifacts[:_MAX_SHOWN]:
         yield canvas.labelled("  ", path, _LABEL)

@@ -1,6 +1,6 @@
 """The list of sessions, and a session that became active."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from detent.core.session.listed import Listed
@@ -21,17 +21,35 @@ _GLYPHS = {
 }
 
 
-def sessions_text(listed: Sequence[tuple[int, Listed]], *, hidden: int, now: datetime, canvas: Canvas) -> str:
-    """Each session with its number; `hidden` is the number of archived sessions that are not listed."""
-    more = f"{hidden} archived; detent sessions --all lists {'it' if hidden == 1 else 'them'} too" if hidden else ""
+def sessions_text(
+    listed: Sequence[tuple[int, Listed]], *, hidden: int, now: datetime, canvas: Canvas, project: str = ""
+) -> str:
+    """Each session with its number; `hidden` is the number of archived sessions that are not listed.
+
+    `project` is the package whose commands are shown.
+    """
+    detent = f"detent --project {project}" if project else "detent"
+    more = f"{hidden} archived; {detent} sessions --all lists {'it' if hidden == 1 else 'them'} too" if hidden else ""
     if not listed:
         return more or "there are no sessions yet"
     digits = len(str(max(number for number, _ in listed)))
     column = min(max(columns_of(canvas.clean(entry.id)) for _, entry in listed), _MOST_ID)
     lines = [line for number, entry in listed for line in _lines(f"{number:>{digits}}", entry, column, now, canvas)]
     others = [number for number, entry in listed if entry.status == "paused"]
-    commands = ["", *canvas.command(f"detent switch {others[0]}")] if others else []
+    commands = ["", *canvas.command(f"{detent} switch {others[0]}")] if others else []
     return "\n".join([*lines, *([more] if more else []), *commands])
+
+
+def packages_text(
+    packages: Mapping[str, tuple[Sequence[tuple[int, Listed]], int]], *, now: datetime, canvas: Canvas
+) -> str:
+    """The sessions of each package of a monorepo, and how many of them are archived, under its name."""
+    parts = [
+        f"{canvas.paint(canvas.cut(name, canvas.width), 'bold')}\n"
+        f"{sessions_text(listed, hidden=hidden, now=now, canvas=canvas, project=name)}"
+        for name, (listed, hidden) in packages.items()
+    ]
+    return "\n\n".join(parts)
 
 
 def _lines(number: str, entry: Listed, column: int, now: datetime, canvas: Canvas) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from detent.core.gate import gate_name
-from detent.core.session.handover import Handover
 from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Question, Session, SessionStatus
@@ -17,9 +17,11 @@ from detent.core.workflow.graph import Phase
 from detent.render.elapsed import elapsed, moment
 from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
 from detent.render.terminal.canvas import Canvas, columns_of
-from detent.render.terminal.decisions import decision_lines
 from detent.render.terminal.graph_lanes import Lanes, lanes_of
 from detent.render.terminal.outcome import bar_line, begun_text, session_state
+
+if TYPE_CHECKING:
+    from detent.core.session.handover import Handover
 
 _TIME, _STATUS, _LABEL = 7, 11, 13
 #: With this many columns left, the summary of a phase is on its line, otherwise below it.
@@ -47,7 +49,7 @@ def status_text(
         commands = next_commands(session, view, decisions=decisions)
     return "\n".join(
         [
-            *decision_lines(decisions, view, now=now, canvas=canvas),
+            *(_decision_lines(decisions, view, now, canvas) if decisions else ()),
             *_header_lines(session, now, canvas, view),
             "",
             *_phase_lines(session, now, canvas),
@@ -60,6 +62,12 @@ def status_text(
     )
 
 
+def _decision_lines(decisions: Sequence[OpenDecision], view: View, now: datetime, canvas: Canvas) -> Iterator[str]:
+    from detent.render.terminal.decisions import decision_lines  # noqa: PLC0415 - most sessions wait for none
+
+    return decision_lines(decisions, view, now=now, canvas=canvas)
+
+
 def _typed(session: str, decisions: Sequence[OpenDecision], view: View, commands: Sequence[str]) -> list[str]:
     """The commands of the last lines. Those of decisions are at the top, and one verb goes through them."""
     if not any(entry.is_yours for entry in decisions) or view.identity is None:
@@ -70,7 +78,7 @@ def _typed(session: str, decisions: Sequence[OpenDecision], view: View, commands
 
 
 def started_text(
-    session: Session, token: Token | None, handover: Handover | None, *, now: datetime, canvas: Canvas
+    session: Session, token: Token | None, handover: "Handover | None", *, now: datetime, canvas: Canvas
 ) -> str:
     """A new session, with the attempt that has begun, if any."""
     if token is None or handover is None:

@@ -129,7 +129,7 @@ def claimed_text(
             *_flow_lines(context["task"], canvas),
             *_summary_lines(task, context["dependency_summaries"], canvas),
             "",
-            *canvas.command(f'detent task done {rest} -m "SUMMARY"'),
+            *canvas.command(f"{session.tasks[task].done_command(claim.fence)}{named_session}"),
             *canvas.command(f'detent task fail {rest} -m "WHAT WENT WRONG"'),
         ]
     )

@@ -114,7 +114,7 @@ def task_commands(session: Session, view: View = ANYONE) -> list[str]:
     named = "" if view.active else f" --session {session.id}"
     plan = session.tasks
     commands = [
-        *(f'detent task done {id_}{_claim(session, id_)} -m "SUMMARY"' for id_ in _first(plan, TaskStatus.ACTIVE)),
+        *(plan[id_].done_command(_claim(session, id_)) for id_ in _first(plan, TaskStatus.ACTIVE)),
         *(f"detent task start {id_}" for id_ in [plan.next_ready()] if id_ is not None),
         *(f"detent task retry {id_}" for id_ in _first(plan, TaskStatus.FAILED)),
         *(_unblocking(id_, view) for id_ in _first(plan, TaskStatus.BLOCKED)),
@@ -244,6 +244,6 @@ def _first(plan: Plan, status: TaskStatus) -> tuple[str, ...]:
     return plan.with_status(status)[:2]
 
 
-def _claim(session: Session, task: str) -> str:
+def _claim(session: Session, task: str) -> int | None:
     held = session.claims.get(task)
-    return f" --claim {held.fence}" if held else ""
+    return held.fence if held else None

@@ -87,23 +87,34 @@ def next_task(request: Request, *, claim: bool, session: str | None) -> None:
     )
 
 
-@verb("done", example='detent task done IMPL-3 --claim 12 -m "The form validates on the server"')
+@verb("done", example='detent task done IMPL-3 --claim 12 -m "The form validates" --met "test_form passes"')
 @task_argument
 @click.option("-m", "--message", metavar="SUMMARY", type=TEXT, default="", help="What was done; - reads it.")
+@click.option("--met", metavar="HOW", type=TEXT, multiple=True, help="How the next acceptance criterion is met.")
 @claim_option
 @session_option
-def done_task(request: Request, task: str, *, message: str, claim: int | None, session: str | None) -> None:
+def done_task(
+    request: Request, task: str, *, message: str, met: tuple[str, ...], claim: int | None, session: str | None
+) -> None:
     """Complete a task.
 
+    A task with acceptance criteria needs --met for each of them, in their order; detent task show lists them.
     The summary is kept in .summaries and is part of the context of tasks that depend on this one. If the task cannot be
     completed, the summary is kept beside them, and the refusal names the file.
     """
 
     def notes(state: "Session", own: str) -> list[str]:
-        saved = [f"summary in {state.id}/.summaries/{own}-summary.md"] if message.strip() else []
+        saved = [f"summary in {state.id}/.summaries/{own}-summary.md"] if message.strip() or met else []
         return [*saved, *_phase_note(state)]
 
-    move_task(request, session, task, lambda tasks, own: tasks.done(own, message, fence=claim), notes, summary=message)
+    move_task(
+        request,
+        session,
+        task,
+        lambda tasks, own: tasks.done(own, message, met=met, fence=claim),
+        notes,
+        summary=message,
+    )
 
 
 @verb("fail", example='detent task fail IMPL-3 -m "the tests do not pass"')

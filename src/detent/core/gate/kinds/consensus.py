@@ -1,5 +1,6 @@
 """The `consensus` gate: a quorum of the named approvers must agree."""
 
+from detent.core.actor import Assurance
 from detent.core.gate.kind import GateSettings
 from detent.core.gate.voted import Voted
 
@@ -13,6 +14,8 @@ class ConsensusGate(GateSettings, Voted, frozen=True, kw_only=True, tag="consens
     quorum: int
     #: Role to the identities that fill it; those of [decisions.roles] are added when a session starts.
     roles: dict[str, tuple[str, ...]] = {}
+    #: The weakest assurance of a vote: attended, signed or hardware; without it, that of [decisions].
+    assurance: Assurance | None = None
     #: Set when a session starts with a lower quorum.
     lowered_from: int | None = None
 

@@ -52,6 +52,10 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
     def runnable(self) -> str | None:
         return "its articles" if self.checks else None
 
+    @property
+    def recorded_command(self) -> str:
+        return "; ".join(self.checks.values())
+
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         """Run the check of every article; a reviewer reports the articles that have none."""
         runs = {article: runner.run(line) for article, line in self.checks.items() if article in self.articles}
@@ -59,7 +63,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
             raise Refused(
                 "none of the articles has a check to run", way_out="detent gate report constitution --compliant"
             )
-        command = "; ".join(self.checks.values())
+        command = self.recorded_command
         broken = next((ran for ran in runs.values() if ran.problem), None)
         if broken is not None:
             return receipt_of(broken, command, Result.ERROR)

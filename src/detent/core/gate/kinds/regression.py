@@ -77,6 +77,15 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
     def runnable(self) -> str | None:
         return self.command
 
+    @property
+    def recorded_command(self) -> None:
+        """Another gate of the phase may have the command."""
+        return
+
+    def contradiction(self, receipt: Receipt) -> str | None:
+        """Two runs decide, so the receipt of a pass has no exit code."""
+        return super().contradiction(replace(receipt, exit_code=receipt.exit_code or 0))
+
     def skipped_because(self, project: Surroundings) -> str | None:
         return None if project.captures_all else f"no changes and regression gates: {NOT_CAPTURED}"
 

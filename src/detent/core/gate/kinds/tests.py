@@ -37,7 +37,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     max_iterations: int = 10
     circuit_breaker: int = 3
     coverage: int | None = None
-    #: Leave the threshold out of a session if the project has no coverage tool when it starts.
+    #: Leave the threshold out of a session if the command measures no coverage when it starts.
     coverage_if_measured: bool = False
     #: Files besides the tests and the runner's settings that are kept as they were when the session began.
     protected: tuple[str, ...] = ()
@@ -126,10 +126,10 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             gate = replace(self, command=project.tests, env=self.env or project.env)
         if not self.coverage_if_measured:
             return gate, None
-        if self.coverage is None or project.measures_coverage():
+        reason = project.without_coverage(gate.command) if self.coverage is not None else None
+        if reason is None:
             return replace(gate, coverage_if_measured=False), None
-        left_out = "no coverage threshold: the project has no coverage tool"
-        return replace(gate, coverage=None, coverage_if_measured=False), left_out
+        return replace(gate, coverage=None, coverage_if_measured=False), f"no coverage threshold: {reason}"
 
     def with_command(self, command: str) -> "TestsGate":
         return replace(self, command=command)
@@ -169,9 +169,11 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
 
     def _with_protected(self, runner: CheckRunner, again: Ran, receipt: Receipt) -> tuple[Receipt, Suite | None]:
         """The receipt with the run on the protected files. If that did not pass, it is what the receipt shows."""
+        phase = runner.tests_rewritten_by()
+        as_kept = _AS_BEGUN if phase is None else f"the tests as {phase} left them"
         if again.problem:
             protected = ProtectedRun(result=Result.ERROR, error=again.problem)
-            error = f"{_AS_BEGUN} could not run: {again.problem}"
+            error = f"{as_kept} could not run: {again.problem}"
             return replace(receipt, result=Result.FAILED, error=error, signature=error, protected=protected), None
         shown, suite = self._read(runner, again, receipt.command)
         failing = suite.failed[:MAX_LOST] if suite is not None else ()
@@ -183,9 +185,9 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if shown.result is Result.PASSED or (shown.result is Result.FAILED and is_accepted):
             return replace(receipt, protected=protected), suite
         named = f" ({', '.join(failing[:_MAX_NAMED])})" if failing else ""
-        error = f"{_AS_BEGUN} did not pass: {shown.error}{named}"
+        error = f"{as_kept} did not pass: {shown.error}{named}"
         failed = replace(shown, result=Result.FAILED, error=error, duration_s=receipt.duration_s, protected=protected)
-        return replace(failed, names=None, signature=f"{_AS_BEGUN}: {shown.signature}"), suite
+        return replace(failed, names=None, signature=f"{as_kept}: {shown.signature}"), suite
 
     def _with_lost(
         self,
@@ -350,7 +352,7 @@ def _with_loss(receipt: Receipt) -> Receipt:
 
 
 def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
-    """The sentence about lost tests that nobody accepted; None if there are none."""
+    """The sentence about lost tests that were not accepted; None if there are none."""
     lost = unaccepted(receipt.lost, baseline.accepted)
     if not receipt.lost:
         count = receipt.lost_count

@@ -80,7 +80,8 @@ class Commands(Expander):
         self.argvs.append(argv)
         if place.depth > _MAX_NESTING:
             raise OutOfFuel
-        name = argv[0].rpartition("/")[2]
+        # A directory or an empty word cannot be run, but a name is shown for it.
+        name = argv[0].rpartition("/")[2] or argv[0] or "''"
         if name in place.functions:
             inner = self._inner(place)
             inner.names["@"] = argv[1:]

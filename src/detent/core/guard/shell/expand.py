@@ -138,7 +138,7 @@ class Expander:
         if name == "PWD":
             return place.cwds
         if name == "TMPDIR":
-            return ["/tmp"]  # noqa: S108 - what it is where nobody set it
+            return ["/tmp"]  # noqa: S108 - its value where it is not set
         if name in _COUNTED:
             return [STAR]
         if name.isdecimal() and "@" in place.names:

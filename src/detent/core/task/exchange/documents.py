@@ -115,7 +115,7 @@ def _status(draft: Draft, warnings: list[str]) -> TaskStatus:
     if draft.subtasks:
         return TaskStatus.CONTAINER
     if draft.status is TaskStatus.ACTIVE:
-        warnings.append(f"{draft.source_id} was in progress; nobody works on it here, so it is pending")
+        warnings.append(f"{draft.source_id} was in progress; it is pending here")
         return TaskStatus.PENDING
     if draft.status is TaskStatus.FAILED:
         warnings.append(f"{draft.source_id} had failed; it is pending here")

@@ -1,9 +1,9 @@
 """The format of a bundle: a plain tar, determined by its header, that ends in a digest of everything before.
 
-    detent-session.json   the header: the parts, each with its SHA-256
+    detent-bundle.json    the header: the parts, each with its SHA-256
     journal.jsonl         the commits
-    objects/<sha256>      contents that checkpoints name, each once
-    files/<path>          other files of the session's directory
+    objects/<sha256>      manifests of checkpoints; with files also the contents that they name, each once
+    files/<path>          evidence of gates; with files also the other files of the session's directory
     sha256                the digest
 
 Any tar program can unpack a bundle. The reader takes nothing from tar headers: it computes those that belong between
@@ -25,8 +25,8 @@ from detent.core.path_text import from_text, is_inside, to_text
 from detent.errors import Corrupt, Invalid, NotFound, Refused
 from detent.store import disk
 
-FORMAT, VERSION = "detent-session", 1
-HEADER, DIGEST = "detent-session.json", "sha256"
+FORMAT, VERSION = "detent-bundle", 1
+HEADER, DIGEST = "detent-bundle.json", "sha256"
 JOURNAL, OBJECTS, FILES = "journal.jsonl", "objects/", "files/"
 MAX_HEADER_BYTES = 256 << 20
 _BLOCK = 512
@@ -49,11 +49,24 @@ class Part(NamedTuple):
     executable: bool = False
 
 
+class GitTree(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of a bundle, as git names them."""
+
+    #: The tree that a commit of all files would have. The directory of published bundles is not in it.
+    tree: str
+    #: The commit that was checked out; empty before the first one.
+    commit: str = ""
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     version: int
     written_by: str
     session: str
+    #: Whether the contents of files are in it. Without them no checkpoint can be restored.
+    with_files: bool
+    #: None outside of a git repository.
+    git: GitTree | None = None
     #: The end of the journal: its last commit and the sum of that line.
     commits: Count
     sum: str
@@ -197,10 +210,21 @@ class Reader:
                 raise self._damaged(f"the path {text[:200]!r} leads outside")
 
     def _foreign(self) -> Invalid:
-        return Invalid(f"{self.path} is not a bundle of a session", way_out="detent checkpoint export makes one")
+        return Invalid(f"{self.path} is not a bundle of a session", way_out="detent export bundle makes one")
 
     def _damaged(self, reason: str) -> Corrupt:
         return Corrupt(f"{self.path} is damaged or cut off: {reason}", way_out="copy it again, or export it again")
+
+
+def is_bundle(path: str) -> bool:
+    """Whether the file begins as a bundle does; it may be damaged."""
+    try:
+        with opened(path):
+            return True
+    except (Corrupt, Refused):
+        return True
+    except (Invalid, NotFound):
+        return False
 
 
 @contextmanager

@@ -18,14 +18,17 @@ from detent.config.place import at_root
 from detent.config.settings import Settings
 from detent.core.session.evolve import evolve, fingerprint
 from detent.doctor.invariants import check
-from detent.engine.checkpoints import bundle, bundle_file
-from detent.engine.checkpoints.bundle import export_session, import_session, inspect_bundle
+from detent.engine.bundles import bundle_file, importing
+from detent.engine.bundles.exporting import export_session as export
+from detent.engine.bundles.importing import import_session, inspect_bundle, without_files
 from detent.engine.project import Project, open_project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, NotFound, Refused, StoreFailed
 from detent.store.line import decode_line, encode_line
 from detent.store.memory import MemoryStore
 from tests.support.faults import Counter, die, die_halfway, failing, in_child, watching
-from tests.support.project import build_project
+from tests.support.gated import started
+from tests.support.project import build_project, write
+from tests.support.repository import git
 from tests.support.values import TickingClock, actor, row
 
 BIG = bytes(range(256)) * 6_000
@@ -35,6 +38,10 @@ BIG = bytes(range(256)) * 6_000
 def tmp_path(quick_path):
     """In memory: these tests sync a lot."""
     return quick_path
+
+
+def export_session(project, name, path, **settings):
+    return export(project, name, path, with_files=True, **settings)
 
 
 def opened(directory, *, late=False):
@@ -148,13 +155,13 @@ def test_an_export_says_what_it_holds(source, packed):
 
     with tarfile.open(packed) as tar:
         names = tar.getnames()
-        header = json.load(cast("IO[bytes]", tar.extractfile("detent-session.json")))
+        header = json.load(cast("IO[bytes]", tar.extractfile("detent-bundle.json")))
         journal = tar.extractfile("journal.jsonl").read()
         objects = {name: tar.extractfile(name).read() for name in names if name.startswith("objects/")}
 
-    assert names[0] == "detent-session.json"
+    assert names[0] == "detent-bundle.json"
     assert names[-1] == "sha256"
-    assert (header["format"], header["version"], header["session"]) == ("detent-session", 1, session.id)
+    assert (header["format"], header["version"], header["session"]) == ("detent-bundle", 1, session.id)
     assert header["commits"] == session.state.version
     assert journal == Path(project.store.root, session.id, "journal.jsonl").read_bytes()
     assert all(name == f"objects/{hashlib.sha256(data).hexdigest()}" for name, data in objects.items())
@@ -179,26 +186,20 @@ def test_the_same_session_makes_the_same_bytes(source, packed, tmp_path):
     assert (made.session, made.commits, made.left_out) == (session.id, session.state.version, ())
 
 
-def test_an_export_overwrites_nothing_unless_asked(source, tmp_path):
+def test_an_export_replaces_a_bundle_and_nothing_else(source, tmp_path):
     path = tmp_path / "mine"
     path.write_text("precious")
 
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="exists already and is no bundle"):
         export_session(source[0], None, path)
 
     assert path.read_text() == "precious"
-    export_session(source[0], None, path, overwrite=True)
+    path.unlink()
+    export_session(source[0], None, path)
+    path.write_bytes(path.read_bytes()[:-1])
+    export_session(source[0], None, path)
     assert inspect_bundle(path).session == source[1].id
     assert sorted(one.name for one in tmp_path.iterdir()) == ["mine", "source"]
-
-
-def test_a_file_that_appears_during_the_export_is_not_overwritten(source, tmp_path):
-    path = tmp_path / "mine"
-
-    with pytest.raises(Conflict):
-        export_session(source[0], None, path, progress=lambda *_: path.write_text("precious"))
-
-    assert path.read_text() == "precious"
 
 
 def test_an_export_that_fails_leaves_no_file(source, tmp_path):
@@ -411,6 +412,117 @@ def test_a_session_without_checkpoints_can_be_carried_too(tmp_path, target):
     assert found.state.status == "completed"
 
 
+# Without the contents of files
+
+
+def test_a_bundle_without_files_holds_manifests_and_evidence_and_no_content(tmp_path):
+    project, session = started(tmp_path / "source", '{ kind = "command", command = "true" }')
+    secret = "content of a file that stays here"
+    (tmp_path / "source" / "note.txt").write_text(secret)
+    beside = tmp_path / "source" / ".workflow" / session.id / ".chat" / "x.md"
+    beside.parent.mkdir(parents=True)
+    beside.write_text(secret)
+    with project:
+        session.gates.run("command", phase="work")
+        session.finish("done")
+        made = export(project, None, tmp_path / "lean")
+
+    with tarfile.open(tmp_path / "lean") as tar:
+        names = tar.getnames()
+
+    assert secret.encode() not in (tmp_path / "lean").read_bytes()
+    assert not made.with_files
+    assert made.objects == sum(name.startswith("objects/") for name in names) > 0
+    assert {name.split("/")[1] for name in names if name.startswith("files/")} == {"evidence"}
+
+
+def test_a_bundle_without_files_has_no_secret_that_was_typed_or_printed(tmp_path):
+    secret = "ghp_" + "x7Kd92LmQp" * 4
+    project, session = started(tmp_path / "source", '{ kind = "command", command = "cat a.txt; exit 1" }')
+    write(tmp_path / "source", "a.txt", f"token={secret} and so on\n")
+    with project:
+        session.gates.run("command", phase="work")
+        session.fail(f"the token {secret} was refused")
+        project.start(row("a"), f"Use {secret} to log in")
+        for name in project.store.sessions():
+            export(project, name, tmp_path / name)
+
+            assert secret.encode() not in (tmp_path / name).read_bytes()
+    assert b"and so on" in (tmp_path / session.id).read_bytes()
+
+
+def test_a_session_imported_without_files_says_what_it_lacks_until_they_come(source, packed, target, tmp_path):
+    project, session = source
+    export(project, None, tmp_path / "lean")
+
+    found = import_session(target, tmp_path / "lean")
+
+    assert found.state == session.state
+    assert without_files(target.store, session.id).commits == session.state.version
+    [warned] = check(target)
+    assert (warned.severity, warned.subject) == ("warning", session.id)
+    assert "without the contents of files" in warned.message
+    with pytest.raises(Corrupt, match="missing"):
+        found.checkpoints.rollback("POST_b_v1")
+    with pytest.raises(Corrupt, match="missing"):
+        export_session(target, session.id, tmp_path / "again")
+    export(target, session.id, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "lean").read_bytes()
+
+    import_session(target, packed)
+
+    assert check(target) == []
+    assert without_files(target.store, session.id) is None
+    beside = Path(target.store.root, session.id)
+    assert (beside / ".summaries/IMPL-1-summary.md").read_text() == "done"
+    import_session(target, tmp_path / "lean")
+    assert check(target) == []
+    found.checkpoints.rollback("POST_b_v1", remove_unknown=True)
+    target.flush()
+
+
+def test_a_checkpoint_taken_after_an_import_without_files_is_checked_in_full(source, tmp_path):
+    export(source[0], None, tmp_path / "lean")
+    with opened(tmp_path / "other", late=True) as other:
+        found = import_session(other, tmp_path / "lean")
+        Path(other.place.base, "new.txt").write_text("new here\n")
+        found.checkpoints.take("here")
+        other.flush()
+        assert [one.severity for one in check(other)] == ["warning"]
+        for pack in Path(other.checkpoints.objects.root).glob("*.pack"):
+            pack.write_bytes(pack.read_bytes().replace(b"new here", b"new_here"))
+
+        assert "error" in {one.severity for one in check(other)}
+
+
+def test_a_bundle_names_the_git_tree_of_the_present_files_and_changes_nothing_in_git(tmp_path):
+    directory = tmp_path / "repository"
+    write(directory, "a.txt", "one\n")
+    write(directory, ".gitignore", "*.log\n")
+    git(directory, "init", "--quiet")
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "-m", "first")
+    with opened(directory) as project:
+        project.start(row("a"), "In git")
+        (directory / "a.txt").write_text("two\n")
+        (directory / "b.txt").write_text("new\n")
+        (directory / "c.log").write_text("ignored\n")
+        (directory / ".detent").mkdir()
+        (directory / ".detent" / "WFS-old.bundle").write_text("published before")
+        before = everything(directory / ".git")
+
+        made = export(project, None, tmp_path / "x")
+
+        assert everything(directory / ".git") == before
+        (directory / ".detent" / "WFS-old.bundle").unlink()
+        assert export(project, None, tmp_path / "y").git == made.git
+    assert made.git.commit == git(directory, "rev-parse", "HEAD")
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "-m", "all of it")
+    assert made.git.tree == git(directory, "rev-parse", "HEAD^{tree}")
+    assert inspect_bundle(tmp_path / "x") == made
+
+
 # What is not a bundle
 
 
@@ -544,7 +656,7 @@ def test_sizes_beyond_all_reason_are_refused_before_anything_is_read(packed, tar
     huge.append(msgspec.structs.replace(header, parts=[header.parts[0]._replace(size=-1), *header.parts[1:]]))
     for number, one in enumerate(huge):
         text = msgspec.json.encode(one)
-        info = tarfile.TarInfo("detent-session.json")
+        info = tarfile.TarInfo("detent-bundle.json")
         info.size = len(text)
         bad = tmp_path / f"bad{number}"
         bad.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + text + bytes(-len(text) % 512))
@@ -655,11 +767,11 @@ def test_a_checkpoint_of_other_things_than_files_is_refused(tmp_path, target):
 
 
 def forged(directory, files, *, state=None):
-    """A bundle that somebody made on purpose: its checkpoint has `files`, and all that vouches for it fits."""
+    """A bundle that was forged: its checkpoint has `files`, and all that vouches for it fits."""
     shutil.rmtree(directory / "honest", ignore_errors=True)
     with opened(directory / "honest") as project:
         project.start(row("a"), "Harmless")
-        export_session(project, None, directory / "honest.tar", overwrite=True)
+        export_session(project, None, directory / "honest.tar")
 
     def change(header, contents):
         manifest = json.dumps({"base": None, "set": files}).encode()
@@ -764,14 +876,14 @@ def test_a_disk_that_fails_at_any_call_leaves_nothing_or_all(tmp_path, lasting):
 
 
 def test_objects_that_are_collected_meanwhile_are_noticed(packed, target, monkeypatch):
-    create, stored = bundle._store_objects, []
+    create, stored = importing._store_objects, []
 
     def collected(project, reader, found):
         create(project, reader, found)
         if not stored:
             stored.append(project.checkpoints.collect(dry_run=False))
 
-    monkeypatch.setattr(bundle, "_store_objects", collected)
+    monkeypatch.setattr(importing, "_store_objects", collected)
 
     with pytest.raises(Conflict, match="removed meanwhile"):
         import_session(target, packed)

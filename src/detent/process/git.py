@@ -3,7 +3,7 @@
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from detent import process
@@ -33,8 +33,10 @@ _IDENTITY = ("-c", "user.name=Detent", "-c", "user.email=detent@localhost")
 
 
 class Git:
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, env: Mapping[str, str] | None = None) -> None:
+        """`env` are further variables, such as another index or another directory of objects."""
         self.directory = directory
+        self._env = env or {}
 
     def run(self, *arguments: str, started: Callable[[int], object] = id) -> process.Captured:
         """Run git and return the result, also of a failure. Waits for another git process that holds the index.
@@ -46,7 +48,7 @@ class Git:
             ran = process.capture(
                 shlex.join(["exec", "git", *_NO_MONITOR, *arguments]),
                 cwd=self.directory,
-                env=_environment(),
+                env={**_environment(), **self._env},
                 timeout_s=TIMEOUT_S,
                 max_bytes=_MAX_BYTES,
                 started=started,

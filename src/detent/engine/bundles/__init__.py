@@ -1,0 +1,1 @@
+"""Bundles: a session as one file, to verify it, to publish it, or to create it in another project."""

@@ -1,0 +1,108 @@
+"""Lets a person sign or confirm a decision: builds the statement about it, and asks before any lock is taken."""
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from detent.core.actor import Actor, Channel, Proof
+from detent.core.decision.approvers import NOBODY
+from detent.core.decision.statement import NONCE_BYTES, Statement
+from detent.core.decision.subject import Subject
+from detent.core.session.session import Session
+from detent.engine.policy import Decision, Witness
+from detent.errors import Refused
+
+if TYPE_CHECKING:
+    from detent.core.decision.approvers import Approvers
+    from detent.engine.project import Project
+    from detent.engine.proofs import Signer
+    from detent.objects.universe import Files
+    from detent.store.port import Cursor
+
+#: The most files that a refusal names.
+_MAX_NAMED = 5
+
+
+def is_signed(actor: Actor) -> bool:
+    return actor.proof is not None and bool(actor.proof.signature)
+
+
+def statement_about(
+    project: "Project",
+    session: Session,
+    decision: Decision,
+    about: Subject,
+    *,
+    position: "Cursor",
+    now: datetime,
+    files: "Files | None" = None,
+) -> Statement:
+    """The statement about a decision in the session at this position, and about these files."""
+    return Statement(
+        project=project.id,
+        session=session.id,
+        phase=about.phase,
+        gate=about.gate,
+        attempt=session.phases[about.phase].attempt if about.phase else 0,
+        decision=about.decision(decision),
+        choice=about.choice,
+        reason=about.reason,
+        stands_for=about.stands_for,
+        version=position.version,
+        sum=position.sum,
+        tree=files.digest if files is not None else "",
+        at=now,
+        nonce=os.urandom(NONCE_BYTES).hex(),
+    )
+
+
+def proven(
+    project: "Project", actor: Actor, statement: Statement, signer: "Signer | None", files: "Files | None" = None
+) -> tuple[Actor, Witness | None]:
+    """The actor after the person has signed or confirmed the statement, and what the commit compares it with.
+
+    `files` are those that the statement is about. Refuses if they changed while the person decided.
+    """
+    if signer is not None:
+        actor = replace(actor, proof=signer.sign(statement))
+    elif actor.channel is not Channel.PAGE:
+        # A page shows the decision itself, and its button is the answer.
+        project.confirm(statement)
+    now = project.files() if files is not None else None
+    if files is not None and now is not None and (changed := files.changed(now)):
+        more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
+        raise Refused(
+            f"the files are not those that were shown; changed meanwhile: {', '.join(changed[:_MAX_NAMED])}{more}",
+            way_out="look at them, and decide again",
+        )
+    if signer is not None:
+        return actor, witness_of(project, actor)
+    return actor, Witness(project.id, NOBODY, now.digest if now is not None else "", shown=statement)
+
+
+def witness_of(project: "Project", actor: Actor) -> Witness | None:
+    """What a signed decision is compared with; None if the actor has signed nothing."""
+    if not is_signed(actor):
+        return None
+    return Witness(project.id, project.approvers.read(), project.files().digest)
+
+
+class Shown(Exception):
+    """A statement was made, and is not signed here."""
+
+
+class Preview:
+    """Keeps the statement of a decision instead of signing it."""
+
+    def __init__(self, approver: str) -> None:
+        self._approver = approver
+        self.statement: Statement | None = None
+
+    def identity(self, approvers: "Approvers") -> str:  # noqa: ARG002 - the interface of a signer
+        return self._approver
+
+    def sign(self, statement: Statement) -> Proof:
+        self.statement = statement
+        raise Shown

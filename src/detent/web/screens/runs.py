@@ -1,0 +1,75 @@
+"""The state of a run, folded from its feed."""
+
+from typing import Any
+
+import msgspec
+
+from detent.core.run.run_view import RunView, fold
+from detent.engine.project import Project
+from detent.run.feed import FeedReader, feed_path
+
+
+def run_view(project: Project, session: str) -> RunView | None:
+    """The run as its feed tells it; None without a feed."""
+    follower = RunFollower(feed_path(project.store, session))
+    try:
+        follower.poll()
+        return follower.view
+    finally:
+        follower.close()
+
+
+class RunFollower:
+    """Follows a feed: each poll folds what is new."""
+
+    def __init__(self, path: str) -> None:
+        self._reader = FeedReader(path, skips=False)
+        self._view = RunView()
+        self._is_begun = False
+
+    @property
+    def view(self) -> RunView | None:
+        return self._view if self._is_begun else None
+
+    def poll(self) -> bool:
+        """Whether something is new."""
+        before = self._view
+        for event in self._reader.read():
+            self._view, self._is_begun = fold(self._view, event), True
+        return self._view is not before
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def run_record(view: RunView | None) -> dict[str, Any] | None:
+    if view is None:
+        return None
+    ended = view.ended
+    return {
+        "run": view.run,
+        "started_at": view.started_at,
+        "parallel": view.parallel,
+        "ended": {"end": ended.end, "said": ended.said, "at": ended.at} if ended is not None else None,
+        "jobs": [
+            {
+                "phase": job.phase,
+                "task": job.task,
+                "agent": job.agent,
+                "role": job.role,
+                "model": job.model,
+                "attempt": job.attempt,
+                "turn": job.turn,
+                "since": job.since,
+                "heard": job.heard,
+                "doing": job.doing,
+                "note": job.note,
+                "until": job.until,
+                "tool": {"tool": job.tool.tool, "input": job.tool.input} if job.tool is not None else None,
+                "tools": job.tools,
+                "lines": job.lines,
+                "tokens": msgspec.to_builtins(job.tokens),
+            }
+            for job in view.jobs
+        ],
+    }

@@ -1,0 +1,82 @@
+"""A session: graph, timeline, who works, cost, and the log that stays live."""
+
+from tests.support.page_project import SESSION, TASK
+
+
+def test_the_graph_shows_where_it_stands(look):
+    tab = look(f"s/{SESSION}")
+    graph = tab.get_by_role("group", name="Phases")
+    graph.wait_for()
+    assert graph.get_by_role("link").count() == 4
+    assert "completed" in graph.get_by_role("link", name="build").get_attribute("aria-label")
+    assert "needs you" in graph.get_by_role("link", name="accept").get_attribute("aria-label")
+    # The two branches stand side by side.
+    build, document = (tab.locator(f'[data-phase="{key}"]').bounding_box() for key in ("build", "document"))
+    assert build["y"] == document["y"]
+    assert build["x"] != document["x"]
+    graph.get_by_role("link", name="build").click()
+    tab.get_by_role("heading", name="build").wait_for()
+
+
+def test_the_timeline_has_attempts_turns_and_failures(look):
+    tab = look(f"s/{SESSION}")
+    attempt = tab.locator(".attempt", has_text="build")
+    attempt.wait_for()
+    text = attempt.inner_text()
+    assert "turn 2" in text
+    assert "Wallet.pay refuses an overdraft" in text
+    assert "failed, exit code 1" in text
+    assert "ValueError not raised" in text
+
+
+def test_tokens_and_cost_are_counted(look):
+    tab = look(f"s/{SESSION}")
+    meters = tab.locator(".meters")
+    meters.wait_for()
+    assert "7.7k" in meters.inner_text()
+    assert "$0.10" in meters.inner_text()
+
+
+def test_times_are_relative_and_absolute(look):
+    tab = look(f"s/{SESSION}/log")
+    time = tab.locator(".commit time").first
+    time.wait_for()
+    assert "ago" in time.inner_text() or time.inner_text() == "now"
+    tab.keyboard.press("t")
+    assert ":" in time.inner_text()
+    assert time.get_attribute("datetime").endswith("Z")
+
+
+def test_commits_and_the_work_of_agents_appear_while_the_page_is_open(fresh, tabs):
+    fresh.hold("plan")
+    fresh.hold("build")
+    link = fresh.serve()
+    fresh.begin_run(TASK)
+    fresh.wait_for_commits(1)
+    tab = tabs().open(link)
+    tab.get_by_role("link", name=TASK).click()
+    tab.locator(".job", has_text="reading what plan is about").wait_for()
+    assert "script" in tab.locator(".job").inner_text()
+    fresh.release("plan")
+    # The agents of both branches, without loading the page again.
+    tab.locator(".job", has_text="build").wait_for()
+    tab.locator('.node[aria-label^="plan: completed"]').wait_for()
+    tab.keyboard.press("g")
+    tab.keyboard.press("l")
+    tab.locator(".commit").first.wait_for()
+    seen = tab.locator(".commit").count()
+    fresh.release("build")
+    tab.locator(".commit", has_text="finished build").wait_for()
+    assert tab.locator(".commit").count() > seen
+
+
+def test_the_log_is_filtered(look):
+    tab = look(f"s/{SESSION}/log")
+    tab.locator(".commit", has_text="finished plan").wait_for()
+    tab.get_by_label("Kind").select_option("gate")
+    tab.locator(".commit", has_text="finished plan").wait_for(state="detached")
+    assert tab.locator(".commit").count() > 0
+    tab.get_by_label("Kind").select_option("")
+    tab.get_by_label("Filter the log by text").fill("says what a wallet does")
+    tab.locator(".commit").nth(1).wait_for(state="detached")
+    assert "says what a wallet does" in tab.locator(".commit").inner_text()
