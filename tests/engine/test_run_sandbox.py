@@ -155,3 +155,14 @@ def test_a_sandbox_that_must_be_is_refused_where_there_is_none():
 
     check_available(SandboxSettings(mode="auto"))
     assert why_off(SandboxSettings(mode="off")) == "detent.toml says so"
+
+
+def test_the_project_around_a_worktree_can_be_read_wherever_it_is(home, root, tmp_path):
+    tree = root / ".workflow/worktrees/WFS-x"
+    tree.mkdir(parents=True)
+    place = at_root(str(root))._replace(base=str(tree))
+    found = accesses(made(root, tmp_path).for_check(place))
+
+    assert found[str(root)] is READ
+    assert found[str(tree)] is WRITE
+    assert accesses(made(root, tmp_path).for_check(place, merges=True))[str(root)] is WRITE

@@ -61,14 +61,13 @@ def test_an_agent_changes_the_session_through_the_runner(inside):
     detent task add 'Do it too' --json > added.json
     detent --json task list > listed.json
     detent status --json > status.json
-    detent finish -m 'ended by the agent'; echo $? > code
+    detent finish -m 'ended by the agent'
     """
     scene = inside(script, '{ key = "a" }, { key = "b", gates = [{ kind = "approval" }] }')
     ran = scene.run("--no-wait")
 
     session = scene.session()
-    assert (scene.directory / "code").read_text() == "0\n", ran
-    assert session.phases["a"].summary == "ended by the agent"
+    assert session.phases["a"].summary == "ended by the agent", ran
     assert list(session.tasks.ids) == ["IMPL-1", "IMPL-2"]
     assert [path.name for path in Path(scene.state, SESSION, ".brainstorming").iterdir()] == ["idea.md"]
     assert json.loads((scene.directory / "status.json").read_text())["sandbox"] == "on"

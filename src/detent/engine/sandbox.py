@@ -136,6 +136,10 @@ class RunSandbox:
     def _made(self, place: "Place", further: Iterable[Mount], guarded: Iterable[str] = ()) -> Sandbox:
         top = _checkout(place)
         mounts = {mount.path: mount for mount in self._temporary()}
+        mounts |= {path: Mount(path=path, access=Access.READ) for path in _programs(tuple(mounts))}
+        root = os.path.realpath(self.place.root)
+        # A worktree is worked in without writing the project, which may be in a directory for temporary files.
+        mounts |= {path: Mount(path=path, access=Access.READ) for path in (root, places.repository(root) or root)}
         mounts |= {path: _writable(path) for path in (top, *_git_directories(top), *_caches())}
         covered = (*mounts, "/dev", "/proc")
         for path in _hidden(self.settings.hide, self.place.root, covered):
@@ -321,6 +325,15 @@ def _caches() -> Iterator[str]:
     for path in (*map(os.path.expanduser, _CACHES), *named):
         if path.startswith("/") and os.path.isdir(path):
             yield os.path.realpath(path)
+
+
+def _programs(temporary: tuple[str, ...]) -> Iterator[str]:
+    """The installations on PATH that are in directories for temporary files, and would be gone with them."""
+    for entry in filter(os.path.isdir, os.environ.get("PATH", "").split(os.pathsep)):
+        path = os.path.realpath(entry)
+        above = os.path.dirname(path)
+        if any(is_below(path, each) for each in temporary) and path not in temporary:
+            yield above if os.path.basename(path) == "bin" and above not in temporary else path
 
 
 def _bytecode() -> str:
