@@ -65,7 +65,7 @@ def tried(request):
         use_sandbox(patch)
         home = Path(directory, "h")
         patch.setenv("XDG_STATE_HOME", str(home / "state"))
-        for name in (".ssh/id_ed25519", ".gnupg/key", ".bashrc", ".cache/x"):
+        for name in ("state/detent/page/opening.html", ".ssh/id_ed25519", ".gnupg/key", ".bashrc", ".cache/x"):
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             (home / name).write_text("secret")
         scene = Scene(Path(directory, "p"), GATED, HOSTILE, run='sandbox = "required"\n')

@@ -139,6 +139,7 @@ TRICKS: dict[str, Callable[[], object]] = {
     "write into the home": lambda: opened(HOME / ".bashrc"),
     "change Detent itself": lambda: opened(own_program()),
     "change bytecode of checks": lambda: opened(HOME / ".cache/detent/bytecode/x.pyc"),
+    "read a token of the page": lambda: read(Path(os.environ["XDG_STATE_HOME"], "detent/page/opening.html")),
     "read an SSH key": lambda: read(KEY),
     "read a GPG key": lambda: read(HOME / ".gnupg/key"),
     "signal the runner": signalled,

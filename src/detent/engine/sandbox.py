@@ -25,9 +25,10 @@ from detent.clients.registry import CLIENTS, Client, directories, settings_files
 from detent.config import place as places
 from detent.config.settings import SandboxSettings
 from detent.core.gate.environment import is_below
+from detent.engine.stores import user_state
 from detent.errors import Refused
 from detent.process.sandbox import Access, Mount, Sandbox, problem
-from detent.store.state_home import state_home
+from detent.store.state_home import INDEX, PROJECT_ID, read_text
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -150,6 +151,7 @@ class RunSandbox:
             self._guard(path, mounts)
         for path in _own_files(self.place):
             mounts.setdefault(path, Mount(path=path, access=Access.READ))
+        mounts |= {mount.path: mount for mount in _user_state(self.place)}
         for path in self._allowed:
             hidden = [at for at, mount in mounts.items() if mount.access is Access.HIDE and is_below(at, path)]
             mounts = {at: mount for at, mount in mounts.items() if at not in hidden} | {path: _writable(path)}
@@ -350,17 +352,29 @@ def _cache_home() -> str:
 
 
 def _own_files(place: "Place") -> Iterator[str]:
-    """The state of the project, the state of the user, and the files of Detent itself."""
+    """The state of the project, and the files of Detent itself."""
     import detent  # noqa: PLC0415 - its place on the disk
 
     own = (
         os.path.join(place.root, places.STATE),
-        state_home(os.environ.get("XDG_STATE_HOME", ""), os.path.expanduser("~")),
         os.path.dirname(_bytecode()),
         sys.prefix,
         os.path.dirname(os.path.realpath(str(detent.__file__))),
     )
     yield from (os.path.realpath(path) for path in own if path)
+
+
+def _user_state(place: "Place") -> list[Mount]:
+    """Of the user's state the part of this project: there are copies of other journals, and tokens of the page."""
+    home = os.path.realpath(user_state()) if user_state() else ""
+    if not os.path.isdir(home):
+        return []
+    own = read_text(os.path.join(place.root, places.STATE, PROJECT_ID)).strip()
+    seen = [os.path.join(home, name) for name in (INDEX, own) if name and os.path.isdir(os.path.join(home, name))]
+    return [
+        Mount(path=home, access=Access.HIDE),
+        *(Mount(path=path, access=Access.READ, source=path) for path in seen),
+    ]
 
 
 def _hidden(further: Iterable[str], root: str, covered: Iterable[str]) -> Iterator[str]:
