@@ -16,6 +16,7 @@ from detent.engine.project import open_project
 from tests.support.attended import is_attended, run_attended
 from tests.support.project import build_project
 from tests.support.repository import ENVIRONMENT
+from tests.support.sandboxed import use_no_sandbox
 from tests.support.values import TickingClock
 
 MEMORY = "/dev/shm"
@@ -24,6 +25,9 @@ MEMORY = "/dev/shm"
 _STATE = tempfile.mkdtemp(prefix="detent-state-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = _STATE
+
+# Every machine gives the same results, whether it has bubblewrap or not. Tests of the sandbox ask for the real one.
+use_no_sandbox()
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):

@@ -26,6 +26,7 @@ from detent.run import feed, lease, policy
 from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
 from tests.support.people import by_ada
+from tests.support.sandboxed import real_path
 from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
@@ -67,11 +68,12 @@ def check_told(told: str) -> None:
 def story(example: str) -> str:
     """What an example shows, without the times and names that differ between two runs."""
     # What the machine around it says to git, pytest or detent is not part of the story.
-    around = {**os.environ, "CI": "true", "PYTEST_ADDOPTS": "-v", "GIT_CONFIG_GLOBAL": "/nowhere"}
+    around = {**os.environ, "CI": "true", "PYTEST_ADDOPTS": "-v", "GIT_CONFIG_GLOBAL": "/nowhere", "PATH": real_path()}
     command = [sys.executable, str(ROOT / "examples" / example)]
     done = subprocess.run(command, env=around, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    told = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", done.stdout)
+    told = re.sub(r"^detent: (there is no sandbox|the sandbox of runs is off).*\n", "", done.stdout, flags=re.MULTILINE)
+    told = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", told)
     told = re.sub(r"(?<![:\d])\d\d:\d\d(?![:\d])", "14:02", told)
     told = re.sub(r"after \d+s", "after 0s", re.sub(r"in \d+\.\d+s", "in 0.01s", told))
     told = by_ada(told)

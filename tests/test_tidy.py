@@ -96,6 +96,7 @@ def purity_problems(tree: ast.AST) -> list[str]:
 AT_THE_STATE_DIRECTORY = {
     "detent.config.place": "says where it is",
     "detent.engine.stores": "the composition root",
+    "detent.engine.sandbox": "makes it read-only for what a run starts, and opens no file of it",
     "detent.hooks.answer": "the hook process",
     "detent.hooks.files": "the hook process",
     "detent.hooks.notes": "the hook process",
@@ -103,7 +104,10 @@ AT_THE_STATE_DIRECTORY = {
     "detent.clients.installing.files": "names the files that an installation made in the checkout",
 }
 #: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.
-AT_THE_WORKTREES = {"detent.run.worktree", "detent.run.worktree_record", "detent.run.merging"}
+AT_THE_WORKTREES = {
+    *("detent.run.worktree", "detent.run.worktree_record", "detent.run.merging"),
+    "detent.engine.sandbox",
+}
 STORES = {"FileStore", "MemoryStore"}
 STATE_DIRECTORY = ".workflow"
 LOCATION = "a location"

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.command import Tool
 from tests.support.project import build_project
+from tests.support.sandboxed import use_sandbox
 
 SETTINGS = """
 [agents.script]
@@ -112,7 +113,7 @@ def test_the_files_of_a_session_that_goes_on_are_its_own(ready):
     ready("start", "w", "Do it").ok()
     (ready.directory / "made.py").write_text("x = 1\n")
 
-    assert {subject for subject, _ in states(ready)} == {"agent", "tests", "branch", "budget", "hooks"}
+    assert {subject for subject, _ in states(ready)} == {"agent", "tests", "branch", "budget", "hooks", "sandbox"}
 
 
 def test_work_on_main_is_warned_of(ready):
@@ -181,3 +182,34 @@ def test_the_limits_and_the_budget_are_told(detent):
     assert "30 minutes, 10 phase_minutes; limits of the run: 8 hours, 200 turns, 50 tasks added by agents" in " ".join(
         detent("run", "--check").ok().out.split()
     )
+
+
+def test_a_client_with_a_sandbox_of_its_own_is_warned_of(detent, monkeypatch):
+    use_sandbox(monkeypatch)
+    path = {"PATH": f"{detent.directory}/bin{os.pathsep}{os.environ['PATH']}"}
+    client(detent, "codex", "echo 1.0")
+    for args, warned in (('["--sandbox", "workspace-write"]', 1), ('["-s=danger-full-access"]', 0), ("[]", 0)):
+        settings = f'[agents.worker]\nadapter = "codex"\nargs = {args}\n'
+        build_project(detent.directory, SETTINGS.replace('agent = "script"', 'agent = "worker"') + settings)
+        checks = detent("run", "--check", "--json", **path).json()["checks"]
+        texts = [check["text"] for check in checks if check["subject"] == "sandbox"]
+
+        assert texts[0] == "on; network on"
+        assert len(texts[1:]) == warned
+        assert all("worker starts a sandbox of its own" in text for text in texts[1:])
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "words"),
+    [
+        ("auto", "warning", "there is no sandbox: bwrap"),
+        ("off", "ok", "says so"),
+        ("required", "problem", "must be in"),
+    ],
+)
+def test_a_sandbox_that_cannot_be_had_is_told(ready, mode, state, words):
+    build_project(ready.directory, SETTINGS.replace("[run]\n", f'[run]\nsandbox = "{mode}"\n'))
+    checks = ready("run", "--check", "--json").json()["checks"]
+
+    ((found, text),) = [(check["state"], check["text"]) for check in checks if check["subject"] == "sandbox"]
+    assert (found, words in text) == (state, True)

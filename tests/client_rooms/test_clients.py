@@ -8,7 +8,9 @@ import pytest
 from detent.clients.registry import Client, register
 from detent.config.settings import AgentSettings
 from detent.core.run.agent_event import Failed, Failure, Finished, Said
+from detent.process.sandbox import Access, Mount, Sandbox
 from detent.run.agents import make_agent
+from tests.support.sandboxed import use_sandbox
 from tests.support.turns import STREAMS, turn, work
 
 TELLER = f"""#!{sys.executable}
@@ -60,6 +62,18 @@ def test_a_client_is_given_its_prompt_on_its_input_and_its_usual_rights_unless_t
 
     told = json.loads((tmp_path / "told.json").read_text())
     assert told == {"argv": argv.split(), "given": "do\nthis", "cwd": str(tmp_path), "mine": "yes"}
+
+
+@pytest.mark.parametrize(("args", "own"), [((), "danger-full-access"), (("--sandbox", "read-only"), "read-only")])
+def test_codex_starts_no_sandbox_of_its_own_in_one_of_detent(tmp_path, monkeypatch, args, own):
+    use_sandbox(monkeypatch)
+    sandbox = Sandbox(mounts=(Mount(path=str(tmp_path), access=Access.WRITE),))
+    settings = AgentSettings(adapter="codex", command=program(tmp_path, TELLER), args=args)
+
+    work(make_agent(settings), turn(tmp_path, sandbox=lambda: sandbox))
+
+    argv = json.loads((tmp_path / "told.json").read_text())["argv"]
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "--sandbox"] == [own]
 
 
 @pytest.mark.parametrize("adapter", ["claude-code", "codex", "gemini"])

@@ -87,7 +87,7 @@ def place(tmp_path):
 def test_it_is_installed_and_removed_byte_for_byte(place):
     assert (place.root / CONF).read_bytes().startswith(BEFORE + b"hook = ")
     assert "wrote" not in place.detent("init", "--agent", "acme")  # nothing is left to do
-    assert place.detent("doctor") == "all is well\n"
+    assert place.detent("doctor").startswith("all is well\n")
 
     (place.root / CONF).write_bytes(BEFORE)
     assert "the hook line is missing" in place.detent("doctor", code=1)

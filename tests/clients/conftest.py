@@ -1,11 +1,12 @@
 """The tests of this folder run real clients. They are collected only when the folder is named: `make test-clients`."""
 
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.clients.client import CLIENTS, Client, ClientUnavailable, install
+from tests.clients.client import CLIENTS, Client, ClientUnavailable, cache, install
 from tests.clients.recorder import Recorder
 from tests.clients.server import ModelServer
 from tests.clients.stage import Stage
@@ -35,6 +36,15 @@ def installed():
         return found
 
     return command
+
+
+@pytest.fixture
+def tmp_path():
+    """A directory that is not for temporary files, as homes and projects are: the sandbox of a run has its own /tmp."""
+    stages = cache() / "stages"
+    stages.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=stages, ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

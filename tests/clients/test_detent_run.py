@@ -8,6 +8,8 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+import pytest
+
 from detent.process.marked import marked
 from tests.clients import claude_code, codex, gemini_cli
 from tests.clients.scripts import Turn, do, say, wait_until
@@ -225,3 +227,40 @@ def test_a_run_that_is_interrupted_leaves_nothing_running_and_goes_on_later(stag
 
     assert exit_code == 0, told
     assert session(stage)["status"] == "completed"
+
+
+SPOIL = "echo spoilt >> .workflow/WFS-find-the-answer/journal.jsonl; echo spoilt >> detent.toml; echo $?"
+
+
+@pytest.mark.skipif(shutil.which("bwrap", path=os.defpath) is None, reason="there is no sandbox")
+def test_a_client_works_in_the_sandbox_with_its_hooks_and_spoils_nothing(stage):
+    set_up(stage, *UNASKED[stage.kind], hooked=True)
+    toml = stage.project / "detent.toml"
+    toml.write_text(toml.read_text().replace("[run]\n", '[run]\nsandbox = "required"\n'))
+    git(stage, "commit", "-qam", "required")
+    before = toml.read_text()
+    stage.server.play(
+        {
+            "main": [
+                do(stage.kind.shell(SPOIL)),
+                do(stage.kind.shell("detent note 'from inside' --kind ideas --name inside")),
+                say("Summary: planned"),
+                do(stage.kind.write("answer.txt", "42\n")),
+                say("Summary: wrote the answer\nDeliverables: answer.txt"),
+            ]
+        }
+    )
+
+    with run(stage) as running:
+        exit_code, told = end_of(running)
+
+    assert exit_code == 0, told
+    assert toml.read_text() == before
+    launched = [event for event in journal(stage) if event["type"] == "agent_launched"]
+    assert [event.get("sandboxed") for event in launched] == [True, True]
+    [folder] = stage.project.glob(".workflow/WFS-*")
+    assert (folder / ".brainstorming/inside.md").exists()
+    assert not (stage.project / ".workflow/hook-failures.log").exists()
+    if stage.kind is not codex:
+        # Codex runs hooks only after a person approved them.
+        assert "answer.txt" in (folder / ".process/written").read_text()

@@ -40,6 +40,9 @@ class Scene:
     """A project with one agent, whose work is a script that gets its prompt on its input."""
 
     def __init__(self, directory: Path, phases: str, script: str, *, agent: str = "", run: str = "") -> None:
+        if "sandbox" not in run:
+            # Agents of tests write beside their project.
+            run += '\nsandbox = "off"'
         self.directory = directory.resolve()
         self.state = str(self.directory / ".workflow")
         settings = (

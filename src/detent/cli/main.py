@@ -54,6 +54,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _answer(arguments: list[str], request: Request) -> int:
+    if "DETENT_SOCKET" in os.environ:
+        from detent.engine.agents.forward import forward_command, is_forwarded
+
+        if is_forwarded(arguments):
+            return forward_command(arguments)
     if "_DETENT_COMPLETE" in os.environ:
         from detent.cli.commands.completion import complete
 

@@ -31,6 +31,16 @@ class Client:
     marks: "tuple[str, ...]" = ()
     #: Files that hold its hooks and switches; an agent must not write them.
     settings: "tuple[str, ...]" = ()
+    #: Its directory in the account, `~` for the home of the account, and the variable that names another one.
+    home = ""
+    home_variable = ""
+    #: Names in that directory that hold settings, hooks or code that the client runs; an agent must not write them.
+    home_settings: "tuple[str, ...]" = ()
+    #: Files in that directory, or with `~` beside it, with settings that the client itself writes. In a sandbox it has
+    #: copies of them.
+    home_files: "tuple[str, ...]" = ()
+    #: Options that start a sandbox of its own, which cannot be inside another one.
+    sandbox_options: "tuple[str, ...]" = ()
     #: Documents that show the session to the client. Detent writes them if it is installed in this client.
     documents: "tuple[str, ...]" = ()
     #: Views beside those documents.
@@ -144,6 +154,13 @@ register(
         program="claude",
         marks=("CLAUDECODE",),
         settings=(".claude/settings.json", ".claude/settings.local.json"),
+        home="~/.claude",
+        home_variable="CLAUDE_CONFIG_DIR",
+        home_settings=(
+            *("settings.json", "settings.local.json", "CLAUDE.md", "plugins", "hooks"),
+            *("agents", "commands", "skills", "rules", "output-styles", "keybindings.json"),
+        ),
+        home_files=("~/.claude.json", ".claude.json"),
         documents=(".claude/state/workflow.json",),
         generated=(".claude/workflow_state_system.md",),
     )
@@ -158,6 +175,13 @@ register(
         program="codex",
         marks=("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI", "CODEX_SANDBOX"),
         settings=(".codex/hooks.json", ".codex/config.toml"),
+        home="~/.codex",
+        home_variable="CODEX_HOME",
+        home_settings=(
+            *("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "requirements.toml"),
+            *("rules", "plugins", "prompts", "skills", "agents"),
+        ),
+        sandbox_options=("--sandbox", "-s", "--full-auto"),
     )
 )
 register(
@@ -170,6 +194,12 @@ register(
         program="gemini",
         marks=("GEMINI_CLI",),
         settings=(".gemini/settings.json",),
+        home="~/.gemini",
+        home_settings=(
+            *("settings.json", "trustedFolders.json", "GEMINI.md", ".env"),
+            *("extensions", "commands", "policies", "hooks", "skills", "agents"),
+        ),
+        sandbox_options=("--sandbox", "-s"),
     )
 )
 register(Client("command", title="any command", adapter="detent.clients.command"))

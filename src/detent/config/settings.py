@@ -107,6 +107,20 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     result: Literal["text", "json", "file"] = "text"
 
 
+SandboxMode = Literal["auto", "off", "required"]
+
+
+class SandboxSettings(_Table, frozen=True, kw_only=True):
+    """The sandbox of what a run starts: agents, checks of gates, steps of tasks."""
+
+    mode: SandboxMode = "auto"
+    #: Paths that are writable, or visible if they are hidden otherwise; `~` and `$NAME` are expanded.
+    allow: tuple[str, ...] = ()
+    #: Further paths that are hidden.
+    hide: tuple[str, ...] = ()
+    network: Literal["on", "off"] = "on"
+
+
 class RunSettings(_Table, frozen=True, kw_only=True):
     """The settings of `detent run`."""
 
@@ -136,6 +150,11 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     link: tuple[str, ...] = ()
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
+    #: `auto`: bubblewrap where it works. `required`: no run without it. A table has `mode` and further settings.
+    sandbox: SandboxMode | SandboxSettings = "auto"
+
+    def sandbox_settings(self) -> SandboxSettings:
+        return self.sandbox if isinstance(self.sandbox, SandboxSettings) else SandboxSettings(mode=self.sandbox)
 
 
 class DecisionSettings(_Table, frozen=True, kw_only=True):

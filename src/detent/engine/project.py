@@ -29,6 +29,7 @@ from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.engine.actor import account, identify, own_lineage
 from detent.engine.agents.binding import AgentBinding
+from detent.engine.agents.environment import SANDBOX
 from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.projections.adopt import Adoption
     from detent.engine.proofs import Signer
+    from detent.engine.sandbox import RunSandbox
     from detent.engine.session import SessionHandle
     from detent.engine.sessions import Sessions
     from detent.objects.maintenance import Collected
@@ -197,6 +199,16 @@ class Project:
         from detent.engine.approvers import ApproversFile  # noqa: PLC0415 - few commands need it
 
         return ApproversFile(self.place.root, self.id, self.clock)
+
+    @cached_property
+    def sandbox(self) -> "RunSandbox | None":
+        """The sandbox of the run that this process belongs to, for checks and steps; the runner sets its own."""
+        passed = os.environ.get(SANDBOX)
+        if passed is None:
+            return None
+        from detent.engine.sandbox import RunSandbox  # noqa: PLC0415 - only in a run
+
+        return RunSandbox.of_text(self.place, passed)
 
     @cached_property
     def rollbacks(self) -> "Rollbacks":

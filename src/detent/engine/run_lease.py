@@ -29,6 +29,8 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
     born: str
     since: Moment
     beat: Moment
+    #: `on`, or `off` and the reason.
+    sandbox: str = ""
 
     def __str__(self) -> str:
         return f"{self.owner} (process {self.pid} on {self.host}, since {self.since.astimezone():%H:%M})"

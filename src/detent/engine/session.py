@@ -120,6 +120,10 @@ class SessionHandle:
     def state(self) -> Session:
         return self._journal.session()
 
+    @property
+    def _sandboxed(self) -> bool:
+        return self._project.sandbox is not None
+
     def begin(
         self,
         phase: str | None = None,
@@ -138,7 +142,7 @@ class SessionHandle:
         moment = (
             self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
         )
-        command = Begin(phase=phase, agent=agent, launch=launch)
+        command = Begin(phase=phase, agent=agent, launch=launch, sandboxed=self._sandboxed)
         return self._begun(command, moment)
 
     def redo(
@@ -151,7 +155,10 @@ class SessionHandle:
         launch: str | None = None,
     ) -> Begun:
         """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
-        return self._begun(Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, launch=launch))
+        sandboxed = self._sandboxed
+        return self._begun(
+            Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, launch=launch, sandboxed=sandboxed)
+        )
 
     def finish(
         self,
@@ -324,7 +331,8 @@ class SessionHandle:
         return proven(there, self._actor, statement, self._signer, files)
 
     def record_agent_started(self, phase: str, agent: str, agent_id: str) -> Outcome:
-        return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id))
+        sandboxed = self._sandboxed
+        return self.execute(RecordAgentStarted(phase=phase, agent=agent, agent_id=agent_id, sandboxed=sandboxed))
 
     def record_agent_ended(
         self, agent_id: str, *, succeeded: bool, report: Report | None = None, phase: str | None = None

@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 _OWN_NAMES = (".workflow", "journal.jsonl", "detent.toml", "approvers.toml")
 #: Calls after which another program may have changed Detent's files.
 _CHANGING = ("shell", "write", "mcp", "message", "wait")
+#: Calls that are noted before they are made.
+_NOTED = ("delegate", "message", "write")
 #: Every command that runs tests contains one of these words.
 _TEST_WORDS = (
     "test", "tst", "unit", "spec", "check", "verify", "surefire", "failsafe", "cargo", "npm", "cypress", "ava", "bats",
     "behave", "busted", "cucumber", "ginkgo", "jasmine", "jest", "karma", "mocha", "nose", "nox", "pest", "prove",
     "tap", "tox",
 )  # fmt: skip
+
+
+class NeedsRunner(Exception):
+    """The event changes something, and this process is in a sandbox in which the state is read-only."""
 
 
 def main(arguments: list[str], data: "bytes | None" = None) -> str:
@@ -44,8 +50,26 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         dialect = load_dialect(client, arguments)
         payload = dialect.read(payload)
         return answer(client, dialect, payload, explain)
+    except NeedsRunner:
+        return _answered_outside(client, dialect, payload, text)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
         return _crashed(client, dialect, payload, error)
+
+
+def _answered_outside(client: str, dialect: "Any", payload: "Any", data: bytes) -> str:
+    """Have the runner answer the event. That ends this process, unless the runner cannot be reached."""
+    from detent.engine.agents.forward import forward_hook
+
+    try:
+        forward_hook(client, data)
+    except OSError as error:
+        return _crashed(client, dialect, payload, error)
+    return ""
+
+
+def _leave_sandbox() -> None:
+    if b"DETENT_SOCKET" in posix.environ:
+        raise NeedsRunner
 
 
 def load_dialect(client: str, arguments: list[str]) -> "Dialect":
@@ -113,6 +137,8 @@ def _before_tool(
     if not exists(f"{root}/.workflow/{SETTINGS_NOTE}"):
         _changed_settings(root)
     call = dialect.call(payload)
+    if call["kind"] in _NOTED and not explain:
+        _leave_sandbox()
     call["home"] = posix.environ.get(b"HOME", b"").decode("utf-8", "replace")
     if call["kind"] in ("write", "mcp"):
         call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path, call["cwd"]))))
@@ -163,6 +189,8 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
     from detent.hooks.files import has_drifted, is_running, read_document, states
 
     call, document = dialect.call(payload), read_document(state)
+    if call["kind"] == "write":
+        _leave_sandbox()
     if call["kind"] == "write" and dialect.event(payload) == "post_tool":
         from detent.hooks.notes import note_writing
 
@@ -249,6 +277,7 @@ def may_test(command: str) -> bool:
 
 def _with_engine(client: str, dialect: "Dialect", payload: "Any", other: "str | None" = None) -> str:
     """`other` is the project to look at for drift, if it is not the one that the agent works in."""
+    _leave_sandbox()
     load_packages()
     from detent.hooks.handlers import handle
 

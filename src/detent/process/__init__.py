@@ -6,11 +6,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
 import msgspec
+
+from detent.process.sandbox import PROGRAM as SANDBOX_PROGRAM
+from detent.process.sandbox import Sandbox
 
 #: Size of the beginning and of the end of the output that is kept.
 HEAD_BYTES = 64 * 1024
@@ -44,6 +47,7 @@ def run(
     env: Mapping[str, str] | None = None,
     tail_bytes: int = TAIL_BYTES,
     watch: Callable[[bytes, float], object] | None = None,
+    sandbox: Sandbox | None = None,
     input_file: str = os.devnull,
 ) -> Ran:
     """Run a shell command line or an argument vector; output and errors are merged, in order.
@@ -52,6 +56,8 @@ def run(
     process. `watch` gets the output as it comes, and the seconds that the command has run, several times a second.
     """
     argv = [*_SHELL, command] if isinstance(command, str) else list(command)
+    if sandbox is not None:
+        argv, env = sandbox.wrap(argv, cwd), sandbox.environment(os.environ if env is None else env)
     started = time.monotonic()
     try:
         with open(input_file, "rb") as given:
@@ -128,6 +134,14 @@ def detach(argv: Sequence[str], *, cwd: str) -> int:
     return child.pid
 
 
+def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], streams: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start a process with these descriptors as its standard streams. The caller waits for it, or calls `end_all`."""
+    given, output, errors = streams
+    return subprocess.Popen(  # noqa: S603 - the caller names the program
+        argv, cwd=cwd, env=dict(env), stdin=given, stdout=output, stderr=errors, start_new_session=True
+    )
+
+
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """Output and errors of a script, up to a limit. `left_out` is the size of the output beyond the limit.
 
@@ -155,6 +169,7 @@ def capture(
     max_bytes: int,
     started: Callable[[int], object],
     watch: Callable[[bytes], object],
+    sandbox: Sandbox | None = None,
 ) -> Captured:
     """Run a bash script with exactly this environment; output and errors are kept apart.
 
@@ -163,9 +178,12 @@ def capture(
     them raises, the group is ended first.
     """
     since = time.monotonic()
+    argv = ["bash", "-p", "-c", _WAITING, "bash", script]
+    if sandbox is not None:
+        argv, env = sandbox.wrap(argv, cwd), sandbox.environment(env)
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
-            ["bash", "-p", "-c", _WAITING, "bash", script],  # noqa: S607
+            argv,
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.PIPE,
@@ -248,8 +266,13 @@ def _has_members(group: int) -> bool:
     if not os.path.isdir("/proc/self"):
         return True
     # `killpg` also finds zombies.
-    wanted = str(group).encode()
-    return any(stat(int(name))[2:3] == [wanted] for name in os.listdir("/proc") if name.isdigit())
+    return next(_members(group), None) is not None
+
+
+def _members(group: int) -> Iterator[int]:
+    """The processes of a group that have not ended, by /proc."""
+    wanted = [str(group).encode()]
+    return (int(name) for name in os.listdir("/proc") if name.isdigit() and stat(int(name))[2:3] == wanted)
 
 
 def stat(pid: int) -> list[bytes]:
@@ -265,13 +288,25 @@ def stat(pid: int) -> list[bytes]:
 def end_all(child: subprocess.Popen[bytes], *, ask: bool = True) -> None:
     """End a process and its whole group. With `ask` it first gets SIGTERM and a moment to end by itself."""
     if ask:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGTERM)
+        _ask_to_end(child)
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=GRACE_S)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+def _ask_to_end(child: subprocess.Popen[bytes]) -> None:
+    """Send SIGTERM to the group. The first process of a sandbox is left out: all others die with it at once."""
+    argv = child.args
+    if not (isinstance(argv, list) and os.path.basename(str(argv[0])) == SANDBOX_PROGRAM):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        return
+    for pid in _members(child.pid):
+        if pid != child.pid:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)
 
 
 class _Output:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import IO, NamedTuple, cast
 
 from detent.process import end_all
+from detent.process.sandbox import Sandbox
 
 #: The rest of a longer line is dropped; its size is reported at the end.
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -37,6 +38,7 @@ def converse(
     given: bytes = b"",
     timeout_s: float,
     stopping: Callable[[], bool],
+    sandbox: Sandbox | None = None,
 ) -> Generator[list[bytes] | Exited | None, None, None]:
     """Yields the lines of output as they come, None for every moment without one, and an `Exited` at the end.
 
@@ -44,6 +46,8 @@ def converse(
     `stopping` is called several times a second; the process is ended when it returns True, or when the iterator is
     closed.
     """
+    if sandbox is not None:
+        argv, env = sandbox.wrap(argv, cwd), sandbox.environment(env)
     try:
         child = subprocess.Popen(  # noqa: S603 - running declared commands is its purpose
             argv,

@@ -27,6 +27,8 @@ _UNFINISHED = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
 }
+#: A repository inside of the project, which an agent can make, could name any program for that.
+_NO_MONITOR = ("-c", "core.fsmonitor=false")
 _IDENTITY = ("-c", "user.name=Detent", "-c", "user.email=detent@localhost")
 
 
@@ -44,7 +46,7 @@ class Git:
         until = time.monotonic() + BUSY_S
         while True:
             ran = process.capture(
-                shlex.join(["exec", "git", *arguments]),
+                shlex.join(["exec", "git", *_NO_MONITOR, *arguments]),
                 cwd=self.directory,
                 env={**_environment(), **self._env},
                 timeout_s=TIMEOUT_S,

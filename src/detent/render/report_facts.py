@@ -1,13 +1,14 @@
 """What every report of a session tells, as values: changed files, runs of tests, who worked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import GateState, Receipt
-from detent.core.session.events import AgentEnded, Commit
+from detent.core.session.events import AgentEnded, AgentLaunched, Commit
 from detent.core.session.phase_state import Worker
+from detent.core.session.sandboxing import sandbox_text
 from detent.core.session.session import Session
 
 #: The most files that a report lists.
@@ -58,3 +59,9 @@ def work_of(commits: Sequence[Commit]) -> list[Work]:
                 key = (event.phase, event.report.worker)
                 turns[key] = turns.get(key, 0) + 1
     return [Work(phase=phase, worker=worker, turns=count) for (phase, worker), count in turns.items()]
+
+
+def sandbox_of(journal: Iterable[Commit]) -> str | None:
+    """Whether the agents of runs were in a sandbox, by the record."""
+    launches = (event for commit in journal for event in commit.events if isinstance(event, AgentLaunched))
+    return sandbox_text((event.agent_id, event.sandboxed) for event in launches)

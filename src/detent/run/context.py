@@ -5,7 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -14,8 +14,10 @@ from detent.config.settings import AgentSettings
 from detent.core.run.run_event import RunEvent
 from detent.engine.agents import environment as variables
 from detent.engine.agents.own_program import own_path
+from detent.process.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from detent.config.place import Place
     from detent.engine.project import Clock, Project
 
 #: The kind of an escalation that a limit of the run raises.
@@ -29,6 +31,13 @@ class Agents(Protocol):
         ...
 
     def settings_of(self, name: str) -> AgentSettings: ...
+
+
+class Inside(NamedTuple):
+    """A turn in a sandbox; empty without one."""
+
+    sandbox: Callable[[], Sandbox] | None = None
+    env: dict[str, str] = {}  # noqa: RUF012 - a default that nobody changes
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +69,7 @@ class RunContext:
     ) -> None:
         self.session, self.run, self.agents, self.options, self.tell = session, run, agents, options, tell
         self.clock: Clock = project.clock
+        self._sandbox = project.sandbox
         self._turns = project.store.directory(f"{session}/{_TURNS}")
         #: Variables in the environment of every process of the run.
         self.marks = {
@@ -94,6 +104,22 @@ class RunContext:
                 return None
             self._turn_limit = self._count + self.options.max_turns
             return limit_text(f"{self._count} turns were given to agents", "max_turns", self.options.max_turns)
+
+    @contextmanager
+    def inside(self, place: "Place", agent: str, env: dict[str, str], scratch: str) -> Iterator[Inside]:
+        """The sandbox of a turn, if the run has one, and the variables that a process needs in it."""
+        sandbox = self._sandbox
+        if sandbox is None:
+            yield Inside()
+            return
+        from detent.run.socket import opened  # noqa: PLC0415 - only for a sandbox
+
+        settings = self.agents.settings_of(agent)
+        known = {**os.environ, **settings.env, **env}
+        with opened(env, (place.base, place.root), sandbox) as (directory, variable):
+            yield Inside(
+                lambda: sandbox.for_agent(place, settings.adapter, known, scratch=scratch, socket=directory), variable
+            )
 
     @contextmanager
     def scratch(self, agent_id: str) -> Iterator[str]:

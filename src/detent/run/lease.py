@@ -23,7 +23,8 @@ BEAT_WAIT_S = 1.0
 class Lease:
     """Held while a session is run. Raises `Conflict`, naming the holder, if another runner holds it."""
 
-    def __init__(self, project: "Project", session: str) -> None:
+    def __init__(self, project: "Project", session: str, *, off: str | None = None) -> None:
+        """`off` says why the run has no sandbox; None if it has one."""
         self._project, self._session = project, session
         now = project.clock()
         self._own = RunLease(
@@ -34,6 +35,7 @@ class Lease:
             born=process.born(os.getpid()) or "",
             since=now,
             beat=now,
+            sandbox="on" if off is None else f"off: {off}",
         )
         with project.store.lock(PROJECT):
             other = live_lease(project.store, session, now=now)

@@ -41,7 +41,7 @@ class PhaseRun:
     def __init__(self, project: "Project", job: Job) -> None:
         self._job, self._context, self._phase = job, job.context, job.phase
         self._handle: SessionHandle = project.session(job.context.session)
-        self._base = project.place.base
+        self._place, self._base = project.place, project.place.base
         session = self._handle.state
         declared = session.workflow.by_key[self._phase]
         self._title, self._role, self._minutes = declared.title or self._phase, declared.agent, declared.timeout_minutes
@@ -145,7 +145,7 @@ class PhaseRun:
             agent=self._agent,
             agent_id=agent_id,
             prompt=self._prompt(session, number, failed),
-            cwd=self._base,
+            place=self._place,
             minutes=self._minutes_of_turn(),
         )
         if not self._is_live():

@@ -1,9 +1,10 @@
-"""Looks before a run begins, and before anything is spent: agents, tests, files, branch, hooks, limits."""
+"""Looks before a run begins, and before anything is spent: agents, tests, files, branch, hooks, sandbox, limits."""
 
 import json
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -16,9 +17,11 @@ from detent.clients.installing import manifest as records
 from detent.clients.registry import CLIENTS, client_files
 from detent.config import place as places
 from detent.core.gate import Gate, gate_name
+from detent.core.gate.environment import is_below
 from detent.core.session.budget import TIERS
 from detent.engine.gates.applicable import is_observed
 from detent.engine.gates.environment import missing_program, program_name, toolchain
+from detent.engine.sandbox import INSTALL, why_off
 from detent.errors import DetentError, Refused
 from detent.process.git import Git
 from detent.run.worktree_links import left_behind, linked_paths, unmatched
@@ -70,6 +73,7 @@ def preflight(
         *_test_checks(project, gates),
         *_tree_checks(project, begins=begins),
         *_hook_checks(project, gates),
+        *_sandbox_checks(project, workflow, phases, agents),
         *_budget_checks(project),
     ]
 
@@ -271,6 +275,58 @@ def _hook_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
         yield Check(subject="hooks", state=State.WARNING, text=finding.message, way_out=finding.way_out)
     if not is_observed(project.place) and any(gate.runs_tests for gate in gates):
         yield Check(subject="hooks", text="none are installed; detent init --agent NAME installs them")
+
+
+def _sandbox_checks(
+    project: "Project", workflow: "Workflow", phases: Sequence[str], agents: "ConfiguredAgents | DetentError"
+) -> Iterator[Check]:
+    settings = project.settings.run.sandbox_settings()
+    off = why_off(settings)
+    if off is not None:
+        is_needed = settings.mode == "required"
+        yield Check(
+            subject="sandbox",
+            state=State.PROBLEM if is_needed else State.OK if settings.mode == "off" else State.WARNING,
+            text=f"the run must be in a sandbox, and there is none: {off}"
+            if is_needed
+            else f"there is no sandbox: {off}. Agents, checks and steps can write all that you can, the journal too",
+            way_out=None if settings.mode == "off" else INSTALL,
+        )
+        return
+    allowed = f"; allowed: {', '.join(settings.allow)}" if settings.allow else ""
+    yield Check(subject="sandbox", text=f"on; network {settings.network}{allowed}")
+    root, own = os.path.realpath(project.place.root), os.path.realpath(sys.prefix)
+    if is_below(own, root) and own not in map(os.path.realpath, (os.path.join(root, path) for path in settings.allow)):
+        name = os.path.relpath(own, root)
+        yield Check(
+            subject="sandbox",
+            state=State.WARNING,
+            text=f"Detent is installed in {name}, which is read-only in the sandbox: agents can install nothing there",
+            way_out=f'install Detent elsewhere, or set allow = ["{name}"] under [run.sandbox] in detent.toml',
+        )
+    if not isinstance(agents, DetentError):
+        names = dict.fromkeys(agents.for_phase(key, workflow.by_key[key].agent)[0] for key in phases)
+        yield from (check for name in names for check in _nested_sandbox(name, agents.settings_of(name)))
+
+
+#: The value of a client's option that starts no sandbox.
+_NO_SANDBOX = ("danger-full-access", "false", "none")
+
+
+def _nested_sandbox(name: str, settings: "AgentSettings") -> Iterator[Check]:
+    """Clients that start a sandbox of their own inside of this one: it cannot reach the runner, or does not start."""
+    options, words = CLIENTS[settings.adapter].sandbox_options, list(settings.args)
+    for number, word in enumerate(words):
+        option, _, value = word.partition("=")
+        value = value or "".join(words[number + 1 : number + 2])
+        if option in options and value not in _NO_SANDBOX:
+            yield Check(
+                subject="sandbox",
+                state=State.WARNING,
+                text=f"{name} starts a sandbox of its own ({option}), which does not work inside of Detent's: "
+                "its agents cannot ask, report or use hooks",
+                way_out=f'remove {option} from args under [agents.{name}], or set sandbox = "off" under [run]',
+            )
 
 
 def _budget_checks(project: "Project") -> Iterator[Check]:

@@ -4,7 +4,7 @@ import os
 import queue
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.engine.agents import environment as variables
+from detent.engine.sandbox import check_available, sandboxes, why_off
 from detent.errors import DetentError, Refused
 from detent.process.marked import end_marked, kill_marked
 from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
@@ -72,8 +73,19 @@ class Runner:
 
     def run(self) -> End:
         """Run until the session ends, needs a person, or is paused. Raises `Conflict` if another runner holds it."""
-        lease = Lease(self._project, self._handle.id)
+        settings = self._project.settings.run.sandbox_settings()
+        check_available(settings)
+        off = why_off(settings)
+        lease = Lease(self._project, self._handle.id, off=off)
         self._lease = lease
+        with sandboxes(self._project, settings) if off is None else nullcontext() as sandbox:
+            self._project.sandbox = sandbox
+            try:
+                return self._run(lease)
+            finally:
+                self._project.sandbox = None
+
+    def _run(self, lease: Lease) -> End:
         self._context = RunContext(
             self._project,
             self._handle.id,
@@ -147,6 +159,8 @@ class Runner:
             if self._pausing:
                 self._stop_all(self._pausing)
             self._stop_ended_jobs()
+            if self._project.sandbox is not None:
+                self._project.sandbox.set_aside()
             self._idle()
             has_free_slot = self._apply_answer(open_needs) or self._receive()
 

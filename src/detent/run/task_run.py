@@ -102,7 +102,7 @@ class TaskRun:
                 role=role_text(role or declared.agent),
                 instructions=declared.instructions,
             ),
-            cwd=self._project.place.base,
+            place=self._project.place,
             minutes=min(minutes, declared.timeout_minutes or minutes),
         )
         self._handle.record_agent_ended(

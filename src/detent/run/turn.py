@@ -15,6 +15,7 @@ from detent.run.job import Job
 from detent.run.policy import pause_before, retries_left
 
 if TYPE_CHECKING:
+    from detent.config.place import Place
     from detent.engine.session import SessionHandle
 
 #: Rate limit of an agent's messages: a burst, and messages per second after it. Messages above it are dropped.
@@ -43,14 +44,15 @@ def delegate(
     agent: Agent,
     agent_id: str,
     prompt: str,
-    cwd: str,
+    place: "Place",
     minutes: float,
 ) -> Delegated:
     """Give the agent one turn, and retry it after a pause if it fails for a passing reason."""
     job.had_turn = True
     context, events, spent = job.context, _Events(job), Tokens()
     retries, attempts, retry = context.agents.settings_of(name).retries, context.options.attempts, 0
-    with context.scratch(agent_id) as scratch:
+    env = {**context.marks, **_own(job, agent_id, name)}
+    with context.scratch(agent_id) as scratch, context.inside(place, name, env, scratch) as inside:
         turn = Turn(
             agent_id=agent_id,
             session=context.session,
@@ -58,10 +60,11 @@ def delegate(
             task=job.task,
             token=str(job.token),
             prompt=prompt,
-            cwd=cwd,
+            cwd=place.base,
             scratch=scratch,
-            env={**context.marks, **_own(job, agent_id, name)},
+            env={**env, **inside.env},
             timeout_s=minutes * 60.0,
+            sandbox=inside.sandbox,
         )
         while True:
             end, used = _try(handle, job, turn, agent, events, spent)

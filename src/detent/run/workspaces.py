@@ -49,4 +49,8 @@ class Workspaces:
 
 def opened_at(project: Project, place: "Place") -> Project:
     """A second `Project` on the same state, with the files of another place."""
-    return Project(project.store.reopen(), place, project.settings, actor=as_runner(project.actor), clock=project.clock)
+    opened = Project(
+        project.store.reopen(), place, project.settings, actor=as_runner(project.actor), clock=project.clock
+    )
+    opened.sandbox = project.sandbox
+    return opened

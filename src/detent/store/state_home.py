@@ -10,6 +10,7 @@ Builtins only: every hook imports it.
 import posix
 
 PROJECT_ID = "project-id"
+INDEX = "index"
 _ID_BYTES = 16
 #: The part of a project that is a whole repository.
 WHOLE = "journals"
@@ -39,7 +40,7 @@ def digest(data: bytes) -> str:
 
 
 def index_file(home: str, root: str) -> str:
-    return f"{home}/index/{digest(root.encode('utf-8', 'surrogateescape'))}"
+    return f"{home}/{INDEX}/{digest(root.encode('utf-8', 'surrogateescape'))}"
 
 
 def read_entry(home: str, root: str) -> "Entry | None":

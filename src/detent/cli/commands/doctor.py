@@ -38,6 +38,7 @@ def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, 
     keeps every commit that verifies, in the journal or in its second copy, and sets all other lines aside.
     """
     from detent.doctor import invariants
+    from detent.engine.sandbox import why_off
 
     request.is_tolerant = True
     changing = (fix or restore is not None) and not dry_run
@@ -47,8 +48,13 @@ def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, 
             request.notices += [f"would {line}" for line in invariants.repair(project, dry_run=True)]
         findings = invariants.fix(project) if changing else invariants.check(project)
         findings = [*findings, *_installed(project.place.root)]
+        off = why_off(project.settings.run.sandbox_settings())
+    sandbox = "on" if off is None else f"off: {off}"
+    if off is not None and not request.json:
+        request.notices.append(f"the sandbox of runs is {sandbox}")
     request.answer(
-        lambda canvas: "\n".join([*mended, _text(findings, canvas)]), {"mended": mended, "findings": findings}
+        lambda canvas: "\n".join([*mended, _text(findings, canvas)]),
+        {"mended": mended, "findings": findings, "sandbox": sandbox},
     )
     return int(any(finding.severity == "error" for finding in findings))
 

@@ -16,6 +16,7 @@ PARAMETERS = (SESSION,)
 def status(request: Request, session: str | None = None) -> None:
     """Show where the session stands and the next command."""
     from detent.core.session.open_decision import open_decisions
+    from detent.core.session.sandboxing import sandbox_text
     from detent.core.session.session import SessionStatus
     from detent.engine.decisions import verdicts_now, view_now
     from detent.engine.run_lease import live_lease
@@ -37,10 +38,19 @@ def status(request: Request, session: str | None = None) -> None:
     commands = next_commands(state, view, judged=judged, decisions=decisions)
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next command, or detent adopt, completes it")
+    launched = ((agent.agent_id, agent.sandboxed) for phase in state.phases.values() for agent in phase.delegations)
+    sandbox = lease.sandbox if lease else sandbox_text(launched)
     runner = {name: getattr(lease, name) for name in ("run", "owner", "host", "pid", "since")} if lease else None
     request.answer(
         lambda canvas: status_text(
-            state, now=now, canvas=canvas, view=view, decisions=decisions, commands=commands, runner=str(lease or "")
+            state,
+            now=now,
+            canvas=canvas,
+            view=view,
+            decisions=decisions,
+            commands=commands,
+            runner=str(lease or ""),
+            sandbox=sandbox,
         ),
         lambda: {
             **_session_record(state, view),
@@ -48,6 +58,7 @@ def status(request: Request, session: str | None = None) -> None:
             "next": commands,
             "tasks": _task_counts(state),
             "runner": runner,
+            "sandbox": sandbox,
         },
     )
 

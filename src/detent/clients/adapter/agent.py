@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from detent.core.run.agent_event import AgentEvent
+from detent.process.sandbox import Sandbox
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     timeout_s: float
     task: str | None = None
+    #: Makes the sandbox of the turn, once the adapter has written its files; None without one.
+    sandbox: Callable[[], Sandbox] | None = None
 
 
 class Agent(Protocol):

@@ -99,6 +99,7 @@ class Driven:
             given=launch.stdin,
             timeout_s=turn.timeout_s,
             stopping=stopping,
+            sandbox=turn.sandbox() if turn.sandbox is not None else None,
         )
 
 
@@ -118,14 +119,22 @@ def client(
     unless: Mapping[str, Sequence[str]],
     reader: Callable[[], Reader],
     last: Sequence[str] = (),
+    inside: Mapping[str, str] | None = None,
 ) -> Driven:
     """A client that receives its prompt on standard input.
 
-    `unless` maps default arguments to the rival options that replace them in the settings.
+    `unless` maps default arguments to the rival options that replace them in the settings. `inside` maps default
+    arguments to those that replace them in a sandbox of Detent.
     """
-    defaults = [word for words, rivals in unless.items() if not _has(settings.args, rivals) for word in words.split()]
-    argv = (os.path.expanduser(settings.command or program), *arguments, *defaults, *settings.args, *last)
-    return Driven(lambda turn: Launch(argv=argv, stdin=as_input(turn.prompt)), lambda _: reader(), settings.env)
+    defaults = [words for words, rivals in unless.items() if not _has(settings.args, rivals)]
+
+    def launch(turn: Turn) -> Launch:
+        replaced = (inside or {}) if turn.sandbox is not None else {}
+        own = (word for words in defaults for word in replaced.get(words, words).split())
+        argv = (os.path.expanduser(settings.command or program), *arguments, *own, *settings.args, *last)
+        return Launch(argv=argv, stdin=as_input(turn.prompt))
+
+    return Driven(launch, lambda _: reader(), settings.env)
 
 
 def as_input(prompt: str) -> bytes:

@@ -25,12 +25,15 @@ _SANDBOX = (
     "--yolo",
     "--dangerously-bypass-approvals-and-sandbox",
 )
+_OWN_SANDBOX = "--sandbox workspace-write"
 _DEFAULTS = {
-    "--sandbox workspace-write": _SANDBOX,
+    _OWN_SANDBOX: _SANDBOX,
     "--skip-git-repo-check": ("--skip-git-repo-check",),
     # A login shell resets PATH, and `detent` would not be on it.
     "-c allow_login_shell=false": ("allow_login_shell",),
 }
+#: Its own sandbox lets no process connect to the socket of the runner, and two are not needed.
+_INSIDE = {_OWN_SANDBOX: "--sandbox danger-full-access"}
 #: Item types of the stream, with the tool names of the hooks.
 _TOOLS = {"command_execution": "Bash", "file_change": "apply_patch"}
 _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
@@ -38,7 +41,7 @@ _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
 
 def adapter(settings: AgentSettings) -> Driven:
     reader = partial(CodexReader, _home(settings))
-    return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=reader, last=("-",))
+    return client(settings, PROGRAM, ("exec", "--json"), unless=_DEFAULTS, reader=reader, last=("-",), inside=_INSIDE)
 
 
 def recorded_usage(settings: AgentSettings, conversation: str, since_s: float) -> Tokens:

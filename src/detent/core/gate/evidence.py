@@ -110,6 +110,8 @@ class Receipt(_Value, frozen=True, kw_only=True):
     #: Articles of a constitution that the work does not comply with.
     violated: tuple[str, ...] = ()
     program: Program | None = None
+    #: Whether it ran in the sandbox of a run.
+    sandboxed: bool = False
     #: Variables and entries of PATH that the check did not get; only if it could not run.
     left_out: tuple[str, ...] = ()
     #: The tests that were named to show a bug, and those that did: they failed on the files of the start, and pass now.
@@ -164,6 +166,7 @@ class Delegated(_Value, frozen=True, kw_only=True):
     launched_at: datetime
     ended_at: datetime | None = None
     succeeded: bool | None = None
+    sandboxed: bool = False
 
 
 class Judgement(_Value, frozen=True, kw_only=True):

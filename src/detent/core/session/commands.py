@@ -56,8 +56,9 @@ class Begin(_Command, frozen=True, kw_only=True):
 
     phase: str | None = None
     agent: str | None = None
-    #: The id of the agent that is launched in the same commit.
+    #: The id of the agent that is launched in the same commit, and whether it works in a sandbox.
     launch: str | None = None
+    sandboxed: bool = False
 
 
 class Finish(_Command, frozen=True, kw_only=True):
@@ -97,6 +98,7 @@ class Redo(_Command, frozen=True, kw_only=True):
     reason: str = ""
     cascade: bool = False
     launch: str | None = None
+    sandboxed: bool = False
 
 
 class Skip(_Command, frozen=True, kw_only=True):
@@ -185,6 +187,7 @@ class RecordAgentStarted(_Command, frozen=True, kw_only=True):
     phase: str
     agent: str
     agent_id: str
+    sandboxed: bool = False
 
 
 class RecordAgentEnded(_Command, frozen=True, kw_only=True):

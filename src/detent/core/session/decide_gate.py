@@ -46,7 +46,8 @@ def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[E
             return (events.GateApproved(phase=phase, gate=command.gate, reason=reason),)
         case commands.RecordAgentStarted():
             phase = _live(session, command.phase)
-            return (events.AgentLaunched(phase=phase, agent=command.agent, agent_id=command.agent_id),)
+            agent, agent_id, sandboxed = command.agent, command.agent_id, command.sandboxed
+            return (events.AgentLaunched(phase=phase, agent=agent, agent_id=agent_id, sandboxed=sandboxed),)
         case commands.RecordAgentEnded():
             return (_agent_ended(session, command),)
         case commands.Ask():

@@ -153,7 +153,7 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
     _check_legal(session, event)
     _check_needs(session, phase)
     _check_free(session)
-    return (event, *_launched(phase, agent, command.launch))
+    return (event, *_launched(phase, agent, command))
 
 
 def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
@@ -215,7 +215,7 @@ def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
     _check_legal(session, event)
     _check_needs(session, phase)
     reset = (PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(begun))
-    return (*reset, event, *_launched(phase, event.agent, command.launch))
+    return (*reset, event, *_launched(phase, event.agent, command))
 
 
 def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
@@ -393,9 +393,11 @@ def _commit_name(text: str | None) -> str | None:
 # Agents of an attempt
 
 
-def _launched(phase: str, agent: str, agent_id: str | None) -> tuple[AgentLaunched, ...]:
+def _launched(phase: str, agent: str, command: Begin | Redo) -> tuple[AgentLaunched, ...]:
     """The launch of the agent in the commit that begins the attempt, so that no crash loses it."""
-    return () if agent_id is None else (AgentLaunched(phase=phase, agent=agent, agent_id=agent_id),)
+    if command.launch is None:
+        return ()
+    return (AgentLaunched(phase=phase, agent=agent, agent_id=command.launch, sandboxed=command.sandboxed),)
 
 
 def _ended(state: PhaseState, phase: str, command: Finish | Fail, *, succeeded: bool) -> tuple[AgentEnded, ...]:

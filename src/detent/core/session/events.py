@@ -226,6 +226,8 @@ class AgentLaunched(_Event, frozen=True, kw_only=True, tag="agent_launched"):
     phase: str
     agent: str
     agent_id: str
+    #: Whether it works in the sandbox of a run.
+    sandboxed: bool = False
 
 
 class AgentEnded(_Event, frozen=True, kw_only=True, tag="agent_ended"):

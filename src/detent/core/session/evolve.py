@@ -106,7 +106,7 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
         case events.GateCommandSet():
             return _with_gate_command(session, event)
         case events.AgentLaunched():
-            launched = Delegated(agent=event.agent, agent_id=event.agent_id, launched_at=at)
+            launched = Delegated(agent=event.agent, agent_id=event.agent_id, launched_at=at, sandboxed=event.sandboxed)
             known = session.phases[event.phase].delegations
             return with_state(session, event.phase, delegations=(*known, launched)[-MAX_DELEGATIONS:])
         case events.AgentEnded():

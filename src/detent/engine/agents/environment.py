@@ -15,6 +15,10 @@ ACTOR = "DETENT_ACTOR"
 RUN = "DETENT_RUN"
 AGENT = "DETENT_AGENT"
 STATE = "DETENT_STATE"
+#: The socket of the runner, for an agent in a sandbox.
+SOCKET = "DETENT_SOCKET"
+#: The sandboxes of the run, for a command that the runner carries out for such an agent.
+SANDBOX = "DETENT_SANDBOX"
 #: The token of the attempt, for the checks that are run for its gates.
 GATE = "DETENT_GATE"
 #: The directory of a program `detent` that is this installation, if PATH leads to another one.

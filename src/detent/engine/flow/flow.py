@@ -303,7 +303,7 @@ class Flow:
 
     def _input(self, task: str) -> FlowInput:
         context = self._tasks.context(task)
-        document, files = context["task"], self._files(task)
+        document, files, sandbox = context["task"], self._files(task), self._project.sandbox
         steps = steps_of(document)
         outputs = {
             step.output_to: files.output_path(number, step.step)
@@ -321,6 +321,7 @@ class Flow:
             base=self._project.place.base,
             files=outputs,
             env=dict(self._env),
+            sandbox=sandbox.for_check(self._project.place) if sandbox is not None else None,
         )
         if not any(f"[{SUMMARIES}.file]" in step.command for step in steps):
             return given

@@ -20,6 +20,7 @@ from detent.core.flow.step import DEFAULT_TIMEOUT_S, Step, step_problems
 from detent.core.limits import cut
 from detent.engine.flow.record import MAX_OUTPUT_BYTES, FlowFiles, Mask, Process, Record, this_process, value_of
 from detent.errors import DetentError, Invalid, Refused
+from detent.process.sandbox import Sandbox
 
 MAX_REASON = 1_000
 SUMMARIES = "dependency_summaries"
@@ -40,6 +41,8 @@ class FlowInput(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str]
     #: Variables in addition to the environment of this process.
     env: dict[str, str] = {}
+    #: In a run.
+    sandbox: Sandbox | None = None
 
     def scope(self, values: Mapping[str, str]) -> Scope:
         return Scope(
@@ -120,6 +123,7 @@ def attempt(
         max_bytes=MAX_OUTPUT_BYTES,
         started=started,
         watch=watch,
+        sandbox=given.sandbox,
     )
     judged = judge(
         step.success_criteria,

@@ -15,6 +15,7 @@ from detent.config.place import is_worktree
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result
 from detent.core.gate.kind import KnownNames, required_paths
+from detent.core.gate.kinds.command import MERGE
 from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
 from detent.core.workflow.graph import Workflow
@@ -38,11 +39,15 @@ if TYPE_CHECKING:
     from detent.engine.gates.protected import Changes as ProtectedChanges
     from detent.engine.gates.protected import ProtectedFiles
     from detent.engine.gates.start_files import StartFiles
+    from detent.engine.sandbox import RunSandbox
     from detent.objects.universe import Moment
+    from detent.process.sandbox import Sandbox
 
 #: Owner of the objects that a check stores.
 OWNER = "gate"
 TIMEOUT_S = 1_800.0
+#: The command of a merge, and nothing else.
+_MERGES = re.compile(rf"{MERGE}(?: [\w./-]+)*")
 #: Exit codes of a shell that could not run a command.
 _NOT_RUN = {126: "the command cannot be executed", 127: "the command was not found"}
 #: How shells and make tell that a program inside of a command was not found.
@@ -57,8 +62,15 @@ _decode_digests = msgspec.json.Decoder(FileDigests).decode
 class GateChecks:
     """The checks of one session in one project."""
 
-    def __init__(self, store: Store, place: "Place", session: str, checkpoints: "Checkpoints") -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        place: "Place",
+        session: str,
+        checkpoints: "Checkpoints",
+        sandbox: "RunSandbox | None" = None,
+    ) -> None:
+        self._store, self._sandbox = store, sandbox
         self._checkpoints, self._moments = checkpoints, checkpoints.moment
         self._place, self._base = place, place.base
         self._session = session
@@ -132,7 +144,8 @@ class GateChecks:
         # The first command says what the check is made of.
         program = runner.started[0].program if runner.started else None
         left_out = environment.left_out[:_MAX_LEFT_OUT] if _is_missing(receipt) else ()
-        receipt = msgspec.structs.replace(receipt, by=by, program=program, left_out=left_out)
+        sandboxed = self._sandbox is not None
+        receipt = msgspec.structs.replace(receipt, by=by, program=program, left_out=left_out, sandboxed=sandboxed)
         return self._complete(gate, receipt, before)
 
     def observed(
@@ -174,10 +187,18 @@ class GateChecks:
                 **bytecode,
                 "PYTEST_ADDOPTS": f"{env.get('PYTEST_ADDOPTS', '')} {report_to} {options}".strip(),
             }
-            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked, watch=self.watch)
+            inside = self._inside(command, where, os.path.dirname(reports.path))
+            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked, watch=self.watch, sandbox=inside)
             report = reports.read()
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
+
+    def _inside(self, command: str, where: str, reports: str) -> "Sandbox | None":
+        """The sandbox of a command; None outside of a run."""
+        if self._sandbox is None:
+            return None
+        # A copy of the project is no part of it.
+        return self._sandbox.for_check(self._place, where, reports, merges=_MERGES.fullmatch(command) is not None)
 
     def touched(self, session: Session, digest: str, accepted: Collection[str]) -> bool:
         """Whether a protected file is not as it was, or cannot be compared."""

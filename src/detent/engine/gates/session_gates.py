@@ -39,7 +39,8 @@ class SessionGates:
         # Running checks needs processes and parsers, and looking at a session does not.
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415
 
-        return GateChecks(self._project.store, self._project.place, self._handle.id, self._project.checkpoints)
+        project = self._project
+        return GateChecks(project.store, project.place, self._handle.id, project.checkpoints, project.sandbox)
 
     def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
         """The verdict on every gate of the phases in progress, or of the one named."""

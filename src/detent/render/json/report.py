@@ -11,7 +11,7 @@ from detent.core.session.events import Commit
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session
 from detent.render.json.record import session_record
-from detent.render.report_facts import Changes, test_runs, work_of
+from detent.render.report_facts import Changes, sandbox_of, test_runs, work_of
 
 
 def report_record(session: Session, commits: Iterable[Commit], changes: Changes | None) -> dict[str, Any]:
@@ -45,4 +45,5 @@ def report_record(session: Session, commits: Iterable[Commit], changes: Changes 
             for commit in decided
         ],
         "used": used,
+        "sandbox": sandbox_of(journal),
     }

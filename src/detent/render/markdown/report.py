@@ -21,7 +21,7 @@ from detent.render.elapsed import duration, elapsed
 from detent.render.markdown.blocks import clock, fenced, table
 from detent.render.markdown.gantt import MOST_BARS, gantt
 from detent.render.markdown.people import decision_lines, question_lines, record_lines
-from detent.render.report_facts import MOST_FILES, Changes, test_runs, work_of
+from detent.render.report_facts import MOST_FILES, Changes, sandbox_of, test_runs, work_of
 from detent.render.size import counted
 from detent.render.tokens import cost_text, count_text, tokens_text
 
@@ -37,7 +37,7 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
     until = session.ended_at or (journal[-1].at if journal else session.started_at)
     tried = attempts(journal)
     parts = [
-        ("", _head(session, until)),
+        ("", _head(session, until, journal)),
         ("Timeline", _timeline(session, tried, until)),
         ("Phases", _phases(session, tried, until)),
         ("Changed files", change_lines(changes)),
@@ -60,7 +60,7 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
     return "\n".join(lines) + "\n"
 
 
-def _head(session: Session, until: datetime) -> Iterator[str]:
+def _head(session: Session, until: datetime, journal: Sequence[Commit]) -> Iterator[str]:
     used = tokens_text(sum((state.all_tokens for state in session.phases.values()), Tokens()))
     done, all_phases = len(session.with_status(Status.COMPLETED)), len(session.workflow.order)
     skipped = len(session.with_status(Status.SKIPPED))
@@ -75,6 +75,8 @@ def _head(session: Session, until: datetime) -> Iterator[str]:
         yield f"- Merged as: {escaped(session.merged_commit)}"
     if used:
         yield f"- Used: {used}"
+    if sandbox := sandbox_of(journal):
+        yield f"- Sandbox: {sandbox}"
 
 
 def _result(session: Session) -> str:

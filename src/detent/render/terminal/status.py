@@ -39,8 +39,12 @@ def status_text(
     decisions: Sequence[OpenDecision] = (),
     commands: Sequence[str] | None = None,
     runner: str = "",
+    sandbox: str | None = None,
 ) -> str:
-    """`decisions` wait for a person, `commands` continue the session, `runner` names the process that runs it."""
+    """`decisions` wait for a person, `commands` continue the session, `runner` names the process that runs it.
+
+    `sandbox` says whether its agents are in one.
+    """
     if commands is None:
         commands = next_commands(session, view, decisions=decisions)
     return "\n".join(
@@ -51,7 +55,9 @@ def status_text(
             *_phase_lines(session, now, canvas),
             *_task_lines(session, now, canvas, view=view),
             "",
-            *_footer_lines(session, now, canvas, _typed(session.id, decisions, view, commands), runner=runner),
+            *_footer_lines(
+                session, now, canvas, _typed(session.id, decisions, view, commands), runner=runner, sandbox=sandbox
+            ),
         ]
     )
 
@@ -143,7 +149,7 @@ def _task_lines(session: Session, now: datetime, canvas: Canvas, *, view: View) 
 
 
 def _footer_lines(
-    session: Session, now: datetime, canvas: Canvas, commands: Sequence[str], *, runner: str
+    session: Session, now: datetime, canvas: Canvas, commands: Sequence[str], *, runner: str, sandbox: str | None
 ) -> Iterator[str]:
     """Phases in progress, failed and next, the runner if there is one, and the commands to type."""
     for key in session.with_status(Status.IN_PROGRESS)[:MOST_SHOWN]:
@@ -166,6 +172,8 @@ def _footer_lines(
         yield canvas.labelled("next", ", ".join(phase_name(session, key) for key in following), _LABEL, colour="cyan")
     if runner:
         yield canvas.labelled("run by", runner, _LABEL, colour="cyan")
+    if sandbox:
+        yield canvas.labelled("sandbox", sandbox, _LABEL, colour="cyan")
     first, *rest = shown_commands(commands, canvas, " " * _LABEL)
     yield canvas.paint(f"{'type':<{_LABEL}}", "cyan") + first.replace(" " * _LABEL, "", 1)
     yield from rest

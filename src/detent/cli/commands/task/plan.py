@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from detent.cli.input import read_json, read_text
+from detent.cli.input import STDIN, parse_json, read_json, read_text
 from detent.cli.request import Request
 from detent.cli.task import answer_moved, known_task, move_task, task_argument, task_option
 from detent.cli.verb import TEXT, session_option, verb
@@ -191,9 +191,10 @@ def _changes(request: Request, file: str) -> dict[str, Any] | list[str]:
     kind = os.path.splitext(file)[1].lower()
     if kind in (".yaml", ".yml"):
         raise Invalid(f"{file} is YAML, which is not supported", way_out="write it as .json, .md or .txt")
-    if kind != ".json":
-        return _requirements(read_text(request, file))
-    decoded = read_json(request, file)
+    text = read_text(request, file)
+    if kind != ".json" and not (file == STDIN and text.lstrip().startswith("{")):
+        return _requirements(text)
+    decoded = parse_json(text, file)
     if not isinstance(decoded, dict) or not decoded:
         raise Invalid(f"{file} must be an object with the keys that change")
     return decoded
