@@ -2,8 +2,8 @@
 
     python -m tests.ui.screenshots [DIRECTORY]
 
-It decides as a person, so start it at a terminal, or by `python -m tests.support.attended`. It needs Pillow, which makes the
-pictures small.
+It decides as a person, so start it at a terminal, or by `python -m tests.support.attended`. Pillow makes the pictures
+small; it has to be installed.
 """
 
 import io
