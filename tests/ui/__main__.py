@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from tests.ui.tools import AXE, AXE_VERSION, TOOLS, chromium
+from tests.support.ui_tools import AXE, AXE_VERSION, TOOLS, chromium
 
 PLAYWRIGHT = "playwright>=1.50"
 

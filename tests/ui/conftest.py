@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.page_project import NEEDS_A_PERSON, TASK, PageProject
-from tests.ui.tools import chromium
+from tests.support.ui_tools import chromium
 
 HERE = Path(__file__).parent
 PHONE, DESK = 390, 1280

@@ -2,16 +2,18 @@
 
     python -m tests.ui.screenshots [DIRECTORY]
 
-It decides as a person, so start it at a terminal, or by `python -m tests.support.attended`.
+It decides as a person, so start it at a terminal, or by `python -m tests.support.attended`. Pillow makes the pictures
+small; it has to be installed.
 """
 
+import io
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.support.page_project import NEEDS_A_PERSON, SESSION, TASK, PageProject
-from tests.ui.tools import chromium
+from tests.support.ui_tools import chromium
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SIZES = {"desk": (1280, 800), "phone": (390, 844)}
@@ -32,6 +34,7 @@ SCREENS: dict[str, str | None] = {
     "start": "start",
 }
 SETTLED_MS = 900
+COLOURS = 128
 
 
 def main(directory: Path) -> None:
@@ -79,8 +82,15 @@ def shoot(browser: Any, project: PageProject, directory: Path, size: str, scheme
         if path is not None:
             tab.evaluate("address => { location.hash = address }", f"{home}/{path}")
         tab.wait_for_timeout(SETTLED_MS)
-        tab.screenshot(path=directory / f"page-{name}-{size}-{scheme}.png")
+        save(tab.screenshot(), directory / f"page-{name}-{size}-{scheme}.png")
     context.close()
+
+
+def save(picture: bytes, path: Path) -> None:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(picture)) as opened:
+        opened.convert("RGB").quantize(COLOURS).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.page_project import SESSION
-from tests.ui.tools import AXE
+from tests.support.ui_tools import AXE
 
 SCREENS = {
     "needs": "",

@@ -1,6 +1,6 @@
 """A session: graph, timeline, who works, cost, and the log that stays live."""
 
-from tests.support.page_project import SESSION, TASK
+from tests.support.page_project import SESSION, TASK, PageProject
 
 
 def test_the_graph_shows_where_it_stands(look):
@@ -80,3 +80,23 @@ def test_the_log_is_filtered(look):
     tab.get_by_label("Filter the log by text").fill("says what a wallet does")
     tab.locator(".commit").nth(1).wait_for(state="detached")
     assert "says what a wallet does" in tab.locator(".commit").inner_text()
+
+
+def test_a_thousand_phases_are_shown_and_only_those_that_are_seen_are_drawn(tmp_path, tabs, at):
+    phases = ", ".join(
+        f'{{ key = "p{number:04}", needs = [{f"{chr(34)}p{number - 1:04}{chr(34)}" if number else ""}] }}'
+        for number in range(1_000)
+    )
+    project = PageProject(tmp_path, settings=f"[workflows.long]\nphases = [{phases}]\n")
+    try:
+        project.detent("start", "long", TASK)
+        tab = tabs().open(project.serve())
+        at(tab, f"s/{SESSION}")
+        tab.locator('[data-phase="p0000"]').wait_for()
+        assert "of 1000" in tab.locator(".meters").inner_text()
+        assert tab.locator(".node").count() < 200
+        tab.locator(".graph").evaluate("box => { box.scrollTop = box.scrollHeight }")
+        tab.locator('[data-phase="p0999"]').wait_for()
+        assert tab.locator(".node").count() < 200
+    finally:
+        project.stop()

@@ -61,6 +61,23 @@ def test_who_holds_a_task_and_what_waits_for_it(fresh, tabs, at):
     assert "waits for IMPL-1" in waiting.inner_text()
 
 
+def test_a_task_is_done_with_a_line_for_each_of_its_conditions(fresh, tabs, at):
+    fresh.detent("start", "trial", TASK)
+    fresh.detent("task", "add", "Round amounts", "--accept", "halves go up", "--accept", "zero stays zero")
+    fresh.detent("task", "start", "IMPL-1")
+    tab = tabs().open(fresh.serve())
+    at(tab, f"s/{SESSION}/tasks/IMPL-1")
+    tab.get_by_role("button", name="Done").click()
+    dialog = tab.get_by_role("dialog")
+    dialog.get_by_label("How each condition is met").fill("test_halves")
+    dialog.get_by_role("button", name="Done").click()
+    dialog.get_by_role("alert").wait_for()
+    dialog.get_by_label("How each condition is met").fill("test_halves\ntest_zero")
+    dialog.get_by_role("button", name="Done").click()
+    dialog.wait_for(state="detached")
+    tab.get_by_text("test_zero").first.wait_for()
+
+
 def test_ten_thousand_tasks_stay_usable(fresh, tabs, at):
     fresh.detent("start", "trial", TASK)
     (fresh.root / "many.md").write_text("".join(f"- [ ] Work number {number}\n" for number in range(MANY)))

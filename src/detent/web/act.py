@@ -327,7 +327,7 @@ _TASK_ACTIONS: dict[str, Callable[[SessionHandle, str, Body], Outcome]] = {
     "unblock": lambda handle, task, _body: handle.tasks.unblock(task),
     "release": lambda handle, task, body: handle.tasks.release(task, reason=body.text("reason")),
     "start": lambda handle, task, _body: handle.tasks.start(task),
-    "done": lambda handle, task, body: handle.tasks.done(task, body.text("summary")),
+    "done": lambda handle, task, body: handle.tasks.done(task, body.text("summary"), met=body.texts("met")),
     "fail": lambda handle, task, body: handle.tasks.fail(task, body.word("reason")),
     "retry": lambda handle, task, _body: handle.tasks.retry(task),
     "reopen": lambda handle, task, _body: handle.tasks.reopen(task),

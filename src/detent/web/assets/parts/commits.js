@@ -37,8 +37,8 @@ const useLog = (project, session, filter) => {
 };
 
 const Commit = ({ commit }) => html`<li class="commit" data-version=${commit.version}>
-	<span class="version num" title="Version of the journal">${commit.version}</span>
-	<span class=${`who who-${commit.actor}`} title=${[words(commit.actor), commit.channel, commit.mark].filter(Boolean).join(" · ")}>${plain(commit.by)}${commit.actor !== "person" && html` <span class="note">${commit.mark ? plain(commit.mark) : commit.actor}</span>`}</span>
+	<span class="version num">${commit.version}</span>
+	<span class=${`who who-${commit.actor}`}>${plain(commit.by)}${commit.actor !== "person" && html` <span class="note">${commit.mark ? plain(commit.mark) : commit.actor}</span>`}</span>
 	<div class="lines">${commit.lines.map((line) => html`<div>${text(line, 700)}</div>`)}
 		${commit.proof && html`<div class="note">${plain([commit.proof.assurance, commit.proof.method, commit.proof.identity].filter(Boolean).join(" · "))}</div>`}
 	</div>

@@ -5,7 +5,7 @@ const Receipt = ({ receipt, title, stale, checked }) => html`<section class="rec
 	<h2>${title} ${status(receipt.result)}</h2>
 	${pairs([
 		["Command", receipt.command && html`<code>${text(receipt.command, 400)}</code>`],
-		["Exit code", receipt.exit_code ?? "–"],
+		["Exit code", String(receipt.exit_code ?? "–")],
 		["Took", receipt.duration_s != null && duration(receipt.duration_s)],
 		["Checked", checked && when(checked)],
 		["By", plain([receipt.by, receipt.account && `account ${receipt.account}`, receipt.host].filter(Boolean).join(", "))],

@@ -175,18 +175,7 @@ const SessionScreen = ({ project, session, rest }) => {
 };
 
 const RunButton = ({ data, at, onDone }) => {
-	const [busy, set] = useState(false);
-	if (data.status !== "active") return null;
-	const send = async (path) => {
-		set(true);
-		try {
-			await api.post(`${at.api}/${path}`);
-			say(path === "run" ? "A run was started." : "The run was asked to stop.");
-			onDone();
-		} catch (error) { fault(error); }
-		set(false);
-	};
-	return data.runner
-		? html`<button class="push" disabled=${busy} onClick=${() => send("stop")}>Stop the run</button>`
-		: html`<button class="push" disabled=${busy} onClick=${() => send("run")}>Run</button>`;
+	const [path, label, said] = data.runner ? ["stop", "Stop the run", "The run was asked to stop."] : ["run", "Run", "A run was started."];
+	const send = () => api.post(`${at.api}/${path}`).then(() => { say(said); onDone(); }, fault);
+	return data.status === "active" && html`<button class="push" onClick=${send}>${label}</button>`;
 };

@@ -86,11 +86,11 @@ const ACTIONS = {
 	active: [["done", "Done", "summary"], ["block", "Block", "reason"], ["release", "Release", "reason"], ["fail", "Fail", "reason"]],
 	blocked: [["unblock", "Unblock"]], failed: [["retry", "Retry"]], completed: [["reopen", "Reopen"]], container: [["split", "Split", "parts"]],
 };
-const ASK = { reason: "Why", parts: "The parts, one title a line", summary: "What was done" };
+const ASK = { reason: "Why", parts: "The parts, one title a line", summary: "What was done", met: "How each condition is met, one line each" };
 
 const Act = ({ at, id, action: [path, label, field], onClose }) => {
 	const [said, setSaid] = useState("");
-	const send = () => api.post(`${at.api}/tasks/${api.encode(id)}/${path}`, field ? { [field]: field === "parts" ? lines(said) : said.trim() } : {});
+	const send = () => api.post(`${at.api}/tasks/${api.encode(id)}/${path}`, field ? { [field]: ["parts", "met"].includes(field) ? lines(said) : said.trim() } : {});
 	return html`<${Ask} title=${`${label} ${plain(id)}`} label=${label} tone=${["remove", "fail"].includes(path) ? "danger" : "primary"} ready=${!field || said.trim()} send=${send} onClose=${onClose}>
 		${field ? html`<${Field} label=${ASK[field]} value=${said} set=${setSaid} rows="4" first />` : html`<p>${label} this task?</p>`}
 	</${Ask}>`;
@@ -117,7 +117,8 @@ const Detail = ({ data, id }) => {
 	const chips = (ids) => ids.length > 0 && ids.map((each) => html`<a key=${each} class="chip" href=${at.task(each)}>${plain(each)}</a> `);
 	const task = found.data?.task;
 	const state = task && (task.children ? "container" : task.status === "pending" ? (task.ready ? "ready" : "waiting") : { in_progress: "active" }[task.status] || task.status);
-	const actions = task && api.access.can_decide ? ACTIONS[state] || [] : [];
+	const criteria = found.data?.document.context?.acceptance || [];
+	const actions = (task && api.access.can_decide && ACTIONS[state] || []).map((action) => (action[0] === "done" && criteria.length ? ["done", "Done", "met"] : action));
 	useKeys([["esc", () => go(at.tasks), "Back to the board"], ["e", () => setOpen({ edit: true }), "Edit the task", !actions.length]]);
 	return html`<div class="column">${loaded(found, (shown) => html`
 		<h2 class="title"><code>${plain(id)}</code> ${text(task.title, 300)} ${status(state, words(state))}</h2>
