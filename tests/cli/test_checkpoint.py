@@ -18,7 +18,17 @@ import pytest
 
 from detent.engine.project import open_project
 from detent.render.terminal.canvas import columns_of
-from tests.support.command import DETENT, RUN_S_MAX, Ran, Tool, make_project, next_command, normalised, on_a_terminal
+from tests.support.command import (
+    DETENT,
+    RUN_S_MAX,
+    Ran,
+    Tool,
+    make_project,
+    next_command,
+    normalised,
+    on_a_terminal,
+    read_to_end,
+)
 from tests.support.golden_file import check_golden
 from tests.support.privilege import without_privilege
 from tests.support.typed_terminal import take_terminal
@@ -774,17 +784,7 @@ def slow(tool: Tool, *arguments: str, terminal: bool) -> tuple[str, str]:
         check=True,
     )
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(ours)
-    return ran.stdout.decode(), seen.decode()
+    return ran.stdout.decode(), read_to_end(ours)
 
 
 @pytest.mark.parametrize("arguments", [["checkpoint", "create"], ["finish", "-m", "x"], ["diff", FIRST]])

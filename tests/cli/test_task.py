@@ -32,6 +32,7 @@ from tests.support.command import (
     next_command,
     normalised,
     on_a_terminal,
+    read_to_end,
     refused,
 )
 from tests.support.golden_file import check_golden
@@ -511,17 +512,8 @@ def in_an_editor(tool: Tool, script: str, id_: str = "IMPL-3") -> tuple[int, str
         stderr=theirs,
     )
     os.close(theirs)
-    text = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        text += part
-    os.close(ours)
-    return process.wait(RUN_S_MAX), text.decode().replace("\r\n", "\n")
+    text = read_to_end(ours)
+    return process.wait(RUN_S_MAX), text.replace("\r\n", "\n")
 
 
 def test_an_editor_at_a_terminal(work):

@@ -4,13 +4,12 @@ import os
 import signal
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from detent.process import conversation as talk
 from detent.process.conversation import ERROR_BYTES, Exited, converse
-from tests.support.waiting import until
+from tests.support.waiting import is_running, until
 
 BIG = 3 * 1024 * 1024
 
@@ -32,13 +31,6 @@ def stopped(script):
 
 def lines(items):
     return [line for item in items if isinstance(item, list) for line in item]
-
-
-def is_running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # What it says

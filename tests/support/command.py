@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,18 +122,20 @@ def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, **environment:
     subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
     process = subprocess.Popen([DETENT, *arguments], cwd=tool.directory, env=environment, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    parts = []
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            part = b""
-        if not part:
-            break
-        parts.append(part)
+    text = read_to_end(ours)
     assert process.wait(RUN_S_MAX) == 0
-    os.close(ours)
-    return b"".join(parts).decode().replace("\r\n", "\n")
+    return text.replace("\r\n", "\n")
+
+
+def read_to_end(descriptor: int) -> str:
+    """What comes from a terminal or a pipe until its other end is closed; then this end is closed too."""
+    parts = []
+    # A terminal ends with an error.
+    with suppress(OSError):
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts).decode()
 
 
 def loaded(tool: Tool, *arguments: str) -> set[str]:

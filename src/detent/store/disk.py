@@ -97,6 +97,16 @@ def read_file(path: str) -> bytes:
         return file.read()
 
 
+def read_if_there(path: str) -> bytes | None:
+    """The content of a file; None if there is none."""
+    with failing_as("read", path):
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
 def set_aside(path: str) -> str:
     """Rename what is in the place of a file, so that the file can be written; returns the new path."""
     kept = next(free for number in count(1) if not os.path.lexists(free := f"{path}{SET_ASIDE}{number}"))

@@ -100,7 +100,7 @@ class Repairs:
         """How far the journal and its copy verify."""
         from detent.store import recovery  # noqa: PLC0415 - sound journals never need it
 
-        journal, copy = self._read(session), self._copied(session)
+        journal, copy = disk.read_if_there(self._journal(session)), self._copied(session)
         if journal is None and copy is None:
             raise NotFound(f"there is no session {session}", way_out="detent sessions --all")
         return recovery.examine(journal, copy)
@@ -171,15 +171,6 @@ class Repairs:
 
     def _journal(self, session: str) -> str:
         return os.path.join(self._root, session, JOURNAL)
-
-    def _read(self, session: str) -> bytes | None:
-        path = self._journal(session)
-        with disk.failing_as("read", path):
-            try:
-                with open(path, "rb") as file:
-                    return file.read()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
 
     def _copied(self, session: str) -> bytes | None:
         return self._copies.read(session) if self._copies is not None else None

@@ -202,7 +202,7 @@ class FlowFiles:
         if state.state is StepState.SKIPPED:
             return ""
         path = self.output_path(number, state.step)
-        data = _read(path)
+        data = disk.read_if_there(path)
         if data is None or _hash(output_text(data)) != state.output_hash:
             what = "is missing" if data is None else "has changed"
             way_out = f"detent flow resume {self.task} --rerun-from {state.step}"
@@ -224,15 +224,6 @@ def value_of(output: bytes, path: str) -> str:
 
 def _ending(number: int, step: str, kind: str) -> str:
     return f"/{number:02d}-{slugify(step)[:60]}.{kind}"
-
-
-def _read(path: str) -> bytes | None:
-    with disk.failing_as("read", path):
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
 
 
 def _hash(text: str) -> str:
