@@ -41,7 +41,7 @@ def test_every_decision_of_the_policy_has_a_subject():
     ("decided", "said"),
     [
         ((VOTE,), ("a", "approval", "", "fine")),
-        ((events.GateApproved(phase="a", gate="tests", reason="flaky"),), ("a", "tests", "", "flaky")),
+        ((events.GateApproved(phase="a", gate="tests", reason="flaky"),), ("a", "tests", "by hand", "flaky")),
         ((SKIP,), ("a", "", "a", "no")),
         ((SKIP, events.PhaseSkipped(phase="b", reason="no")), ("", "", "a, b", "no")),
         ((events.EscalationsResolved(action="retry", reason="up"),), ("", "", "retry", "up")),
