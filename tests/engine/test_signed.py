@@ -18,7 +18,7 @@ from detent.core.session.events import Supervised
 from detent.core.workflow.graph import Phase, Workflow
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
-from detent.errors import Refused
+from detent.errors import GateClosed, Refused
 from tests.support.keys import ALONE, Authenticator, Device, list_approvers, make_ssh_key, ssh_signer
 from tests.support.people import ME
 from tests.support.project import build_project
@@ -93,6 +93,24 @@ def test_a_vote_counts_if_it_is_strong_enough(project, keys, needed, given):
         with pytest.raises(Refused, match=f"approve needs the assurance {needed}, and this request has {given}"):
             approve(session)
         assert session.state.version == 1
+
+
+@pytest.mark.parametrize(
+    "gate", [GATES["signed"], CommandGate(name="checks", command="false")], ids=["vote", "by hand"]
+)
+def test_an_approval_is_for_the_files_that_were_signed_until_it_is_given_again(project, keys, tmp_path, gate):
+    project.signer = keys.ada
+    session = project.start(flow(gate), "try it")
+    approve(session, gate=gate.name)
+    (tmp_path / "a.txt").write_text("two\n")
+
+    [judged] = session.gates.judgements()["build"]
+
+    assert (judged.verdict, "they have changed since" in judged.reason) == (Verdict.STALE, True)
+    with pytest.raises(GateClosed):
+        session.finish("done")
+    approve(session, gate=gate.name)
+    session.finish("done")
 
 
 def test_the_proof_stands_in_the_commit(project, keys):

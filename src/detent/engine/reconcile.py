@@ -116,6 +116,7 @@ def edit_facts(project: "Project", active: str) -> Facts:
         exists=frozenset().union(*(facts.exists or () for facts in by_phase)),
         changed={digest: files for facts in by_phase for digest, files in facts.changed.items()},
         differs={digest: differs for facts in by_phase for digest, differs in facts.differs.items()},
+        files=next((facts.files for facts in by_phase if facts.files), ""),
         protected=checks.retake(session, moment, locked=True) if rewrites else None,
         tree=checkpoints.tree(owner, session, moment=moment) if project.takes_checkpoints else None,
     )

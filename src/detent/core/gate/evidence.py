@@ -131,8 +131,9 @@ class Vote(_Value, frozen=True, kw_only=True):
     stands_for: str = ""
     at: datetime
     assurance: Assurance = Assurance.ATTENDED
-    #: The key that signed it; empty if nothing was signed.
+    #: The key that signed it, and the digest of the files that it was signed for; empty if nothing was signed.
     key: str = ""
+    tree: str = ""
 
 
 class GateState(_Value, frozen=True, kw_only=True):
@@ -152,6 +153,8 @@ class GateState(_Value, frozen=True, kw_only=True):
     approved_by: str | None = None
     approval_reason: str = ""
     approval_assurance: Assurance = Assurance.ATTENDED
+    #: The digest of the files that it was signed for.
+    approval_tree: str = ""
     interactions: int = 0
     selection: str | None = None
     #: By identity: a second vote replaces the first.
@@ -188,6 +191,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     damaged: dict[str, str] = {}
     #: Digest of the manifest of files at a begin to whether the present files differ from them.
     differs: dict[str, bool] = {}
+    #: Digest of the present files, if a decision at a gate was signed for files.
+    files: str = ""
     #: Digest of the protected files as they are now, if the phase may rewrite tests and did.
     protected: str | None = None
     #: The files of the project, if checkpoints are taken.

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from detent.core.actor import Assurance
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
 from detent.core.gate.kind import Evidence, Gate, gate_name
+from detent.core.gate.voted import is_for_other_files
 from detent.core.session.session import Session, resolve_commands
 from detent.core.session.status import Status
 
@@ -25,7 +26,10 @@ def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:
     evidence = evidence_of(session, phase, gate, facts)
     state = evidence.gate
     needed = gate.assurance or session.options.assurance
-    if state.approved_by is not None and state.approval_assurance.reaches(needed):
+    is_opened = state.approved_by is not None and state.approval_assurance.reaches(needed)
+    if is_opened and is_for_other_files(state.approval_tree, facts):
+        verdict, reason = Verdict.STALE, f"opened by {state.approved_by} for other files; they have changed since"
+    elif is_opened:
         verdict, reason = Verdict.PASS, f"opened by {state.approved_by}{_how(state)}: {state.approval_reason}"
     else:
         verdict, reason = gate.judge(evidence)

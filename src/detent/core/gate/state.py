@@ -6,13 +6,14 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from detent.core.actor import Assurance, Proof
+from detent.core.decision.statement import read_statement
 from detent.core.gate.evidence import GateState, Receipt, Result, Vote
 from detent.core.session.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
 
 
 def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str, proof: Proof | None = None) -> GateState:
     """`by` is the identity behind the event, and `proof` is that of its commit."""
-    assurance = proof.assurance if proof is not None else Assurance.ATTENDED
+    assurance, tree = (proof.assurance, _signed_tree(proof)) if proof is not None else (Assurance.ATTENDED, "")
     match event:
         case GateChecked():
             return _checked(state, event.receipt, at)
@@ -26,14 +27,25 @@ def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str, pro
                 at=at,
                 assurance=assurance,
                 key=proof.key if proof is not None else "",
+                tree=tree,
             )
             return replace(state, votes={**state.votes, event.approver: vote})
         case GateApproved():
             return replace(
-                state, approved_by=by, approval_reason=event.reason, approval_assurance=assurance, escalated=None
+                state,
+                approved_by=by,
+                approval_reason=event.reason,
+                approval_assurance=assurance,
+                approval_tree=tree,
+                escalated=None,
             )
         case _:
             assert_never(event)
+
+
+def _signed_tree(proof: Proof) -> str:
+    """The digest of the files that the decision was signed for; empty if nothing was signed."""
+    return read_statement(proof.statement).tree if proof.signature else ""
 
 
 def _checked(state: GateState, receipt: Receipt, at: datetime) -> GateState:

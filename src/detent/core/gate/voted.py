@@ -3,9 +3,14 @@
 from collections.abc import Collection, Mapping
 
 from detent.core.actor import Assurance, spoken_as
-from detent.core.gate.evidence import GateState, Verdict, Vote
+from detent.core.gate.evidence import Facts, GateState, Verdict, Vote
 from detent.core.gate.kind import Evidence, Gate, Opener, gate_name
 from detent.errors import Refused
+
+
+def is_for_other_files(tree: str, facts: Facts) -> bool:
+    """Whether a decision was signed for other files than the present ones, as far as those are known."""
+    return bool(tree and facts.files) and tree != facts.files
 
 
 class Voted(Gate):
@@ -62,6 +67,9 @@ class Voted(Gate):
         weak = sorted(who for who, vote in approving.items() if not vote.assurance.reaches(needed))
         in_favour = _of_one_kind({who: vote for who, vote in approving.items() if who not in weak})
         against = {who: vote for who, vote in votes.items() if not vote.approve}
+        old = sorted(who for who, vote in in_favour.items() if is_for_other_files(vote.tree, evidence.facts))
+        if len(in_favour) >= self.quorum > len(in_favour) - len(old):
+            return Verdict.STALE, f"{', '.join(old)} approved other files; they have changed since"
         if len(in_favour) >= self.quorum:
             return Verdict.PASS, f"approved by {_listed(in_favour)}{self._looser()}"
         voters = self.voters

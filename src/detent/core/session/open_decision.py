@@ -250,7 +250,7 @@ class _Listed:
         name, chosen = shlex.quote(judgement.gate), self._in(phase)
         what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
         approve = f"approve {phase} --gate {name} -m WHY"
-        kind, command, waits_for = DecisionKind.VOTE, approve, self._voters_left(phase, gate)
+        kind, command, waits_for = DecisionKind.VOTE, approve, self._voters_left(phase, gate, judgement)
         others: tuple[str, ...] = (f"{approve} --reject",)
         if judgement.verdict is Verdict.FAIL and gate.opened_by is Opener.VOTE:
             if self._is_run:
@@ -332,10 +332,11 @@ class _Listed:
         stated = next((gate.assurance for gate in gates if gate_name(gate) == name), None)
         return stated or self._session.options.assurance
 
-    def _voters_left(self, phase: str, gate: Gate) -> tuple[str, ...]:
+    def _voters_left(self, phase: str, gate: Gate, judgement: Judgement) -> tuple[str, ...]:
         """The people who can still vote, if the viewer cannot; empty if the viewer can."""
         identity = self._view.identity
-        if not isinstance(gate, Voted) or not identity:
+        if not isinstance(gate, Voted) or not identity or judgement.verdict is Verdict.STALE:
+            # Approvers of other files vote again.
             return ()
         votes, voters = self._state(phase, gate_name(gate)).votes, gate.voters
         if self._needed(phase, gate_name(gate)) is not Assurance.ATTENDED and not votes:

@@ -28,6 +28,7 @@ from detent.engine.gates.reports import collected_reports
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
 from detent.errors import Corrupt, Refused
+from detent.objects.universe import files_now
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class GateChecks:
             changed=changed,
             damaged=damaged,
             differs=self._differs(session, phase, moment) if any(gate.needs_changes for gate in gates) else {},
+            files=files_now(moment).digest if _names_files(session, phase) else "",
             now=now,
         )
 
@@ -510,6 +512,12 @@ def _with_own_code(env: Mapping[str, str], directory: str) -> dict[str, str]:
     own = [each for each in (os.path.join(directory, "src"), directory) if os.path.isdir(each)]
     others = filter(None, env.get("PYTHONPATH", "").split(":"))
     return {**env, "PYTHONPATH": ":".join(dict.fromkeys((*own, *others)))}
+
+
+def _names_files(session: Session, phase: str) -> bool:
+    """Whether a decision at a gate of the phase was signed for files."""
+    states = session.phases[phase].gates.values()
+    return any(state.approval_tree or any(vote.tree for vote in state.votes.values()) for state in states)
 
 
 def _is_missing(receipt: Receipt) -> bool:
