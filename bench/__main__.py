@@ -19,6 +19,7 @@ from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.measure import Setting, say
 from bench.page import page
+from bench.page_in_browser import page_in_browser
 from bench.peers import ENVIRONMENTS
 from bench.protected import protected
 from bench.rollback import rollback
@@ -46,6 +47,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "tasks": tasks,
     "runner": runner,
     "page": page,
+    "page-in-browser": page_in_browser,
 }
 
 

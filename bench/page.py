@@ -37,7 +37,7 @@ def page(setting: Setting) -> Section:
     with open_project(root, actor=ACTOR) as project:
         handle = project.start(chain("bench", [("Work", "")]), "watch it")
         address = f"/api/p/{digest(os.fsencode(os.path.realpath(root)))}/s/{handle.id}/events"
-        with _server(root) as server:
+        with page_server(root) as server:
             rows = _rows(setting, server, handle, address)
     return Section(name="page", rows=rows, remarks=("commit to page: until the event is in the browser's socket",))
 
@@ -62,14 +62,14 @@ def _rows(setting: Setting, server: "_Server", handle: SessionHandle, address: s
     p95 = quantiles(delays, n=20)[-1]
     return (
         Row(what=f"server, {_VIEWERS} viewers against 1, 10 commits a second", unit="s", **pair._asdict()),
-        _against(f"server, {_VIEWERS} viewers, seconds in a second", "s", pair.ours, _MOST_CPU_S),
-        _against(f"memory of the server, {_VIEWERS} viewers", "B", memory, _MOST_BYTES),
-        _against("commit to page, p50", "s", median(delays), _P50_S),
-        _against("commit to page, p95", "s", p95, _P95_S),
+        against(f"server, {_VIEWERS} viewers, seconds in a second", "s", pair.ours, _MOST_CPU_S),
+        against(f"memory of the server, {_VIEWERS} viewers", "B", memory, _MOST_BYTES),
+        against("commit to page, p50", "s", median(delays), _P50_S),
+        against("commit to page, p95", "s", p95, _P95_S),
     )
 
 
-def _against(what: str, unit: str, ours: float, limit: float) -> Row:
+def against(what: str, unit: str, ours: float, limit: float) -> Row:
     return Row(what=what, unit=unit, ours=ours, theirs=limit, ratio=ours / limit, goal=Goal(1.0))
 
 
@@ -98,7 +98,8 @@ class _Server:
         said = json.loads(process.stdout.readline())
         self._pid: int = process.pid
         self._port: int = said["port"]
-        self._token = self._exchange(said["url"], said["link"].partition("#token=")[2])
+        self.origin: str = said["url"].rstrip("/")
+        self.token = self._exchange(said["url"], said["link"].partition("#token=")[2])
 
     def _exchange(self, origin: str, token: str) -> str:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_S_MAX)
@@ -113,7 +114,7 @@ class _Server:
     def viewers(self, address: str, count: int) -> Iterator[list[socket.socket]]:
         sockets = [socket.create_connection(("127.0.0.1", self._port)) for _ in range(count)]
         request = (
-            f"GET {address} HTTP/1.1\r\nHost: localhost:{self._port}\r\nAuthorization: Bearer {self._token}\r\n\r\n"
+            f"GET {address} HTTP/1.1\r\nHost: localhost:{self._port}\r\nAuthorization: Bearer {self.token}\r\n\r\n"
         )
         try:
             for each in sockets:
@@ -140,7 +141,7 @@ class _Server:
 
 
 @contextmanager
-def _server(root: str) -> Iterator[_Server]:
+def page_server(root: str) -> Iterator[_Server]:
     process = subprocess.Popen(
         [_DETENT, "ui", "--port", "0", "--no-open", "--json"],
         cwd=root,

@@ -12,6 +12,8 @@ from bench.measure import say
 from bench.peers import ENVIRONMENTS
 from bench.workload import make_project
 from detent.core.task.document import new_document
+from detent.engine.project import Project
+from detent.engine.tasks.tasks import Tasks
 
 TITLE = "Handle case {} of the importer"
 _TEXT = "Every record is read, and errors name their line."
@@ -82,11 +84,14 @@ def cached_project(count: int) -> str:
 def task_project(directory: str, count: int) -> str:
     """A new project with so many tasks."""
     with make_project(directory) as project:
-        tasks = project.start("feature", "Import everything").tasks
-        for start in range(1, count + 1, _BATCH):
-            tasks.write([_document(number) for number in range(start, min(start + _BATCH, count + 1))])
-            project.flush()
+        fill_tasks(project, project.start("feature", "Import everything").tasks, count)
     return directory
+
+
+def fill_tasks(project: Project, tasks: Tasks, count: int) -> None:
+    for start in range(1, count + 1, _BATCH):
+        tasks.write([_document(number) for number in range(start, min(start + _BATCH, count + 1))])
+        project.flush()
 
 
 def task_master_project(directory: str, count: int) -> None:

@@ -7,7 +7,7 @@ is left out.
 import re
 import shutil
 import sys
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
@@ -402,8 +402,7 @@ def found_elsewhere(shell, directory, demands):
         return problems(verified_elsewhere(project, session, directory, demands))
 
 
-@pytest.mark.parametrize("assurance", Assurance)
-@pytest.mark.parametrize("attempt", STRONGER)
+@pytest.mark.parametrize(("attempt", "assurance"), sampled(list(product(STRONGER, Assurance)), 21, "assurance"))
 def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factory):
     """With `hardware`, what passes on this machine is found where the record is verified with the real approvers."""
     command, outcomes = STRONGER[attempt]

@@ -9,6 +9,7 @@ from detent.core.actor import Assurance, Proof
 from detent.core.decision.statement import read_statement
 from detent.core.gate.evidence import GateState, Receipt, Result, Vote
 from detent.core.session.events import GateApproved, GateChecked, GateEvent, QuestionAnswered, VoteCast
+from detent.errors import Invalid
 
 
 def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str, proof: Proof | None = None) -> GateState:
@@ -44,8 +45,14 @@ def gate_after(state: GateState, event: GateEvent, *, at: datetime, by: str, pro
 
 
 def _signed_tree(proof: Proof) -> str:
-    """The digest of the files that the decision was signed for; empty if nothing was signed."""
-    return read_statement(proof.statement).tree if proof.signature else ""
+    """The digest of the files that the decision was signed for; empty if nothing was signed.
+
+    A text that no one could sign is not refused here: a journal that has it replays, and is found by verification.
+    """
+    try:
+        return read_statement(proof.statement).tree if proof.signature else ""
+    except Invalid:
+        return ""
 
 
 def _checked(state: GateState, receipt: Receipt, at: datetime) -> GateState:
