@@ -257,7 +257,7 @@ def filled(attempt: str, shell: AgentShell) -> str:
     )
 
 
-@pytest.mark.parametrize(("attempt", "mark"), sampled(list(zip(ATTEMPTS, cycle(MARKS), strict=False)), 30, "forging"))
+@pytest.mark.parametrize(("attempt", "mark"), sampled(list(zip(ATTEMPTS, cycle(MARKS), strict=False)), 20, "forging"))
 def test_no_attempt_approves(attempt, mark, tmp_path):
     if not installed(ATTEMPTS[attempt]):
         pytest.skip(f"{attempt}: not installed")
@@ -269,6 +269,22 @@ def test_no_attempt_approves(attempt, mark, tmp_path):
     assert approvals(new) == [], ran.stderr
     assert new == []
     assert attempt in MAY_NOT_ARRIVE or "approve is a person's decision" in shell.said(ran), shell.said(ran)
+
+
+STRICT = list(product(ATTEMPTS, (Assurance.SIGNED, Assurance.HARDWARE)))
+
+
+@pytest.mark.parametrize(("attempt", "assurance"), sampled(STRICT, 8, "strict"))
+def test_no_attempt_approves_where_a_signature_is_asked_for(attempt, assurance, tmp_path, tmp_path_factory):
+    if not installed(ATTEMPTS[attempt]):
+        pytest.skip(f"{attempt}: not installed")
+    key = Device().key if assurance is Assurance.HARDWARE else make_ssh_key(tmp_path_factory.mktemp("keys") / "ada")
+    list_approvers(tmp_path, ada=key)
+    shell = AgentShell(tmp_path, f'{{ kind = "approval", assurance = "{assurance}" }}')
+
+    ran = shell.run(filled(ATTEMPTS[attempt], shell))
+
+    assert approvals(shell.new_commits()) == [], ran.stderr
 
 
 @pytest.mark.parametrize("attempt", POSSIBLE)
@@ -402,7 +418,7 @@ def found_elsewhere(shell, directory, demands):
         return problems(verified_elsewhere(project, session, directory, demands))
 
 
-@pytest.mark.parametrize(("attempt", "assurance"), sampled(list(product(STRONGER, Assurance)), 21, "assurance"))
+@pytest.mark.parametrize(("attempt", "assurance"), sampled(list(product(STRONGER, Assurance)), 15, "assurance"))
 def test_what_each_assurance_stops(attempt, assurance, tmp_path, tmp_path_factory):
     """With `hardware`, what passes on this machine is found where the record is verified with the real approvers."""
     command, outcomes = STRONGER[attempt]

@@ -124,4 +124,4 @@ class Store(RuleBasedStateMachine):
 
 
 TestStore = Store.TestCase
-TestStore.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestStore.settings = settings(max_examples=examples(40), stateful_step_count=25, deadline=None)

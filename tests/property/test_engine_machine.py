@@ -20,6 +20,7 @@ from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError, Invalid
+from tests.support.campaign import examples
 from tests.support.project import build_project
 from tests.support.values import TickingClock, workflow
 
@@ -380,5 +381,9 @@ class EngineMachine(RuleBasedStateMachine):
 
 TestEngine = EngineMachine.TestCase
 TestEngine.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=examples(35),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )

@@ -21,6 +21,7 @@ from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError
 from detent.objects import stat_cache
+from tests.support.campaign import examples
 from tests.support.project import build_project
 from tests.support.values import TickingClock, row
 
@@ -443,8 +444,8 @@ class RollbackMachine(RuleBasedStateMachine):
 
 TestRollback = RollbackMachine.TestCase
 TestRollback.settings = settings(
-    max_examples=int(os.environ.get("ROLLBACK_EXAMPLES", "40")),
-    stateful_step_count=int(os.environ.get("ROLLBACK_STEPS", "30")),
+    max_examples=examples(25),
+    stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

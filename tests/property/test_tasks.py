@@ -21,6 +21,7 @@ from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.projections import write_behind
 from detent.errors import DetentError
+from tests.support.campaign import examples
 from tests.support.project import build_project
 from tests.support.values import TickingClock
 
@@ -448,5 +449,9 @@ class TaskMachine(RuleBasedStateMachine):
 
 TestTasks = TaskMachine.TestCase
 TestTasks.settings = settings(
-    max_examples=50, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=examples(30),
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )

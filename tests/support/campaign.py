@@ -10,14 +10,19 @@ from typing import TypeVar
 IS_WHOLE = bool(os.environ.get("DETENT_SOAK"))
 #: Another number chooses another sample.
 SEED = os.environ.get("DETENT_SEED", "1")
-#: Every call is struck in a soak, every fifth one otherwise.
-STRIDE = 1 if IS_WHOLE else 5
+#: Every call is struck in a soak, every eleventh one otherwise.
+STRIDE = 1 if IS_WHOLE else 11
 _T = TypeVar("_T")
 
 
 def struck_calls() -> Iterator[int]:
     """The numbers of the calls at which a test fails or kills a command. The test ends the loop."""
     return count(STRIDE, STRIDE)
+
+
+def examples(sample: int) -> int:
+    """The number of examples of a property; eight times as many in a soak."""
+    return 8 * sample if IS_WHOLE else sample
 
 
 def sampled(cases: Sequence[_T], count: int, name: str) -> list[_T]:
