@@ -45,9 +45,9 @@ test-ui: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
-# 1,000 damages. DETENT_SEED chooses another sample.
+# 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
 soak: $(READY)
-	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py
 
 bench: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python -m bench

@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from detent.objects import pack, segments
 from detent.objects.pack import Objects
+from tests.support.campaign import examples
 
 OWNER = "owner"
 contents = st.binary(max_size=60) | st.builds(
