@@ -19,7 +19,7 @@ demo: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python examples/demo.py
 
 test: check
-	$(BIN)/python -m pytest -q -n 3
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .
