@@ -128,7 +128,8 @@ def open_lock(path: str) -> int:
         # The same file: another process may hold it.
         os.chmod(path, PRIVATE_FILE)
     except OSError:
-        if not os.path.lexists(path):
+        if os.path.isfile(path) or not os.path.lexists(path):
+            # Another process may hold the file.
             raise
         set_aside(path)
     return os.open(path, flags, PRIVATE_FILE)
