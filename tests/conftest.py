@@ -10,10 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from tests.support.attended import is_attended, run_attended
+from tests.support.campaign import examples
 from tests.support.project import build_project
 from tests.support.repository import ENVIRONMENT
 from tests.support.sandboxed import use_no_sandbox
@@ -28,6 +30,10 @@ os.environ["XDG_STATE_HOME"] = _STATE
 
 # Every machine gives the same results, whether it has bubblewrap or not. Tests of the sandbox ask for the real one.
 use_no_sandbox()
+
+# A soak tries every property more often.
+settings.register_profile("sample", max_examples=examples(40))
+settings.load_profile("sample")
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
 with suppress(ValueError):

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from detent.doctor.invariants import check
-from detent.engine.confirm import is_confirmed
 from detent.engine.project import Project
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, StoreFailed
 from detent.objects import restore
@@ -224,8 +223,6 @@ def test_what_a_restore_left_behind_is_in_nobodys_way(place, quick_path):
 def strike(project: Project, scenario: Scenario, counter: Counter) -> dict[str, StoreFailed]:
     """What the command and the writing of documents after it raised; anything but `StoreFailed` is a bug."""
     raised = {}
-    # The question at the terminal is no call of the store.
-    project.confirm = is_confirmed
     with watching(counter):
         for name, work in (("act", lambda: scenario.act(project)), ("flush", project.flush)):
             try:

@@ -58,7 +58,7 @@ def moments(target):
 
 
 CASES = sampled(
-    [(target, *moment) for target in ("runner", "agent", "both") for moment in moments(target)], 12, "kills of a run"
+    [(target, *moment) for target in ("runner", "agent", "both") for moment in moments(target)], 8, "kills of a run"
 )
 
 

@@ -257,7 +257,7 @@ def filled(attempt: str, shell: AgentShell) -> str:
     )
 
 
-@pytest.mark.parametrize(("attempt", "mark"), sampled(list(zip(ATTEMPTS, cycle(MARKS), strict=False)), 20, "forging"))
+@pytest.mark.parametrize(("attempt", "mark"), sampled(list(zip(ATTEMPTS, cycle(MARKS), strict=False)), 14, "forging"))
 def test_no_attempt_approves(attempt, mark, tmp_path):
     if not installed(ATTEMPTS[attempt]):
         pytest.skip(f"{attempt}: not installed")

@@ -245,7 +245,7 @@ def test_doctor_can_mend_what_can_be_mended(place):
 # Commands that show nothing, executed
 
 
-@pytest.mark.parametrize("case", sampled(NOTICED, 16, "noticed"), ids=lambda case: case.note)
+@pytest.mark.parametrize("case", sampled(NOTICED, 10, "noticed"), ids=lambda case: case.note)
 def test_what_a_command_does_unseen_is_noticed_after_it(place, case):
     (place.root / ".claude").mkdir(exist_ok=True)
     (place.root / ".claude/settings.json").write_text("{}")

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from detent.core.session.session import Session, SessionStatus
 from detent.doctor.invariants import fix
+from detent.engine.confirm import is_confirmed
 from detent.engine.project import Project, open_project
 from detent.engine.projections.history import NAME as HISTORY
 from tests.support.project import build_project
@@ -39,7 +40,10 @@ def reopen(directory: Path, *, late: bool = False) -> Project:
     clock = TickingClock()
     if late:
         clock.now = clock.now.replace(year=2027)
-    return open_project(directory, actor="tester", clock=clock)
+    project = open_project(directory, actor="tester", clock=clock)
+    # The question at the terminal is no call of the store.
+    project.confirm = is_confirmed
+    return project
 
 
 def prepare(scenario: Scenario, directory: Path) -> Path:
