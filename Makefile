@@ -42,7 +42,8 @@ test-clients: $(READY)
 # The page in Chromium; gets what it needs where it can, and says what it skips. Not part of `make test`.
 test-ui: $(READY)
 	@$(BIN)/python -m tests.ui
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
+		$(BIN)/python -m pytest -q --last-failed tests/ui; }
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.

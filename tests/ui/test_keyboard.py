@@ -25,6 +25,7 @@ def test_a_review_and_an_approval_by_keyboard_alone(waiting, tabs):
     assert tab.locator(".diff.split").count() == 0
     press("g")
     press("n")
+    tab.get_by_role("heading", name="Needs you", level=1).wait_for()
     tab.get_by_role("article").wait_for()
     press("Enter")
     tab.get_by_role("heading", name="Changes of accept").wait_for()

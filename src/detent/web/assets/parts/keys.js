@@ -44,7 +44,7 @@ addEventListener("keydown", (event) => {
 const useKeys = (entries) => {
 	const layer = useRef();
 	layer.current = entries.filter(Boolean).map(([keys, run, label, off]) => ({ keys, run, label, off }));
-	useEffect(() => {
+	useLayoutEffect(() => {
 		layers.push(layer);
 		return () => layers.splice(layers.indexOf(layer), 1);
 	}, []);
