@@ -53,7 +53,7 @@ def page_in_browser(setting: Setting) -> Section:
                 session = f"{server.origin}/#/p/{digest(os.fsencode(os.path.realpath(root)))}/s/{handle.id}"
                 paints = [_paint(tab, session) for _ in range(setting.pick(9, 3))]
                 tab.goto(f"{session}/log")
-                tab.get_by_text("Watch it").first.wait_for()
+                _delay(tab, handle, -1)
                 delays = [_delay(tab, handle, number) for number in range(setting.pick(50, 10))]
             browser.close()
     rows = (
