@@ -52,7 +52,7 @@ def test_a_closed_gate_holds_the_stop_until_the_tests_pass(stage):
     assert "The work is not done: tests of build is FAIL: run 1 of 10 failed" in asked[3].told
     receipts = [event["receipt"] for event in journal(stage) if event["type"] == "gate_checked"]
     assert [(one["result"], one["by"]) for one in receipts] == [("failed", "seen"), ("passed", "seen")]
-    assert "finished build" in results(stage, "finish")[-1].text
+    assert "finished 1 of 2 build" in results(stage, "finish")[-1].text
     assert statuses(stage)["build"] == "completed"
 
 

@@ -56,5 +56,5 @@ def test_the_phase_in_progress_can_be_delegated_and_its_gate_opens_when_the_agen
     told = results(stage)
     assert "planning-agent has not run" in told[0].text
     assert "the plan stands" in stage.server.told("main")
-    assert "finished PLAN" in told[-1].text
+    assert "finished 1 of 2 PLAN" in told[-1].text
     assert statuses(stage) == {"PLAN": "completed", "IMPLEMENT": "pending"}
