@@ -124,5 +124,5 @@ def test_a_session_that_nobody_could_sign_for_does_not_start(detent):
     build_project(detent.directory, SETTINGS)
     code, message, way_out = detent("start", "w", "Add login").error()
     assert code == 1
-    assert "its votes must be signed, and approvers.toml lists nobody with such a key" in message
+    assert "its votes must be signed, and approvers.toml lists no approver with such a key" in message
     assert "detent approver add" in way_out

@@ -101,10 +101,10 @@ def test_a_signature_for_another_purpose_does_not_count():
 @pytest.mark.parametrize(
     ("flags", "verify", "refusal"),
     [
-        (ALONE, False, "nobody touched the key"),
+        (ALONE, False, "was not touched"),
         (TOUCHED, False, None),
         (VERIFIED, False, None),
-        (ALONE, True, "nobody touched the key"),
+        (ALONE, True, "was not touched"),
         (TOUCHED, True, "did not verify the person"),
         (VERIFIED, True, None),
     ],
@@ -122,7 +122,7 @@ def test_the_flags_of_a_device_are_checked(flags, verify, refusal):
 
 
 def test_the_flags_are_signed():
-    """An agent cannot raise the flags of a signature that nobody touched the key for."""
+    """An agent cannot raise the flags of the signature of a key that was not touched."""
     device = Device(flags=ALONE)
     proof = device.sign(STATEMENT)
     raw = bytearray(base64.b64decode(proof.signature))
@@ -175,8 +175,8 @@ def test_webauthn_signs_a_decision():
     ("settings", "refusal"),
     [
         ({"flags": TOUCHED}, "did not verify the person"),
-        ({"flags": ALONE}, "nobody touched the key"),
-        ({"flags": 4}, "nobody touched the key"),
+        ({"flags": ALONE}, "was not touched"),
+        ({"flags": 4}, "was not touched"),
         ({"origin": "http://localhost:8000"}, "was used in the page http://localhost:8000"),
         ({"origin": "http://evil.example"}, "was used in the page"),
         ({"enrolled_at": "https://detent.example"}, "was used in the page"),

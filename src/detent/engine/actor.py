@@ -23,7 +23,7 @@ from detent.errors import Refused
 
 #: The proof of a person at a terminal.
 TERMINAL_METHOD = "tty"
-#: The identity of everybody in a user namespace in which root is not root.
+#: The identity of every account in a user namespace in which root is not root.
 IN_A_NAMESPACE = "user-namespace"
 _NOBODY = Ancestor(0, "", frozenset(), frozenset())
 
@@ -95,7 +95,7 @@ def attended(actor: Actor, decision: str) -> Actor:
         )
     identity = account()
     if actor.proof is not None and actor.channel is Channel.PAGE:
-        # What a page says about itself is no more than that somebody was there; only a signature is more.
+        # A page without a signature is attended, whatever its proof claims.
         seen = msgspec.structs.replace(actor.proof, assurance=Assurance.ATTENDED, identity=identity)
         return msgspec.structs.replace(actor, proof=seen)
     proof = Proof(

@@ -44,7 +44,7 @@ class Trusted(NamedTuple):
     """The list, and what it rests on."""
 
     approvers: Approvers
-    #: Names whose first entry nobody signed: it is trusted because it was the first.
+    #: Names whose first entry has no signature: it is trusted on first use.
     on_first_use: frozenset[str]
 
 
@@ -86,14 +86,14 @@ class ApproversFile:
         before = self.read()
         known = next((approver for approver in before.approver if approver.name == name), None)
         if known is None:
-            raise NotFound(f"there is no approver {name}; {FILE} lists {', '.join(before.names) or 'nobody'}")
+            raise NotFound(f"there is no approver {name}; {FILE} lists {', '.join(before.names) or 'no approver'}")
         kept = tuple(owned for owned in known.keys if key is not None and owned.id != key)
         if key is not None and len(kept) == len(known.keys):
             raise NotFound(f"{name} has no key {key}; it has {', '.join(owned.id for owned in known.keys)}")
         entry = replace(known, keys=kept) if kept else None
         if entry is None and before.names == (name,):
             raise Refused(
-                f"{name} is the only approver, and without one nobody could sign",
+                f"{name} is the only approver, and no other one could sign a change",
                 way_out=f"detent approver add another one first, or delete {FILE} by hand",
             )
         statement = self.edit_statement(Edit(name=name, entry=entry), Decision.UNLIST)
@@ -121,7 +121,7 @@ class ApproversFile:
         decision = Decision(statement.decision)
         authorize_or_sign(actor, decision, is_signed=signer is not None or proof is not None)
         if is_first:
-            # Nobody could check a signature, so a person has to be there.
+            # No key is known to check a signature with, so a person has to be there.
             authorize(actor, decision)
             if actor.channel is not Channel.PAGE:
                 # A page shows the change itself, and its button is the answer.
@@ -145,7 +145,7 @@ class ApproversFile:
 
 
 def read_approvers(path: str) -> Approvers:
-    """The content of the file, well formed but not yet trusted; nobody without the file."""
+    """The content of the file, well formed but not yet trusted; empty without the file."""
     import tomllib  # noqa: PLC0415 - few commands need it
 
     try:
@@ -170,14 +170,14 @@ def trusted_list(listed: Approvers) -> Trusted:
     replayed = _replayed(listed.change)
     if replayed.approvers.approver != listed.approver:
         raise Refused(
-            f"the list in {FILE} does not follow from its signed changes: somebody edited it",
+            f"the list in {FILE} does not follow from its signed changes: it was edited by hand",
             way_out=f"restore {FILE} from git, and change it with detent approver",
         )
     return Trusted(listed, replayed.on_first_use)
 
 
 def _replayed(history: tuple[Change, ...]) -> Trusted:
-    """The list that the changes make. Raises `Refused` at one that nobody who was listed has signed."""
+    """The list that the changes make. Raises `Refused` at one without the signature of a listed approver."""
     if len(history) > MAX_CHANGES:
         raise Invalid(f"{FILE} may have {MAX_CHANGES} changes")
     entries: dict[str, Approver] = {}
@@ -249,7 +249,7 @@ def _read_edit(text: str) -> Edit:
 
 def _owner(approvers: Approvers, key: Key) -> str:
     owned = approvers.owner(key.id)
-    return owned.approver.name if owned is not None else "nobody"
+    return owned.approver.name if owned is not None else "no approver"
 
 
 def _digest(listed: tuple[Approver, ...]) -> str:

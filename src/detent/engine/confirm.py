@@ -1,7 +1,7 @@
 """Asks the person at the controlling terminal whether a decision is theirs, and shows what it is about.
 
-A script that somebody else wrote may decide in a person's terminal; an answer that is typed there is the person's. The
-terminal is opened itself, so pipes and `--yes` do not answer.
+A script may ask for a decision in a person's terminal; the person types the answer. The terminal is opened itself, so
+pipes and `--yes` do not answer.
 """
 
 import os
@@ -35,7 +35,7 @@ def ask(lines: Sequence[str], decision: str) -> None:
         ) from error
     try:
         if os.tcgetpgrp(terminal) != os.getpgrp():
-            # Reading would stop the process, and nobody would see why.
+            # Reading would stop the process without a message.
             raise Refused(
                 f"{decision} is confirmed at the terminal, and this process is in its background",
                 way_out="run it in the foreground",

@@ -263,7 +263,7 @@ def _signed(
     _check_matches(decisions, session, witness, verified.statement)
     check_position(verified.statement)
     proof = msgspec.structs.replace(actor.proof, assurance=verified.assurance, identity=verified.name)
-    # The key says who it is, whoever owns the process.
+    # The key identifies the person, not the account of the process.
     return msgspec.structs.replace(actor, kind=ActorKind.PERSON, name=verified.name, proof=proof)
 
 

@@ -140,7 +140,7 @@ class Project:
         self.streaming: Callable[[bytes], object] | None = None
         #: Signs the decisions that are made through this project; without it they are those of the process.
         self.signer: Signer | None = None
-        #: Asks whether a decision that nobody signed is the person's. A surface that has shown it need not ask again.
+        #: Asks whether a decision without a signature is the person's. A surface that has shown it need not ask again.
         self.confirm: Callable[[Statement], object] = confirm
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None

@@ -70,7 +70,7 @@ def verify_proof(proof: Proof, approvers: Approvers) -> Verified:
     """Who signed the statement of the proof, and how strongly; `Refused` with the reason if that is not proven."""
     owned = approvers.owner(proof.key)
     if owned is None:
-        known = ", ".join(approvers.names) or "nobody"
+        known = ", ".join(approvers.names) or "no approver"
         raise Refused(
             f"the key {proof.key[:80] or '(none)'} belongs to no approver; approvers.toml lists {known}",
             way_out="detent approver add NAME --public-key FILE, signed by one of them",
@@ -172,7 +172,7 @@ def own_signer(approvers: Approvers, directory: str) -> SshSigner:
         if approvers.owner(fingerprint(signer.key)) is not None:
             signers.append(signer)
     if not signers:
-        known = ", ".join(approvers.names) or "nobody"
+        known = ", ".join(approvers.names) or "no approver"
         raise Refused(
             f"no key in {directory} belongs to an approver; approvers.toml lists {known}",
             way_out="name your key with --key FILE, or detent approver add NAME --public-key FILE",
@@ -238,9 +238,9 @@ def _verify_ssh(proof: Proof, known: SshKey) -> Assurance:
     _check_signature(proof, known)
     if signature.flags is None:
         return Assurance.SIGNED
-    # ssh-keygen accepts a signature that nobody touched the key for.
+    # ssh-keygen accepts a signature of a key that was not touched.
     if not signature.flags & _PRESENT:
-        raise Refused(f"nobody touched the key {proof.key} for this signature (flags {signature.flags})")
+        raise Refused(f"the key {proof.key} was not touched for this signature (flags {signature.flags})")
     if known.verify and not signature.flags & _VERIFIED:
         raise Refused(f"the key {proof.key} did not verify the person by PIN or fingerprint (flags {signature.flags})")
     return Assurance.HARDWARE
@@ -396,7 +396,7 @@ def _check_authenticator(data: bytes, origin: str) -> None:
         raise Refused(f"the response of the authenticator is not for {_rp_id(origin)}")
     flags = data[32]
     if not flags & _PRESENT:
-        raise Refused(f"nobody touched the key (flags {flags})")
+        raise Refused(f"the key was not touched (flags {flags})")
     if not flags & _VERIFIED:
         raise Refused(f"the key did not verify the person by PIN or fingerprint (flags {flags})")
 

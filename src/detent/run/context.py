@@ -37,7 +37,7 @@ class Inside(NamedTuple):
     """A turn in a sandbox; empty without one."""
 
     sandbox: Callable[[], Sandbox] | None = None
-    env: dict[str, str] = {}  # noqa: RUF012 - a default that nobody changes
+    env: dict[str, str] = {}  # noqa: RUF012 - the default is never changed
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

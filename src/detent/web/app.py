@@ -529,6 +529,6 @@ async def _http_error(_request: Request, error: Exception) -> Response:
 
 
 async def _bug(_request: Request, error: Exception) -> Response:
-    """An error that nobody foresaw. The server goes on; the terminal shows where it happened."""
+    """A bug in Detent. The server goes on; the terminal shows where it happened."""
     record = {"kind": "bug", "message": f"an unexpected error: {type(error).__name__}", "way_out": None}
     return json_response({"error": record}, 500)

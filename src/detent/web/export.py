@@ -117,9 +117,9 @@ class _Collected:
 
     def finish(self, known: list[KnownProject]) -> bytes:
         why = "this is a copy; detent ui shows the project itself"
-        nobody = {"expires": None, "account": "", "version": __version__, "hardware": False}
+        reader = {"expires": None, "account": "", "version": __version__, "hardware": False}
         first = known[0].id if known else None
-        self.put("/api/me", {"can_decide": False, "read_only_because": why, "project": first, **nobody})
+        self.put("/api/me", {"can_decide": False, "read_only_because": why, "project": first, **reader})
         self.put("/api/projects", {"projects": [self._project(each) for each in known]})
         needs = Needs(self._projects).all()
         own = {each.id for each in known}

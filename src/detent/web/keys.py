@@ -55,7 +55,7 @@ class _Enrolment(msgspec.Struct, frozen=True, kw_only=True):
 class Enrolments:
     """New keys, each in two or three steps: make it in the browser, and let a known approver sign for it.
 
-    Nobody can sign for the first key: it is trusted on first use, and a person has to be there.
+    No approver can sign for the first key: it is trusted on first use, and a person has to be there.
     """
 
     def __init__(self, origin: str) -> None:
@@ -116,5 +116,5 @@ def _texts(response: dict[str, Any]) -> dict[str, str]:
 
 
 def _done(enrolment: _Enrolment, *, is_first: bool) -> dict[str, Any]:
-    trust = "; it is the first one, and trusted because nobody could sign for it" if is_first else ""
+    trust = "; it is the first one, and trusted on first use" if is_first else ""
     return {"step": "done", "first": is_first, "done": [f"{enrolment.name} has a new key{trust}"]}

@@ -240,7 +240,7 @@ class Tails:
             self._task = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
-        """Poll until nobody looks."""
+        """Poll until the last viewer has left."""
         next_others_s = 0.0
         while self._others or self._tails:
             async with self._lock:

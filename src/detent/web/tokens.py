@@ -1,7 +1,7 @@
 """Tokens of the page. A one-time token opens a page; it is exchanged for the token of a page session.
 
-The file in the user's state directory holds hashes only, and page sessions outlast the server that made them. Whoever
-may write that file may make a token: docs/page.md says what that means for `attended`.
+The file in the user's state directory holds hashes only, and page sessions outlast the server that made them. A
+program that may write that file may make a token: docs/page.md says what that means for `attended`.
 """
 
 import hashlib

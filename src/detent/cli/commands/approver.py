@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from detent.engine.approvers import Trusted
     from detent.render.terminal.canvas import Canvas
 
-_FIRST = "nobody could sign for it: it is trusted on first use, and signs for the next one"
+_FIRST = "it is trusted on first use, and signs for the next one"
 
 
 @verb("add", example="detent approver add ada --public-key ~/.ssh/id_ed25519.pub --role architect --sign", decides=True)
@@ -100,4 +100,6 @@ def _text(listed: "Trusted", text: str, canvas: "Canvas") -> str:
         first = ", trusted on first use" if approver.name in listed.on_first_use else ""
         lines += canvas.wrap(f"{approver.name}{roles}{first}")
         lines += [line for key in approver.keys for line in canvas.wrap(f"{key.kind} {key.id}", "    ")]
-    return "\n".join(lines) or "nobody is listed; detent approver add NAME --public-key FILE adds the first approver"
+    return (
+        "\n".join(lines) or "no approver is listed; detent approver add NAME --public-key FILE adds the first"
+    )

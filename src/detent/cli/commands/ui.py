@@ -106,10 +106,10 @@ def _link(request: Request, port: int, host: str | None, *, no_open: bool) -> No
 
 
 def _confirm() -> None:
-    """Ask at the terminal: a script that somebody else wrote may ask for a link in a person's shell."""
+    """Ask at the terminal: a script in a person's shell may ask for a link."""
     from detent.engine.confirm import ask
 
-    ask(["A link to the page is printed or opened. Whoever has it can decide in your name."], "detent ui")
+    ask(["A link to the page is printed or opened. A program that has it can decide in your name."], "detent ui")
 
 
 def _show(request: Request, opened: "Opened", token: str, *, no_open: bool) -> None:

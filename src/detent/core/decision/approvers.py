@@ -1,7 +1,7 @@
 """The approvers of a project: people, their keys and their roles, as `approvers.toml` lists them.
 
 The file carries the changes that made it. Each is signed by a key that was known before it, except the first one, which
-is trusted because nobody was there to sign it. A list that does not follow from its changes is refused.
+is trusted on first use. A list that does not follow from its changes is refused.
 """
 
 import base64

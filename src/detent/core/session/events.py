@@ -238,7 +238,7 @@ class AgentEnded(_Event, frozen=True, kw_only=True, tag="agent_ended"):
 
     @property
     def worked_by(self) -> str:
-        """The name of the agent; empty if nobody knows it."""
+        """The name of the agent; empty if it is unknown."""
         worker = self.report.worker if self.report is not None else None
         return worker.agent if worker is not None else run_agent(self.agent_id)
 

@@ -340,7 +340,7 @@ class _Listed:
             return ()
         votes, voters = self._state(phase, gate_name(gate)).votes, gate.voters
         if self._needed(phase, gate_name(gate)) is not Assurance.ATTENDED and not votes:
-            # It is for whoever owns a key; an account does not tell who that is.
+            # An owner of a key votes; the account does not tell which approver that is.
             return ()
         if identity not in votes and (voters is None or identity in voters):
             return ()

@@ -93,7 +93,7 @@ def _unreachable(gate: Voted, known: Collection[str], approvers: Approvers) -> s
     ]
     if (problem := gate.unreachable(able)) is None:
         return None
-    listed = ", ".join(able) or "nobody"
+    listed = ", ".join(able) or "no approver"
     return f"{problem}; its votes must be {gate.assurance}, and approvers.toml lists {listed} with such a key"
 
 

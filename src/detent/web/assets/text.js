@@ -23,7 +23,7 @@ const size = (bytes) => {
 	return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 };
 
-// Cut before it is cleaned: a text of a megabyte costs nothing until somebody asks for it.
+// Cut before it is cleaned: a text of a megabyte costs nothing until a person asks for it.
 const Text = ({ value, limit, block }) => {
 	const [all, setAll] = useState(false);
 	const text = String(value ?? "");

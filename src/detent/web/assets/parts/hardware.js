@@ -15,7 +15,7 @@ const prove = async (at, body) => {
 	return { statement, credential: await signed(options) };
 };
 
-// A new key. The first of a project is trusted because nobody could sign for it; a known approver signs for any other.
+// A new key. The first of a project is trusted on first use; a known approver signs for any other.
 const Enrol = ({ project, onClose }) => {
 	const [name, setName] = useState(api.access.account || "");
 	const [roles, setRoles] = useState("");

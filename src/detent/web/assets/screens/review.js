@@ -46,7 +46,7 @@ const asReason = (comments) => Object.entries(comments).filter(([, text]) => tex
 
 const ReviewScreen = ({ data, phase }) => {
 	const at = links(data.project, data.session);
-	// What was shown stays shown while somebody reads it; a decision about it is refused if the files changed.
+	// What was shown stays shown while a person reads it; a decision about it is refused if the files changed.
 	const now = useLive(data, `/review${api.query({ phase })}`);
 	const [pinned, pin] = useState(null);
 	useEffect(() => { if (now.data && !pinned) pin(now.data); }, [now.data]);
