@@ -11,16 +11,9 @@ from msgspec.structs import replace
 from detent.core.actor import Assurance
 from detent.core.decision.approvers import SshKey
 from detent.core.decision.statement import Statement, challenge, read_statement, signed_bytes
-from detent.engine.proofs import (
-    SshSigner,
-    authentication_options,
-    own_signer,
-    public_key,
-    registered_key,
-    registration_options,
-    verify_proof,
-    webauthn_proof,
-)
+from detent.engine.proofs import verify_proof
+from detent.engine.ssh_signatures import SshSigner, own_signer, public_key
+from detent.engine.webauthn import authentication_options, registered_key, registration_options, webauthn_proof
 from detent.errors import Invalid, Refused
 from tests.support.keys import (
     ALONE,

@@ -14,7 +14,8 @@ from fido2.cose import ES256
 from detent.core.actor import Proof
 from detent.core.decision.approvers import Approver, Approvers, SshKey, WebAuthnKey
 from detent.core.decision.statement import NAMESPACE, Statement, challenge, signed_bytes
-from detent.engine.proofs import SshSigner, public_key, ssh_proof, webauthn_proof
+from detent.engine.ssh_signatures import SshSigner, public_key, ssh_proof
+from detent.engine.webauthn import webauthn_proof
 
 SK_TYPE = b"sk-ssh-ed25519@openssh.com"
 ORIGIN = "http://localhost:7337"

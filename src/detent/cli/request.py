@@ -97,7 +97,7 @@ class Request:
             if self.key is not None:
                 raise Usage("--key names the key to sign with, and --sign is missing", way_out="add --sign")
             return None
-        from detent.engine.proofs import SshSigner, own_signer
+        from detent.engine.ssh_signatures import SshSigner, own_signer
 
         if self.key is not None:
             return SshSigner(os.path.join(self.directory, os.path.expanduser(self.key)))

@@ -20,7 +20,8 @@ from detent.core.session.session import Session
 from detent.doctor.verified import Check, Decided, unchecked, wrong
 from detent.engine.gates.quorum import all_roles
 from detent.engine.policy import MAY_SIGN, Decision, decided, may_decide
-from detent.engine.proofs import WEBAUTHN, verify_proof
+from detent.engine.proofs import verify_proof
+from detent.engine.webauthn import WEBAUTHN
 from detent.errors import DetentError, Refused
 
 _GIVE_APPROVERS = "name the list of approvers with --approvers FILE"

@@ -21,9 +21,9 @@ from detent.core.session.session import Session
 from detent.engine.checkpoints.rollback_plan import RollbackPlan
 from detent.engine.gates.check_process import start_check
 from detent.engine.project import Project
-from detent.engine.proofs import authentication_options
 from detent.engine.results import Outcome
 from detent.engine.session import SessionHandle
+from detent.engine.webauthn import authentication_options
 from detent.errors import Conflict, Invalid, NotFound
 from detent.web.body import Body
 from detent.web.keys import Enrolments, first_signer, page_proof

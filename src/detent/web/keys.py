@@ -13,7 +13,7 @@ from detent.core.actor import Actor, Proof
 from detent.core.decision.approvers import Approvers, WebAuthnKey
 from detent.core.decision.statement import Statement, read_statement, signed_bytes
 from detent.engine.project import Project
-from detent.engine.proofs import authentication_options, registered_key, registration_options, webauthn_proof
+from detent.engine.webauthn import authentication_options, registered_key, registration_options, webauthn_proof
 from detent.errors import Conflict, DetentError, Refused
 from detent.web.body import Body
 

@@ -73,7 +73,7 @@ def _read_key(request: Request, file: str | None, *, verify: bool) -> "Key | Non
     import os
 
     from detent.core.decision.approvers import SshKey
-    from detent.engine.proofs import public_key
+    from detent.engine.ssh_signatures import public_key
 
     if file is None:
         return None
@@ -100,6 +100,4 @@ def _text(listed: "Trusted", text: str, canvas: "Canvas") -> str:
         first = ", trusted on first use" if approver.name in listed.on_first_use else ""
         lines += canvas.wrap(f"{approver.name}{roles}{first}")
         lines += [line for key in approver.keys for line in canvas.wrap(f"{key.kind} {key.id}", "    ")]
-    return (
-        "\n".join(lines) or "no approver is listed; detent approver add NAME --public-key FILE adds the first"
-    )
+    return "\n".join(lines) or "no approver is listed; detent approver add NAME --public-key FILE adds the first"
