@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from detent import process
 from detent.config.place import is_worktree
-from detent.core.gate import Gate, gate_name
+from detent.core.gate import Gate
 from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result
-from detent.core.gate.kind import KnownNames, required_paths
+from detent.core.gate.kind import required_paths
 from detent.core.gate.kinds.command import MERGE
 from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
@@ -25,6 +25,7 @@ from detent.engine.gates.bytecode import fresh_bytecode
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
 from detent.engine.gates.reports import collected_reports
+from detent.engine.gates.session_check import SessionCheck, last_receipt
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
 from detent.errors import Corrupt, Refused
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from detent.config.place import Place
-    from detent.core.gate.environment import CheckEnvironment
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.gates.protected import Changes as ProtectedChanges
     from detent.engine.gates.protected import ProtectedFiles
@@ -86,7 +86,7 @@ class GateChecks:
         exists = frozenset(path for path in paths if os.path.exists(os.path.join(self._base, path)))
         changed, damaged = {}, {}
         for gate in gates:
-            receipt = _receipt(session, phase, gate)
+            receipt = last_receipt(session, phase, gate)
             if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
                 recorded = self._recorded(receipt.inputs)
                 if recorded is None:
@@ -117,7 +117,7 @@ class GateChecks:
 
     def is_current(self, session: Session, phase: str, gate: Gate, moment: "Moment") -> bool:
         """Whether Detent ran the check in this attempt, on the files of the moment."""
-        receipt = _receipt(session, phase, gate)
+        receipt = last_receipt(session, phase, gate)
         if receipt is None or receipt.by is RanBy.SEEN:
             return False
         if receipt.inputs is None or gate.inputs is None:
@@ -138,7 +138,7 @@ class GateChecks:
         """Run the gate's check now; `env` are the variables of a runner."""
         before = None if gate.inputs is None else self._digests(gate.inputs)
         environment = environment_of(session, gate, self._place, os.environ, env or {})
-        runner = _Runner(self, session, phase, gate, environment, [])
+        runner = SessionCheck(self, session, phase, gate, environment, [])
         try:
             receipt = gate.run(runner, command)
         except Corrupt as damage:
@@ -158,7 +158,7 @@ class GateChecks:
         `output` is redacted.
         """
         environment = environment_of(session, gate, self._place, os.environ, {})
-        receipt = gate.observe(_Runner(self, session, "", gate, environment, []), command, output, exit_code)
+        receipt = gate.observe(SessionCheck(self, session, "", gate, environment, []), command, output, exit_code)
         return None if receipt is None else self._complete(gate, receipt)
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
@@ -394,110 +394,6 @@ class GateChecks:
         return f"{self._session}/{kind}/{digest}"
 
 
-class _Started(NamedTuple):
-    """What a command found when it was started. It may leave something else behind."""
-
-    program: Program | None
-    touched: bool
-
-
-class _Runner(NamedTuple):
-    """The `CheckRunner` of one check."""
-
-    checks: GateChecks
-    session: Session
-    phase: str
-    gate: Gate
-    environment: "CheckEnvironment"
-    started: list[_Started]
-
-    def run(self, command: str) -> process.Ran:
-        variables = self.environment.variables
-        digest = self.session.now_protected if self.gate.protects else None
-        touched = digest is not None and self.checks.touched(self.session, digest, self._accepted_files())
-        self.started.append(_Started(self.checks.program(command, variables), touched))
-        return self.checks.run_command(command, variables)
-
-    def run_protected(self, command: str) -> process.Ran | None:
-        digest = self.session.now_protected
-        if digest is None:
-            return None
-        return self.checks.run_protected(
-            self.session,
-            command,
-            self.environment.variables,
-            digest=digest,
-            gate=gate_name(self.gate),
-            accepted=self._accepted_files(),
-            was_touched=any(started.touched for started in self.started),
-        )
-
-    def run_original(self, command: str) -> process.Ran | None:
-        digest = self.session.protected
-        if digest is None or digest == self.session.now_protected:
-            return None
-        return self.checks.run_protected(
-            self.session,
-            command,
-            self.environment.variables,
-            digest=digest,
-            gate=gate_name(self.gate),
-            accepted=self._accepted_files(),
-        )
-
-    def _accepted_files(self) -> frozenset[str]:
-        """The files that a person accepted as they are."""
-        return frozenset(name.removeprefix("file:") for name in self.session.baseline.accepted)
-
-    def known(self, command: str) -> KnownNames | None:
-        baseline = self.session.baseline
-        tests = baseline.tests.get(command)
-        if tests is None:
-            return None
-        names = None if tests.names is None else self.checks.names(tests.names)
-        return KnownNames(tests.count, names)
-
-    def accepted(self) -> frozenset[str]:
-        return frozenset(self.session.baseline.accepted)
-
-    def keep(self, names: frozenset[str]) -> str:
-        return self.checks.keep_names(names)
-
-    def rewrites_tests(self) -> bool:
-        return self.session.workflow.by_key[self.phase].rewrites_tests
-
-    def tests_rewritten_by(self) -> str | None:
-        return self.session.tests_rewritten_by
-
-    def is_protected(self) -> bool:
-        return self.session.protected is not None
-
-    def selection(self, command: str) -> str | None:
-        return self.checks.selection(command)
-
-    def test_command(self) -> str | None:
-        gates = [gate for gate in self.session.workflow.by_key[self.phase].gates if gate.runs_tests]
-        declared = (gate.runnable() for gate in (self.gate, *gates))
-        receipts = (_receipt(self.session, self.phase, gate) for gate in gates if not gate.takes_names)
-        counted = (receipt.command for receipt in receipts if receipt is not None)
-        return next(filter(None, (*declared, *counted)), None)
-
-    def named(self) -> tuple[str, ...]:
-        receipt = _receipt(self.session, self.phase, self.gate)
-        return receipt.named if receipt is not None else ()
-
-    def run_copy(self, command: str, *, of_start: bool, only: Collection[str] = ()) -> process.Ran:
-        variables = self.environment.variables
-        self.started.append(_Started(self.checks.program(command, variables), touched=False))
-        return self.checks.run_copy(command, variables, of_start=of_start, only=only)
-
-    def stood(self, test: str) -> bool:
-        return self.checks.start_files().stood(test)
-
-    def has_new_tests(self) -> bool:
-        return self.checks.has_new_tests()
-
-
 def protected_patterns(workflow: Workflow) -> tuple[str, ...]:
     """The patterns of further protected files, of all gates."""
     return tuple(dict.fromkeys(each for phase in workflow.phases for gate in phase.gates for each in gate.protected))
@@ -532,8 +428,3 @@ def _missing_program(ran: process.Ran) -> str | None:
     lines = [line for line in ran.output.splitlines() if line.strip()][-3:]
     missing = next((line for line in lines if _NOT_FOUND.fullmatch(line)), None)
     return None if missing is None else f"a program was not found: {missing}"
-
-
-def _receipt(session: Session, phase: str, gate: Gate) -> Receipt | None:
-    state = session.phases[phase].gates.get(gate_name(gate))
-    return state.receipt if state else None
