@@ -156,7 +156,8 @@ GROUP = Verbs(
 
 
 def _lower(message: str) -> str:
-    message = message.strip().rstrip(".")
+    # click breaks a list of choices into lines.
+    message = " ".join(message.split()).rstrip(".")
     return message[:1].lower() + message[1:]
 
 
