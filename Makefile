@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui test-docs docs reference soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -44,6 +44,20 @@ test-ui: $(READY)
 	@$(BIN)/python -m tests.ui
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
+
+# The reference pages, from the code.
+reference: $(READY)
+	@$(BIN)/python -m book.reference
+
+# The documentation as a site in .site; it needs no other host, neither to build nor to read.
+docs: reference
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Every command of the tutorial and the how-to pages, and the site.
+test-docs: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' || echo "skipped: MkDocs cannot be installed"
+	$(BIN)/python -m pytest -q -n 2 tests/book
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.

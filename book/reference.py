@@ -42,9 +42,14 @@ def settings_page() -> str:
     for table, struct in tables(Settings):
         lines += ["", f"## {f'`[{table}]`' if table else 'Top level'}", ""]
         lines += [_sentence(struct), ""] if table and _sentence(struct) else []
-        rows = [field for field in fields_of(struct) if not _is_only_table(struct, field.name)]
+        rows = keys_of(struct)
         lines += _table(("key", "type", "default", "meaning"), rows) if rows else ["Only tables."]
     return _page("Settings", lines)
+
+
+def keys_of(struct: type[msgspec.Struct]) -> list[Field]:
+    """The keys of a table that are not only tables themselves."""
+    return [field for field in fields_of(struct) if not _is_only_table(struct, field.name)]
 
 
 def tables(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, type[msgspec.Struct]]]:

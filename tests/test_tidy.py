@@ -33,6 +33,7 @@ LAYERS = {
     "cli": 6,
     "web": 5.5,
     "mcp": 6,
+    "topics": 0,
     "__main__": 7,
 }
 IMPURE = {"os", "io", "time", "random", "subprocess", "socket", "pathlib", "sqlite3", "secrets", "threading", "shutil"}
@@ -450,7 +451,7 @@ def test_what_is_no_path_into_the_state_directory_is_let_through(text):
 
 SUPPORT = "tests.support"
 #: Suites with a command of their own. Their modules may import each other.
-SUITES = ("tests.clients", "tests.conformance", "tests.ui")
+SUITES = ("tests.book", "tests.clients", "tests.conformance", "tests.ui")
 
 
 def borrowed_builders(name: str, tree: ast.AST) -> list[str]:
