@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui test-docs docs reference soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui test-docs docs pictures reference soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -53,6 +53,12 @@ reference: $(READY)
 docs: reference
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The pictures of README and documentation, from real runs; those of the page need Chromium.
+pictures: $(READY)
+	@$(BIN)/python -m book.recording
+	@$(BIN)/python -m tests.ui
+	@$(BIN)/python -m tests.ui.screenshots
 
 # Every command of the tutorial and the how-to pages, and the site.
 test-docs: $(READY)

@@ -30,7 +30,8 @@ from tests.support.sandboxed import real_path
 from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
-DOCS, README = ROOT / "docs", ROOT / "README.md"
+DOCS = ROOT / "docs"
+STORIES = DOCS / "demo.md"
 
 
 def test_the_examples_of_the_api_page_run_in_order(tmp_path, monkeypatch, capsys):
@@ -44,7 +45,7 @@ def test_the_examples_of_the_api_page_run_in_order(tmp_path, monkeypatch, capsys
     assert "phase_begun" not in capsys.readouterr().err
 
 
-def test_the_demo_is_told_in_the_readme_as_it_happens():
+def test_the_demo_is_told_as_it_happens():
     told = story("demo.py")
 
     check_told(told)
@@ -56,12 +57,12 @@ def test_the_story_of_a_rollback_is_told_as_it_happens():
 
 
 def check_told(told: str) -> None:
-    """The README has it, word for word; UPDATE_GOLDEN=1 puts it there, in place of what begins in the same way."""
-    text = README.read_text("utf-8")
+    """The page has it, word for word; UPDATE_GOLDEN=1 puts it there, in place of what begins in the same way."""
+    text = STORIES.read_text("utf-8")
     if os.environ.get("UPDATE_GOLDEN"):
         first = re.escape(told.partition("\n")[0])
         text = re.sub(rf"(?<=^```\n){first}\n.*?(?=\n```$)", lambda _: told, text, flags=re.MULTILINE | re.DOTALL)
-        README.write_text(text, "utf-8")
+        STORIES.write_text(text, "utf-8")
     assert f"```\n{told}\n```" in text
 
 
