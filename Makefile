@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui test-docs docs pictures reference soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui test-docs docs pictures reference release soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -64,6 +64,11 @@ pictures: $(READY)
 test-docs: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' || echo "skipped: MkDocs cannot be installed"
 	$(BIN)/python -m pytest -q -n 2 tests/book
+
+# Build, check and try a release of a clean checkout, in dist/; TAG=1 tags it. Nothing is uploaded.
+release: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.25'
+	@$(BIN)/python -m book.release $(if $(TAG),--tag)
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
