@@ -3,7 +3,7 @@
 1. Build wheel and sdist twice: both builds have the same bytes.
 2. Check the wheel: size, contents, no tests, no path of the machine.
 3. Install it in a clean environment of every Python from 3.11 on that the machine has, and try the command.
-4. Write next to it: checksums, an SBOM (CycloneDX), a provenance statement (in-toto, SLSA) and the notes of the version.
+4. Write beside it: checksums, an SBOM (CycloneDX), a provenance statement (in-toto, SLSA), the notes of the version.
 
 A release is made of a clean checkout. Nothing is uploaded.
 """
@@ -93,7 +93,7 @@ def _is_shipped(path: Path) -> bool:
 
 def pythons() -> Iterator[str]:
     """Every Python from 3.11 on that runs here; this one at least."""
-    known = {}
+    known: dict[str, str] = {}
     for program in (*(shutil.which(name) for name in PYTHONS), sys.executable):
         if program is None:
             continue
@@ -124,7 +124,7 @@ def try_install(wheel: Path, python: str) -> str:
         project.mkdir()
         (project / "detent.toml").write_text('[workflows.small]\nphases = ["only"]\n')
         environment = {"HOME": directory, "PATH": f"{own.parent}:{os.defpath}", "XDG_STATE_HOME": f"{directory}/state"}
-        for words in ("--version", "init", "start small Try", "finish -m done", "complete", "history", "doctor"):
+        for words in ("--version", "init", "start small Try", "finish -m done", "history", "doctor"):
             _run([str(own.parent / "detent"), *words.split()], cwd=project, env=environment)
         return _run([str(own), "-c", "import platform; print(platform.python_version())"]).strip()
 
