@@ -45,9 +45,10 @@ test-ui: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
 
-# The reference pages, from the code.
+# The reference pages and the man page, from the code.
 reference: $(READY)
 	@$(BIN)/python -m book.reference
+	@$(BIN)/python -m book.man
 
 # The documentation as a site in .site; it needs no other host, neither to build nor to read.
 docs: reference

@@ -1,11 +1,6 @@
 """Runs the commands of a page in a temporary directory, and compares what they print with the page.
 
-A page has three kinds of blocks that count, in their order:
-
-- A fenced block with `title="PATH"` is a file that the reader writes.
-- A fenced block `console` holds commands behind `$ `, each with its output. `…` stands for lines that are left out.
-  A command that ends with `# exit code N` must end with that code, every other one with 0.
-- An HTML comment that begins with `run` holds commands that the reader does not see, such as a project to begin with.
+`detent.topics.walkthrough` describes the blocks that count. In the output `…` stands for lines that are left out.
 
     python -m tests.support.attended python -m book.executed docs/tutorial.md [--update]
 """
@@ -15,57 +10,18 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_BLOCK = re.compile(
-    r"^```(?P<language>\w+)?(?: title=\"(?P<path>[^\"]+)\")?\n(?P<body>.*?)^```$|^<!-- run\n(?P<hidden>.*?)^-->$",
-    re.MULTILINE | re.DOTALL,
-)
-_EXIT = re.compile(r"\s+# exit code (\d+)$")
+from detent.topics.walkthrough import Prose, Step, WrittenFile, parts
+
 _SKIPPED = "…"
 _LIMIT_S = 120
-
-
-class Step(NamedTuple):
-    """A command of a page; `output` is None if the page does not show it."""
-
-    command: str
-    output: list[str] | None
-    exit_code: int = 0
-
-
-class WrittenFile(NamedTuple):
-    path: str
-    text: str
 
 
 class Difference(NamedTuple):
     command: str
     problem: str
-
-
-def parts(page: str) -> Iterator[Step | WrittenFile]:
-    """The files and commands of a page, in their order."""
-    for block in _BLOCK.finditer(page):
-        if block["hidden"] is not None:
-            yield Step(block["hidden"], None)
-        elif block["path"] is not None:
-            yield WrittenFile(block["path"], block["body"])
-        elif block["language"] == "console":
-            yield from _commands(block["body"])
-
-
-def _commands(body: str) -> Iterator[Step]:
-    for chunk in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-        lines = chunk.rstrip("\n").split("\n")
-        length = next((at for at, line in enumerate(lines, 1) if not line.endswith("\\")), len(lines))
-        command, output = "\n".join(lines[:length]), lines[length:]
-        stated = _EXIT.search(command)
-        while output and not output[-1]:
-            output.pop()
-        yield Step(_EXIT.sub("", command), output, int(stated[1]) if stated else 0)
 
 
 def run_page(path: Path, *, update: bool = False) -> list[Difference]:
@@ -77,6 +33,8 @@ def run_page(path: Path, *, update: bool = False) -> list[Difference]:
         project = Path(directory) / "shop"
         project.mkdir()
         for part in parts(page):
+            if isinstance(part, Prose):
+                continue
             if isinstance(part, WrittenFile):
                 target = project / part.path
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -192,23 +192,27 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 def _verb(path: str, command: click.Command) -> list[str]:
-    usage = " ".join(
-        filter(None, (path, *(_metavar(each) for each in command.params if isinstance(each, click.Argument))))
-    )
     help_text = inspect.cleandoc(command.help or "").replace("\b\n", "").strip()
-    lines = ["", f"### {path.removeprefix('detent ')}", "", f"    {usage}", "", *help_text.splitlines()]
+    title = path.removeprefix("detent ")
+    lines = ["", f"### {title}", "", f"    {usage_of(path, command)}", "", *help_text.splitlines()]
     options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     if options:
         lines += ["", "| option | meaning |", "|---|---|"]
-        lines += [f"| `{_flags(each)}` | {_cell(each.help or '')} |" for each in options]
+        lines += [f"| `{flags_of(each)}` | {_cell(each.help or '')} |" for each in options]
     return lines
+
+
+def usage_of(path: str, command: click.Command) -> str:
+    """The command with its arguments."""
+    return " ".join((path, *(_metavar(each) for each in command.params if isinstance(each, click.Argument))))
 
 
 def _metavar(argument: click.Argument) -> str:
     return argument.make_metavar(click.Context(click.Command("detent")))
 
 
-def _flags(option: click.Option) -> str:
+def flags_of(option: click.Option) -> str:
+    """The names of an option, and its value."""
     flags = ", ".join((*option.opts, *option.secondary_opts))
     return (
         flags

@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import pytest
-from book.executed import Step, WrittenFile, matches, parts
-from book.links import broken_links
 
-from book import reference
+from book import man, reference
+from book.executed import matches
+from book.links import broken_links
 from detent.cli.app import invoke
 from detent.cli.commands.help import TOPICS, topic_page
 from detent.cli.request import Request
 from detent.config.settings import Settings
+from detent.topics.walkthrough import Prose, Step, WrittenFile, parts
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -20,6 +21,10 @@ DOCS = ROOT / "docs"
 def test_the_reference_is_current(name):
     """`make reference` writes it: a verb, an option, a key, an event or a field that is missing makes it stale."""
     assert (reference.PAGES / name).read_text("utf-8") == reference.pages()[name]
+
+
+def test_the_man_page_is_current():
+    assert man.PAGE.read_text("utf-8") == man.page()
 
 
 def test_every_setting_says_what_it_means():
@@ -61,6 +66,7 @@ def test_the_parts_of_a_page_that_is_run():
         WrittenFile("a.toml", "x = 1\n"),
         Step("ls \\\n  x", ["x"]),
         Step("false", [], 1),
+        Prose("```sh\nnot run\n```"),
     ]
 
 

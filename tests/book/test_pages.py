@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
-from book.executed import Step, parts, run_page
+
+from book.executed import run_page
+from detent.topics.walkthrough import Step, parts
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]
