@@ -9,7 +9,7 @@ def test_the_tour_ends_as_its_text_says(detent):
 
     assert "gate tests FAIL" in ran.out
     assert "run completed" in ran.out
-    assert ran.out.rstrip().endswith('detent run "TASK" --agent claude-code --tests "pytest -q"')
+    assert ran.out.rstrip().endswith('detent run "TASK" --agent NAME --tests "pytest -q"')
     assert (os.getcwd(), dict(os.environ)) == before
 
 
