@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui test-docs docs pictures reference release soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-sandbox test-ui test-docs docs pictures reference release soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -38,6 +38,11 @@ conformance: $(READY)
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients
 	$(BIN)/python -m pytest -q -n 2 tests/clients
+
+# The sandbox of runs, with the real bubblewrap; `make test` leaves these out where there is none.
+test-sandbox: $(READY)
+	@$(BIN)/python -m tests.support.debian bubblewrap bwrap
+	$(BIN)/python -m pytest -q -n 2 tests/run/test_sandbox.py tests/run/test_sandbox_work.py tests/cli/test_preflight.py
 
 # The page in Chromium; gets what it needs where it can, and says what it skips. Not part of `make test`.
 test-ui: $(READY)
