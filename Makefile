@@ -62,6 +62,7 @@ docs: reference
 
 # The pictures of README and documentation, from real runs; those of the page need Chromium.
 pictures: $(READY)
+	@$(BIN)/python -m book.diagrams
 	@$(BIN)/python -m book.recording
 	@$(BIN)/python -m tests.ui
 	@$(BIN)/python -m tests.ui.screenshots
