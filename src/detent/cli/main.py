@@ -75,6 +75,7 @@ def _answer(arguments: list[str], request: Request) -> int:
             getattr(module, name)(request, **values)
             return 0
     if arguments == ["task", "next"]:
+        _load_msgspec()
         from detent.cli.task_next import show_next
 
         if show_next(request):

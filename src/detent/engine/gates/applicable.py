@@ -15,10 +15,8 @@ import msgspec
 from detent.config.place import Place
 from detent.core.gate.kind import Surroundings
 from detent.core.workflow.graph import Phase, Workflow
+from detent.documents import INSTALLED
 from detent.engine.stores import checkout_store
-
-INSTALLED = "install/manifest.json"
-
 
 #: Larger files name no tool that a person put there.
 MAX_BYTES = 4 * 1024 * 1024
