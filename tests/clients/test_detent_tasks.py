@@ -1,5 +1,7 @@
 """The task lists of the clients are kept in step with the phases."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.clients import claude_code
@@ -30,7 +32,7 @@ def todo(*entries):
 def corrections(stage):
     """How often the model had been told the list of the phases, at each of its requests."""
     counts = [request.told.count(IN_STEP) for request in stage.server.conversation("main")]
-    return [after - before for before, after in zip(counts, counts[1:], strict=False)]
+    return [after - before for before, after in pairwise(counts)]
 
 
 @claude_only
