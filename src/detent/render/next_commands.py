@@ -106,17 +106,6 @@ def upcoming(session: Session) -> tuple[str, ...]:
     )
 
 
-def phase_name(session: Session, key: str) -> str:
-    """The phase as people read it: its position and its title before the key, `3 of 8 Architecture (03-architecture)`.
-
-    The numbers in keys are no positions.
-    """
-    title = session.workflow.by_key[key].title
-    named = f"{title} ({key})" if title and title != key else key
-    order = session.active_order
-    return f"{order.index(key) + 1} of {len(order)} {named}" if key in order else named
-
-
 def progress(session: Session) -> tuple[int, int]:
     """The number of completed phases, and of all phases."""
     return len(session.with_status(Status.COMPLETED)), len(session.active_order)

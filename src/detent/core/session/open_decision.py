@@ -20,6 +20,7 @@ from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.budget import BUDGET_EXCEEDED
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
@@ -70,9 +71,12 @@ class DecisionKind(StrEnum):
 
 class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: DecisionKind
+    #: The reason; it does not name the phase.
     what: str
     since: datetime | None = None
     phase: str | None = None
+    #: The phase as people read it.
+    where: str = ""
     task: str | None = None
     gate: str | None = None
     question: str | None = None
@@ -86,6 +90,11 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @property
     def commands(self) -> tuple[str, ...]:
         return self.command, *self.others
+
+    @property
+    def headline(self) -> str:
+        """The phase and the reason."""
+        return f"{self.where}: {self.what}" if self.where else self.what
 
     @property
     def is_yours(self) -> bool:
@@ -120,7 +129,7 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         return ()
     verdicts = recorded_verdicts(session) if judged is None else judged
     listed = _Listed(session, view)
-    return (
+    entries = (
         *map(listed.question, session.questions),
         *listed.escalations(),
         *listed.reviews(),
@@ -128,15 +137,20 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         *listed.failed(),
         *listed.tasks(),
     )
+    return tuple(_placed(session, entry) for entry in entries)
 
 
 def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
     """One for each phase with escalations, the first escalation first."""
-    return tuple(_Listed(session, view).escalations())
+    return tuple(_placed(session, entry) for entry in _Listed(session, view).escalations())
 
 
 def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
-    return tuple(_Listed(session, view).reviews())
+    return tuple(_placed(session, entry) for entry in _Listed(session, view).reviews())
+
+
+def _placed(session: Session, entry: OpenDecision) -> OpenDecision:
+    return entry if entry.phase is None else msgspec.structs.replace(entry, where=phase_name(session, entry.phase))
 
 
 def recorded_verdicts(
@@ -222,7 +236,7 @@ class _Listed:
             choices = ("continue", *(["redo"] if can_redo else []), "review")
             yield OpenDecision(
                 kind=DecisionKind.REVIEW,
-                what=f"{key} is finished, and waits for a person's review: {state.summary}",
+                what=f"finished, waits for a person's review: {state.summary}",
                 since=state.completed,
                 phase=key,
                 command=self._typed(f"review continue {key}"),
@@ -248,7 +262,7 @@ class _Listed:
 
     def _personal(self, phase: str, gate: Gate, judgement: Judgement) -> Iterator[OpenDecision]:
         name, chosen = shlex.quote(judgement.gate), self._in(phase)
-        what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        what = f"gate {judgement.gate} is {judgement.verdict}: {judgement.reason}"
         approve = f"approve {phase} --gate {name} -m WHY"
         kind, command, waits_for = DecisionKind.VOTE, approve, self._voters_left(phase, gate, judgement)
         others: tuple[str, ...] = (f"{approve} --reject",)
@@ -274,7 +288,7 @@ class _Listed:
     def _closed(self, phase: str, gate: Gate, judgement: Judgement) -> Iterator[OpenDecision]:
         """A closed gate that no person has to open, where no run opens it either."""
         name, chosen = shlex.quote(judgement.gate), self._in(phase)
-        what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        what = f"gate {judgement.gate} is {judgement.verdict}: {judgement.reason}"
         approve, run = f"approve {phase} --gate {name} -m WHY", run_command(gate, phase if chosen else None)
         if gate.opened_by is Opener.DELEGATION and judgement.verdict is Verdict.FAIL:
             yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, f"redo {phase}", (approve,))
@@ -430,7 +444,7 @@ class _Listed:
             return OpenDecision(kind=DecisionKind.TASKS_LEFT, what=what, command=force)
         return OpenDecision(
             kind=DecisionKind.TASKS_LEFT,
-            what=f"tasks are left, and {phase} is {self._session.phases[phase].status}",
+            what=f"tasks are left, and the phase is {self._session.phases[phase].status}",
             phase=phase,
             command=self._typed(redo_command(self._session, phase)),
             others=(force,),
