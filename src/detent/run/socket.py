@@ -46,6 +46,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "gate": frozenset(("run", "wait", "report", "answer", "accept", "set", "baseline")),
     "flow": frozenset(("run", "resume", "show")),
     "checkpoint": frozenset(("create", "list", "show", "verify")),
+    "mcp": frozenset(),
 }
 _HELP = ("-h", "--help")
 #: An editor can start any program.
