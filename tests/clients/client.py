@@ -97,7 +97,7 @@ def run_client(
         process = subprocess.Popen(
             [*client.command, *given],
             cwd=project,
-            env={**_environment(client, server), **(env or {})},
+            env={**environment_of(client, server), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -146,7 +146,7 @@ def _path() -> str:
     return os.pathsep.join(dict.fromkeys([str(Path(node).parent), "/usr/local/bin", "/usr/bin", "/bin"]))
 
 
-def _environment(client: Client, server: ModelServer) -> dict[str, str]:
+def environment_of(client: Client, server: ModelServer) -> dict[str, str]:
     temporary = client.home / "tmp"
     temporary.mkdir(exist_ok=True)
     local = "127.0.0.1,localhost,::1"

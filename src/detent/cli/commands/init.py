@@ -52,6 +52,7 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
     if asks and writes:
         chosen = _asked(discovered, chosen)
     place, fresh = init_project(request.directory)
+    _record(request, place.root)
     changed: list[str] = []
     if chosen.hooks:
         plan = installing.plan(place.root, chosen.hooks)
@@ -81,6 +82,21 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
             "clients": clients,
         },
     )
+
+
+def _record(request: Request, root: str) -> None:
+    """Record this Detent for the launchers of plugins. Only a person says which program they start."""
+    from detent.clients.installing.programs import record_program
+    from detent.core.actor import ActorKind, Channel
+    from detent.engine.stores import user_state
+    from detent.errors import StoreFailed
+
+    if request.workspace.actor(Channel.TERMINAL, changes=True).kind is not ActorKind.PERSON:
+        return
+    try:
+        record_program(user_state(), root, python=sys.executable)
+    except StoreFailed as error:
+        request.notices.append(f"plugins look for detent on PATH: {error.message}")
 
 
 class _Chosen(NamedTuple):

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Finds Detent and starts it for a plugin:
+#
+#   launch.sh hook CLIENT EVENT    answers a hook event; the exit code is 0 if Detent is gone
+#   launch.sh mcp                  the MCP server
+#
+# In this order: the program that a person recorded with `detent init` for this project, the one that a person recorded
+# for the account, `detent` on PATH. Directories of the project on PATH do not count, because an agent can write there.
+# Nothing is downloaded.
+
+what=$1 client=$2 event=$3
+tab='	'
+
+# The project: the nearest directory with a state directory or a repository. The home directory counts only with the former.
+cd -P . 2>/dev/null
+here=$PWD state='' project=''
+while :; do
+    if [ -d "$here/.workflow" ]; then
+        state=$here
+        project=${project:-$here}
+        break
+    fi
+    [ "$here" = "$HOME" ] && break
+    if [ -z "$project" ] && [ -e "$here/.git" ]; then project=$here; fi
+    here=${here%/*}
+    [ -n "$here" ] || break
+done
+project=${project:-$PWD}
+
+start() { # PYTHON HOOK
+    case $what in
+        hook) exec "$1" -I -S "$2" "$client" --plugin ;;
+        mcp) exec "$1" -P -E -m detent mcp ;;
+    esac
+}
+
+# Programs that a person recorded: directory or *, interpreter, hook.
+case $XDG_STATE_HOME in /*) home=$XDG_STATE_HOME ;; *) home=$HOME/.local/state ;; esac
+record=$home/detent/programs
+if [ -r "$record" ]; then
+    any_python='' any_hook=''
+    while IFS=$tab read -r root python hook; do
+        [ -x "$python" ] && [ -r "$hook" ] || continue
+        if [ "$root" = "$state" ]; then start "$python" "$hook"; fi
+        if [ "$root" = '*' ]; then any_python=$python any_hook=$hook; fi
+    done <"$record"
+    if [ -n "$any_python" ]; then start "$any_python" "$any_hook"; fi
+fi
+
+IFS=:
+for directory in $PATH; do
+    case $directory in /*) ;; *) continue ;; esac
+    [ -x "$directory/detent" ] && [ ! -d "$directory/detent" ] || continue
+    real=$(readlink -f "$directory/detent" 2>/dev/null) || real=$directory/detent
+    case $directory/ in "$project"/*) continue ;; esac
+    case $real in "$project"/*) continue ;; esac
+    # Not by exec: the interpreter of the program may be gone, and the client must not be blocked by that.
+    case $what in
+        hook) "$directory/detent" hook "$client" --plugin ;;
+        mcp) "$directory/detent" mcp ;;
+    esac
+    code=$?
+    case $code in 126 | 127) continue ;; *) exit $code ;; esac
+done
+unset IFS
+
+missing='Detent is not installed, so its plugin does nothing: install it (pipx install detent), or remove the plugin'
+case $what:$event in
+    mcp:*)
+        printf 'detent: %s\n' "$missing" >&2
+        exit 1
+        ;;
+    hook:SessionStart) printf '{"systemMessage":"%s"}' "$missing" ;;
+    hook:UserPromptSubmit | hook:BeforeAgent)
+        # Once a prompt, and only where work is held.
+        [ -z "$state" ] || printf '{"systemMessage":"%s"}' "$missing"
+        ;;
+esac
+exit 0
