@@ -54,13 +54,20 @@ for directory in $PATH; do
     real=$(readlink -f "$directory/detent" 2>/dev/null) || real=$directory/detent
     case $directory/ in "$project"/*) continue ;; esac
     case $real in "$project"/*) continue ;; esac
-    # Not by exec: the interpreter of the program may be gone, and the client must not be blocked by that.
-    case $what in
-        hook) "$directory/detent" hook "$client" --plugin ;;
-        mcp) "$directory/detent" mcp ;;
+    # The interpreter of the program may be gone, and the client must not be blocked by that.
+    first=''
+    IFS= read -r first <"$directory/detent" 2>/dev/null
+    case $first in
+        '#!'*)
+            first=${first#'#!'}
+            first=${first# }
+            [ -x "${first%% *}" ] || continue
+            ;;
     esac
-    code=$?
-    case $code in 126 | 127) continue ;; *) exit $code ;; esac
+    case $what in
+        hook) exec "$directory/detent" hook "$client" --plugin ;;
+        mcp) exec "$directory/detent" mcp ;;
+    esac
 done
 unset IFS
 
