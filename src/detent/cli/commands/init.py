@@ -23,9 +23,14 @@ _SETTINGS = "detent.toml"
 @click.option(
     "--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Install hooks in this client; repeat it."
 )
+@click.option(
+    "--instructions", is_flag=True, help="Write how to work with Detent into AGENTS.md, which most clients read."
+)
 @click.option("--yes", is_flag=True, help="Ask nothing: write detent.toml with what was found.")
-@click.option("--dry-run", is_flag=True, help="Show what --agent would change as a diff, and change nothing.")
-def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would change in files of clients as a diff, and change nothing."
+)
+def init_verb(request: Request, *, agents: tuple[str, ...], instructions: bool, yes: bool, dry_run: bool) -> None:
     """Make a directory a project, and install hooks in agents.
 
     It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
@@ -40,8 +45,9 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
     from detent.run.agents import on_path
 
     root = os.path.realpath(request.directory)
+    shared = (installing.SHARED,) if instructions else ()
     if dry_run:
-        diff = installing.plan(root, agents).diff()
+        diff = installing.plan(root, (*agents, *shared)).diff()
         request.answer(lambda _: diff or "nothing would change", {"diff": diff})
         return
     discovered, clients = discover(root), on_path()
@@ -54,8 +60,8 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
     place, fresh = init_project(request.directory)
     _record(request, place.root)
     changed: list[str] = []
-    if chosen.hooks:
-        plan = installing.plan(place.root, chosen.hooks)
+    if chosen.hooks or shared:
+        plan = installing.plan(place.root, (*chosen.hooks, *shared))
         installing.apply(plan)
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes

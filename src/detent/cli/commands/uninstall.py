@@ -25,7 +25,7 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
     request.authorize(Decision.UNINSTALL)
     with request.reading() as project:
         root = project.place.root
-    plan = installing.plan_removal(root, agents or _CLIENTS)
+    plan = installing.plan_removal(root, agents or (*_CLIENTS, installing.SHARED))
     if not dry_run:
         installing.apply(plan)
         forget_program(user_state(), root)
