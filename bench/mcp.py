@@ -43,7 +43,7 @@ def mcp(setting: Setting) -> Section:
             rounds=setting.pick(30, 8),
             warm_up=3,
         )
-        rows.append(Row(what=f"mcp connect, {era} : python -I -S -c pass", unit="s", **pair._asdict(), goal=Goal(10.0)))
+        rows.append(Row(what=f"mcp connect, {era} : python -I -S -c pass", unit="s", **pair._asdict(), goal=Goal(6.0)))
         milliseconds.append(f"{era} {pair.ours * 1e3:.0f} ms")
     size = _list_size(command, directory)
     rows.append(
