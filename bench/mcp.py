@@ -12,9 +12,9 @@ from bench.table import Goal, Row, Section
 from bench.workload import make_project
 
 _RUN_S_MAX = 60
-#: Bytes of an answer to `tools/list`, and milliseconds until a client is connected.
+#: Bytes of an answer to `tools/list`, and seconds until a client is connected.
 MAX_LIST = 8 * 1024
-MAX_MS = 150.0
+MAX_S = 0.150
 _SHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 _META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -35,7 +35,7 @@ def mcp(setting: Setting) -> Section:
     with make_project(directory) as project:
         project.start("feature", "Export as CSV")
     bare = [sys.executable, "-I", "-S", "-c", "pass"]
-    rows, milliseconds = [], []
+    rows, slowest = [], 0.0
     for era, request in _CONNECT.items():
         pair = interleave(
             lambda request=request: _connected(command, request, directory),  # type: ignore[misc]
@@ -43,8 +43,8 @@ def mcp(setting: Setting) -> Section:
             rounds=setting.pick(30, 8),
             warm_up=3,
         )
-        rows.append(Row(what=f"mcp connect, {era} : python -I -S -c pass", unit="s", **pair._asdict(), goal=Goal(6.0)))
-        milliseconds.append(f"{era} {pair.ours * 1e3:.0f} ms")
+        rows.append(Row(what=f"mcp connect, {era} : python -I -S -c pass", unit="s", **pair._asdict(), goal=Goal(8.0)))
+        slowest = max(slowest, pair.ours)
     size = _list_size(command, directory)
     rows.append(
         Row(
@@ -55,11 +55,10 @@ def mcp(setting: Setting) -> Section:
             goal=Goal(1.0),
         )
     )
-    return Section(
-        name="mcp",
-        rows=tuple(rows),
-        remarks=(f"connected after {', '.join(milliseconds)}; the limit is {MAX_MS:.0f} ms on a quiet machine",),
+    rows.append(
+        Row(what="mcp connect : 150 ms", unit="s", ours=slowest, theirs=MAX_S, ratio=slowest / MAX_S, goal=Goal(1.0))
     )
+    return Section(name="mcp", rows=tuple(rows), remarks=("the installed console script, in a feature session",))
 
 
 def _connected(command: list[str], request: dict[str, object], directory: str) -> float:

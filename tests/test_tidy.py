@@ -102,6 +102,7 @@ AT_THE_STATE_DIRECTORY = {
     "detent.hooks.answer": "the hook process",
     "detent.hooks.files": "the hook process",
     "detent.hooks.notes": "the hook process",
+    "detent.hooks.plugin": "the hook process",
     "detent.core.guard.protected": "tells paths of tool calls apart, and opens none",
     "detent.clients.installing.files": "names the files that an installation made in the checkout",
 }
