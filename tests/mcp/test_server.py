@@ -152,6 +152,31 @@ def test_an_answer_that_nobody_asked_for_opens_nothing(place):
         assert client.notifications == []
 
 
+def test_a_phase_that_waits_for_a_review_cannot_be_followed_and_the_answer_is_pending(tmp_path):
+    project, _ = started(tmp_path, "", more="supervised = { phases = ['work'] }")
+    project.close()
+    with served(tmp_path) as client:
+        client.connect()
+        assert client.call("finish", summary="worked")["waits_for_person"][0]["kind"] == "review"
+        pending = client.call("begin", phase="after")
+        assert (pending["state"], pending["waits_for"][0]["kind"]) == ("pending", "review")
+        assert client.call("begin", phase="nowhere")["state"] == "not_found"
+
+
+def test_of_two_phases_only_the_one_that_a_person_holds_is_pending(tmp_path):
+    phases = (
+        '[{ key = "a", gates = [{ kind = "command", command = "false" }] }, '
+        '{ key = "b", needs = [], gates = [{ kind = "approval" }] }]'
+    )
+    project, handle = started(tmp_path, "", phases=phases)
+    handle.begin("b")
+    project.close()
+    with served(tmp_path) as client:
+        client.connect()
+        assert client.call("finish", summary="x", phase="a")["state"] == "gate_closed"
+        assert client.call("finish", summary="x", phase="b")["state"] == "pending"
+
+
 def test_a_long_check_is_reported_goes_on_and_ends_when_it_is_cancelled(tmp_path):
     command = f"echo $$ > {tmp_path}/pid; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
     project, _ = started(tmp_path, f'{{ kind = "command", command = "{command}", inputs = ["src/**"] }}')

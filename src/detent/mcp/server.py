@@ -268,6 +268,8 @@ def main(directory: str, project: str | None) -> None:
     output = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
+    if os.isatty(0):
+        sys.stderr.write("detent: waiting for a client of MCP on standard input; Ctrl-C ends it (docs/mcp.md)\n")
     # Asked to stop, end the calls in progress and their checks.
     signal.signal(signal.SIGTERM, _stopped)
     Server(directory, project, output).serve(0)
