@@ -66,6 +66,26 @@ def test_the_program_on_path_is_started_and_not_one_of_the_project(machine):
     assert machine.launch("mcp", path=path) == f"{found} mcp\n"
 
 
+def test_a_state_directory_that_an_agent_made_below_the_project_hides_nothing(machine):
+    machine.program(machine.inside / "detent")
+    (machine.project / "deep/er/.workflow").mkdir()
+    own = machine.program(machine.project / ".venv/bin/python")
+    hook = machine.program(machine.home / "lib/detent/hooks/fast.py")
+
+    assert "not installed" in machine.launch("hook", "codex", "SessionStart")
+    record_program(str(machine.state), str(machine.project), python=str(own), hook=str(hook))
+    assert machine.launch("mcp") == f"{own} -P -E -m detent mcp\n"
+
+
+def test_a_home_that_is_a_repository_is_no_project(machine):
+    (machine.home / ".git").mkdir()
+    found = machine.program(machine.home / ".local/bin/detent")
+    path = f"{found.parent}:/usr/bin:/bin"
+
+    assert machine.launch("mcp", path=path) == f"{found} mcp\n"
+    assert machine.launch("mcp", path=path, cwd=machine.home) == f"{found} mcp\n"
+
+
 def test_a_repository_without_a_state_directory_is_a_project_too(machine):
     repository = machine.home / "other"
     (repository / ".git").mkdir(parents=True)

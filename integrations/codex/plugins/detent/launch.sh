@@ -11,21 +11,28 @@
 what=$1 client=$2 event=$3
 tab='	'
 
-# The project: the nearest directory with a state directory or a repository. The home directory counts only with the former.
+# The project: the outermost directory with a state directory or a repository, below the home directory. An agent can make
+# another one inside it. The home directory counts only with a state directory of its own.
 cd -P . 2>/dev/null
-here=$PWD state='' project=''
+here=$PWD user=$HOME
+if cd -P "$HOME" 2>/dev/null; then user=$PWD; fi
+cd -P "$here" 2>/dev/null
+place=$here state='' project=''
 while :; do
-    if [ -d "$here/.workflow" ]; then
-        state=$here
-        project=${project:-$here}
-        break
+    if [ -d "$place/.workflow" ]; then
+        state=$place project=$place
+    elif [ "$place" != "$user" ] && [ -e "$place/.git" ]; then
+        project=$place
     fi
-    [ "$here" = "$HOME" ] && break
-    if [ -z "$project" ] && [ -e "$here/.git" ]; then project=$here; fi
-    here=${here%/*}
-    [ -n "$here" ] || break
+    [ "$place" = "$user" ] && break
+    place=${place%/*}
+    [ -n "$place" ] || break
 done
-project=${project:-$PWD}
+# Outside of projects the directory itself counts as one, but not the whole home directory: no path begins with //.
+if [ -z "$project" ]; then
+    project=$here
+    [ "$here" != "$user" ] || project=//
+fi
 
 start() { # PYTHON HOOK
     case $what in
@@ -34,16 +41,19 @@ start() { # PYTHON HOOK
     esac
 }
 
-# Programs that a person recorded: directory or *, interpreter, hook.
+# Programs that a person recorded: directory or *, interpreter, hook. The nearest directory around this one counts.
 case $XDG_STATE_HOME in /*) home=$XDG_STATE_HOME ;; *) home=$HOME/.local/state ;; esac
 record=$home/detent/programs
 if [ -r "$record" ]; then
-    any_python='' any_hook=''
+    nearest='' own_python='' own_hook='' any_python='' any_hook=''
     while IFS=$tab read -r root python hook; do
         [ -x "$python" ] && [ -r "$hook" ] || continue
-        if [ "$root" = "$state" ]; then start "$python" "$hook"; fi
         if [ "$root" = '*' ]; then any_python=$python any_hook=$hook; fi
+        case $here/ in
+            "$root"/*) [ ${#root} -gt ${#nearest} ] && nearest=$root own_python=$python own_hook=$hook ;;
+        esac
     done <"$record"
+    if [ -n "$own_python" ]; then start "$own_python" "$own_hook"; fi
     if [ -n "$any_python" ]; then start "$any_python" "$any_hook"; fi
 fi
 
