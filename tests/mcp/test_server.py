@@ -50,6 +50,7 @@ def test_a_phase_is_worked_on_and_a_decision_of_a_person_is_pending(place):
         assert (refused["is_error"], refused["state"]) == (True, "gate_closed")
         assert "command is FAIL" in refused["reason"]
         assert "waits_for" not in refused  # it is the agent's to fix
+        assert client.call("status")["waits_for_person"] == []
 
         (place / "built").touch()
         assert client.call("finish", summary="built")["next"] == [{"tool": "begin", "arguments": {"phase": "release"}}]

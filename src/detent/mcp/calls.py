@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from detent.core.gate.evidence import Judgement
 from detent.core.path_text import to_text
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
-from detent.core.session.open_decision import OpenDecision, open_decisions
+from detent.core.session.open_decision import DecisionKind, Judged, OpenDecision, open_decisions
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.documents.checkpoint import summary
@@ -36,8 +37,10 @@ Record = dict[str, Any]
 MAX_LINES, MAX_LINE = 1_000, 500
 #: Files that a diff lists.
 MAX_FILES = 500
-#: Finished phases whose summaries a status holds.
-MAX_SUMMARIES = 20
+#: Phases that a status lists. Those in progress, failed or ready come before the others.
+MAX_PHASES = 100
+#: Decisions that an agent can make unnecessary: it fixes the cause, and the check runs again.
+_OWN_WORK = frozenset({DecisionKind.CLOSED, DecisionKind.STALE, DecisionKind.ACCEPT})
 
 
 @contextmanager
@@ -99,29 +102,36 @@ def status(_arguments: tools.Nothing, context: Context, notices: list[str]) -> R
                 + (f"; or a person resumes {paused}: detent resume {paused}" if paused else ""),
             }
         state = project.session().state
-        view, judged = view_now(project, state), verdicts_now(project, state)
-    decisions = open_decisions(state, judged, view)
+        judged = verdicts_now(project, state)
+        following = _following(project, state, judged)
+    live = (*state.with_status(Status.IN_PROGRESS, Status.FAILED), *state.ready)
+    shown = frozenset(islice(dict.fromkeys((*live, *state.workflow.order)), MAX_PHASES))
     record = {
         "session": state.id,
         "task": state.task,
         "workflow": state.workflow.name,
         "status": state.status,
         "version": state.version,
-        "phases": [_phase_record(state, key) for key in state.workflow.order],
+        "phases": [_phase_record(state, key) for key in state.workflow.order if key in shown],
+        "phases_left_out": len(state.workflow.order) - len(shown),
         "gates": {key: list(entries) for key, entries in judged.items()},
-        "waits_for_person": [decision_record(entry) for entry in decisions],
-        "next": [call for command in next_commands(state, view, judged=judged) if (call := next_call(command))],
+        **following,
     }
-    if decisions:
-        record["person_decides"] = WHERE
-    if len(state.tasks):
-        record["tasks"] = tally(state.tasks)
-    return record
+    return record | ({"tasks": tally(state.tasks)} if len(state.tasks) else {})
+
+
+def _following(project: Project, session: Session, judged: Judged) -> Record:
+    """What waits for a person, and the next calls."""
+    view = view_now(project, session)
+    decisions = open_decisions(session, judged, view)
+    waiting = [decision_record(entry) for entry in decisions if entry.kind not in _OWN_WORK]
+    commands = next_commands(session, view, judged=judged, decisions=decisions)
+    record = {"waits_for_person": waiting, "next": [call for each in commands if (call := next_call(each))]}
+    return record | ({"person_decides": WHERE} if waiting else {})
 
 
 def _phase_record(session: Session, key: str) -> Record:
     state, phase = session.phases[key], session.workflow.by_key[key]
-    recent = session.workflow.order[-MAX_SUMMARIES:]
     record = {
         "phase": key,
         "title": phase.title if phase.title != key else "",
@@ -129,7 +139,7 @@ def _phase_record(session: Session, key: str) -> Record:
         "agent": state.agent or phase.agent,
         "attempt": state.attempt,
         "token": str(session.token(key)) if state.status is Status.IN_PROGRESS else "",
-        "summary": state.summary if key in recent or len(session.workflow.order) <= MAX_SUMMARIES else "",
+        "summary": state.summary,
         "error": state.error,
         "waits_for": list(session.open_needs(key)) if state.status is Status.PENDING else [],
     }
@@ -245,17 +255,14 @@ def _ended(context: Context, notices: list[str], end: Callable[[SessionHandle], 
     with _changing(context, notices, phase=phase) as project:
         outcome = end(project.session())
         state = outcome.session
-        view, judged = view_now(project, state), verdicts_now(project, state)
-    decisions = open_decisions(state, judged, view)
-    record = {
+        following = _following(project, state, verdicts_now(project, state))
+    return {
         "session": state.id,
         "status": state.status,
         "version": state.version,
         "warnings": list(outcome.warnings),
-        "waits_for_person": [decision_record(entry) for entry in decisions],
-        "next": [call for command in next_commands(state, view, judged=judged) if (call := next_call(command))],
+        **following,
     }
-    return record | ({"person_decides": WHERE} if decisions else {})
 
 
 def gate_run(arguments: tools.GateRun, context: Context, notices: list[str]) -> Record:
@@ -271,7 +278,7 @@ def gate_run(arguments: tools.GateRun, context: Context, notices: list[str]) -> 
     return {"session": handle.id, "phase": phase, "state": "done", **_judged(judged)}
 
 
-def _judged(judgement: Any) -> Record:
+def _judged(judgement: Judgement) -> Record:
     return {
         "gate": judgement.gate,
         "verdict": judgement.verdict,

@@ -131,8 +131,7 @@ class Server:
             self._start(message, identity)
             return
         answer = _LISTS.get(message.method)
-        is_known = answer is not None and (message.method != "ping" or not message.is_stateless)
-        if answer is None or not is_known:
+        if answer is None or (message.is_stateless and message.method in _HANDSHAKE_ONLY):
             raise Fault(Code.METHOD, f"there is no method {message.method[:80]}")
         is_list = message.method.endswith("/list") or message.method == "server/discover"
         self.send({"id": identity, "result": in_era(message, answer(), is_list=is_list)})
@@ -256,6 +255,7 @@ _LISTS: dict[str, Callable[[], dict[str, Any]]] = {
     "resources/templates/list": _templates,
     "prompts/list": _prompts,
 }
+_HANDSHAKE_ONLY = ("ping",)
 _CALLS: dict[str, Callable[[Message, Context], dict[str, Any]]] = {
     "tools/call": _call_tool,
     "resources/read": _read_resource,
