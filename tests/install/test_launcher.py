@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from integrations.generate import differences, trees
 
 from detent.clients.installing.plans import HOOK
 from detent.clients.installing.programs import forget_program, record_program
+from integrations.generate import differences, trees
 from tests.support.command import Tool
 
 LAUNCHER = Path(__file__).parents[2] / "integrations/launch.sh"
