@@ -17,6 +17,7 @@ from bench.commands import commands
 from bench.hooks import hooks
 from bench.long_journal import long_journal
 from bench.machine import facts
+from bench.mcp import mcp
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "growth": growth,
     "commands": commands,
     "hooks": hooks,
+    "mcp": mcp,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,

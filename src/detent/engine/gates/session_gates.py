@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Seconds that a command in an agent's shell waits for a check: clients end a shell that is silent for longer.
 SHELL_S = 60.0
+#: Seconds that a call of the MCP server waits for one: some clients end a call after a minute.
+MCP_S = 45.0
 
 
 class SessionGates:
@@ -105,6 +107,8 @@ class SessionGates:
         started = start_check(self._project, self._handle.id, gate, phase)
         if actor.channel in (Channel.HOOK, Channel.PAGE):
             patience_s: float | None = 0.0
+        elif actor.channel is Channel.MCP:
+            patience_s = MCP_S
         else:
             patience_s = SHELL_S if actor.kind is ActorKind.AGENT else None
         wait_for(started, patience_s, self._project.checking)
