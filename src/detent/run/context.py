@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
+from detent.clients.acp.agents import client_of
 from detent.clients.adapter.agent import Agent
 from detent.config.settings import AgentSettings
 from detent.core.run.run_event import RunEvent
@@ -118,7 +119,7 @@ class RunContext:
         known = {**os.environ, **settings.env, **env}
         with opened(env, (place.base, place.root), sandbox) as (directory, variable):
             yield Inside(
-                lambda: sandbox.for_agent(place, settings.adapter, known, scratch=scratch, socket=directory), variable
+                lambda: sandbox.for_agent(place, client_of(settings), known, scratch=scratch, socket=directory), variable
             )
 
     @contextmanager
