@@ -183,7 +183,7 @@ def _bounded(event: AgentEvent) -> AgentEvent:
         case ToolUsed(tool=tool, input=given, succeeded=succeeded):
             most = _MARGIN * MAX_TOOL_INPUT
             return ToolUsed(tool=tool[:most], input=given[:most], succeeded=succeeded)
-        case Failed(failure=failure, reason=reason):
-            return Failed(failure=failure, reason=reason.strip()[: _MARGIN * MAX_ERROR])
+        case Failed(reason=reason):
+            return msgspec.structs.replace(event, reason=reason.strip()[: _MARGIN * MAX_ERROR])
         case Started() | Used() | Finished():
             return event
