@@ -75,8 +75,8 @@ class ToolCall:
         """The directory of a shell call."""
         named = text_of(self.raw_input.get("cwd"))
         texts = (joined_text([fields_of(each.get("content"))]) for each in self._content("content"))
-        told = next((match[1] for text in texts if (match := _DIRECTORY.match(text))), "")
-        return os.path.join(self._cwd, named or told) if self.kind == "execute" else self._cwd
+        described = next((match[1] for text in texts if (match := _DIRECTORY.match(text))), "")
+        return os.path.join(self._cwd, named or described) if self.kind == "execute" else self._cwd
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class ToolCall:
         return tuple(dict.fromkeys(os.path.join(self._cwd, path) for path in named if path))[:MAX_PATHS]
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The most telling fact about it, for people."""
         return self.command or ", ".join(self.paths) or self.title
 

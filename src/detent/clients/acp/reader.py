@@ -38,6 +38,7 @@ MAX_EXPLANATIONS = 3
 MAX_DENIALS = 20
 _AUTH_REQUIRED, _NO_METHOD = -32000, -32601
 _HTTP = range(400, 600)
+_LEAST_COST = 0.000001
 _MAX_SETTINGS = 1024 * 1024
 
 
@@ -149,12 +150,14 @@ class AcpReader(TalkingReader):
     def _initialized(self, answer: Message) -> Iterable[AgentEvent]:
         if (problem := _problem(answer)) is not None:
             return self._fail(f"{self._program} does not speak ACP: {problem}")
-        told = fields_of(answer.result)
-        if told.get("protocolVersion") != PROTOCOL:
-            return self._fail(f"{self._program} speaks version {told.get('protocolVersion')} of ACP, Detent {PROTOCOL}")
-        info = fields_of(told.get("agentInfo"))
+        result = fields_of(answer.result)
+        if result.get("protocolVersion") != PROTOCOL:
+            return self._fail(
+                f"{self._program} speaks version {result.get('protocolVersion')} of ACP, Detent {PROTOCOL}"
+            )
+        info = fields_of(result.get("agentInfo"))
         name = text_of(info.get("name"))
-        self._agent, self._can = known_agent(name), fields_of(told.get("agentCapabilities"))
+        self._agent, self._can = known_agent(name), fields_of(result.get("agentCapabilities"))
         self._version = f"{name} {text_of(info.get('version'))}".strip()
         resume = self._resuming()
         if resume is None:
@@ -175,7 +178,10 @@ class AcpReader(TalkingReader):
     def _session(self) -> dict[str, Any]:
         meta = dict(self._agent.meta)
         if "claudeCode" in meta and self._turn.max_cost is not None:
-            meta["claudeCode"] = {**fields_of(meta["claudeCode"]), "options": {"maxBudgetUsd": self._turn.max_cost}}
+            meta["claudeCode"] = {
+                **fields_of(meta["claudeCode"]),
+                "options": {"maxBudgetUsd": max(self._turn.max_cost, _LEAST_COST)},
+            }
         return {"cwd": self._turn.cwd, "mcpServers": [], **({"_meta": meta} if meta else {})}
 
     def _begin(self) -> None:
@@ -196,11 +202,11 @@ class AcpReader(TalkingReader):
         return self._in_conversation(conversation, answer, is_new=True)
 
     def _in_conversation(self, conversation: str, answer: Message, *, is_new: bool) -> Iterator[AgentEvent]:
-        self._conversation, told = conversation, fields_of(answer.result)
+        self._conversation, result = conversation, fields_of(answer.result)
         self._usage = TurnUsage(self._agent.live, is_new=is_new)
-        model = text_of(fields_of(told.get("models")).get("currentModelId"))
+        model = text_of(fields_of(result.get("models")).get("currentModelId"))
         yield Started(conversation=conversation, model=model, version=self._version)
-        modes = fields_of(told.get("modes"))
+        modes = fields_of(result.get("modes"))
         wanted = self._wanted_mode(modes)
         if wanted is None:
             yield from self._fail(self._no_mode(modes), Failure.REFUSED)
@@ -320,7 +326,7 @@ class AcpReader(TalkingReader):
         yield from self._calls.end(call.id, succeeded=call.succeeded)
         payload = call.payload(self._conversation)
         if not call.asked and call.kind not in ("read", "search") and (reason := self._guard.refusal(payload)):
-            yield Said(text=f"Detent: a call ran without asking that would have been denied: {call.told}: {reason}")
+            yield Said(text=f"Detent: a call ran without asking that would have been denied: {call.summary}: {reason}")
         if (not call.asked or call.granted) and not self._has_hooks():
             text = self._guard.after(payload, succeeded=call.succeeded)
             yield from (Said(text=text),) if text else ()
@@ -332,7 +338,7 @@ class AcpReader(TalkingReader):
         call = self._tools.setdefault(call_id, ToolCall(self._agent, self._turn.cwd))
         call.update(fields)
         if not call.has_ended:
-            self._calls.begin(call_id, call.name or call.kind, call.told)
+            self._calls.begin(call_id, call.name or call.kind, call.summary)
         return call
 
     def _has_hooks(self) -> bool:
@@ -361,8 +367,8 @@ class AcpReader(TalkingReader):
         if reason is None:
             return ()
         del self._denials[MAX_DENIALS - 1 :]
-        self._denials.append(f"{call.told}: {reason}")
-        return (Said(text=f"Detent denied {call.told}: {reason}"),)
+        self._denials.append(f"{call.summary}: {reason}")
+        return (Said(text=f"Detent denied {call.summary}: {reason}"),)
 
     # The end of the turn
 

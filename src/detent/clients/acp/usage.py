@@ -26,9 +26,9 @@ class TurnUsage:
         self.recorded = Tokens()
 
     def total(self) -> Tokens:
-        told = self._ended + _largest(sum(self._messages.values(), Tokens()), self._result, self._requests)
-        largest = _largest(self.recorded, told)
-        return Tokens(input=largest.input, output=largest.output, cost=max(told.cost, self._cost))
+        reported = self._ended + _largest(sum(self._messages.values(), Tokens()), self._result, self._requests)
+        largest = _largest(self.recorded, reported)
+        return Tokens(input=largest.input, output=largest.output, cost=max(reported.cost, self._cost))
 
     def output_began(self) -> None:
         """A restored conversation tells its last usage once more before the first output."""
@@ -60,9 +60,7 @@ class TurnUsage:
         models = [fields_of(fields_of(each).get("token_count")) for each in listed] if isinstance(listed, list) else []
         by_model = sum((_of_counts(each) for each in models), Tokens())
         messages = sum(self._messages.values(), Tokens())
-        largest = _largest(
-            _of_counts(fields_of(result.get("usage"))), by_model, messages, self._result, self._requests
-        )
+        largest = _largest(_of_counts(fields_of(result.get("usage"))), by_model, messages, self._result, self._requests)
         self._ended += Tokens(input=largest.input, output=largest.output, cost=self._result.cost)
         self._requests, self._messages, self._result = Tokens(), {}, Tokens()
 
@@ -71,7 +69,9 @@ def _of_counts(counts: dict[str, Any]) -> Tokens:
     """Without a total the input is as told. With one, the input is all that is not output: cached tokens too."""
     output = count(counts.get("outputTokens", counts.get("output_tokens")))
     total = count(counts.get("totalTokens"))
-    return Tokens(input=total - output if total >= output and total else count(counts.get("input_tokens")), output=output)
+    return Tokens(
+        input=total - output if total >= output and total else count(counts.get("input_tokens")), output=output
+    )
 
 
 def _of_message(usage: dict[str, Any]) -> Tokens:

@@ -144,18 +144,20 @@ def client(
     reader: Callable[[], Reader],
     last: Sequence[str] = (),
     inside: Mapping[str, str] | None = None,
+    of_turn: Callable[[Turn], Sequence[str]] = lambda _: (),
 ) -> Driven:
     """A client that receives its prompt on standard input.
 
     `unless` maps default arguments to the rival options that replace them in the settings. `inside` maps default
-    arguments to those that replace them in a sandbox of Detent.
+    arguments to those that replace them in a sandbox of Detent. `of_turn` gives the arguments of one turn.
     """
     defaults = [words for words, rivals in unless.items() if not _has(settings.args, rivals)]
 
     def launch(turn: Turn) -> Launch:
         replaced = (inside or {}) if turn.sandbox is not None else {}
         own = (word for words in defaults for word in replaced.get(words, words).split())
-        argv = (os.path.expanduser(settings.command or program), *arguments, *own, *settings.args, *last)
+        given = (*arguments, *own, *of_turn(turn), *settings.args, *last)
+        argv = (os.path.expanduser(settings.command or program), *given)
         return Launch(argv=argv, stdin=as_input(turn.prompt))
 
     return Driven(launch, lambda _: reader(), settings.env)
