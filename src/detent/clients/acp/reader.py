@@ -95,7 +95,7 @@ class AcpReader(TalkingReader):
         if message is None or self._end is not None:
             return ()
         if message.method:
-            return self._told(message) if message.id is None else self._asked(message)
+            return self._notified(message) if message.id is None else self._asked(message)
         handler = self._waiting.pop(message.id, None)
         return handler(message) if handler is not None else ()
 
@@ -258,7 +258,7 @@ class AcpReader(TalkingReader):
 
     # The prompt
 
-    def _told(self, message: Message) -> Iterable[AgentEvent]:
+    def _notified(self, message: Message) -> Iterable[AgentEvent]:
         params = fields_of(message.params)
         if not self._is_prompting or params.get("sessionId") != self._conversation:
             # The history of a conversation that is loaded comes before its prompt.
