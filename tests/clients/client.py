@@ -70,7 +70,7 @@ def install(kind: ModuleType) -> tuple[str, ...]:
     with (prefix / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests may run in several processes; one of them installs
         if not ready.exists():
-            _npm_install(f"{kind.PACKAGE}@{kind.VERSION}", prefix)
+            npm_install(f"{kind.PACKAGE}@{kind.VERSION}", prefix)
             told = _version(kind, prefix)
             if kind.VERSION not in told:
                 raise ClientUnavailable(f"{kind.NAME} {kind.VERSION} was installed to {prefix} but says {told!r}")
@@ -116,11 +116,11 @@ def run_client(
     )
 
 
-def _npm_install(package: str, prefix: Path) -> None:
+def npm_install(package: str, prefix: Path, *more: str) -> None:
     """Without install scripts: nothing is run until a test runs the client."""
     sys.stderr.write(f"installing {package} into {prefix}, once\n")
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
-    command = ["npm", "install", "--prefix", str(prefix), *flags, package]
+    command = ["npm", "install", "--prefix", str(prefix), *flags, *more, package]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S_MAX, check=False)
     except subprocess.TimeoutExpired:

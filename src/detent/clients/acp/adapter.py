@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from detent.clients.acp.agents import command_words, recorded_tokens
+from detent.clients.acp.agents import command_words, recorded_tokens, started_with
 from detent.clients.acp.permission import check_allowed
 from detent.clients.acp.reader import AcpReader
 from detent.clients.adapter.agent import Turn
@@ -23,6 +23,6 @@ def adapter(settings: AgentSettings) -> Driven:
     check_allowed(settings.allow or (), words[0])
 
     def launch(turn: Turn) -> Launch:  # noqa: ARG001 - every turn has the same command
-        return Launch(argv=tuple(words))
+        return Launch(argv=tuple(words), env=started_with(settings))
 
     return Driven(launch, partial(AcpReader, settings), settings.env)

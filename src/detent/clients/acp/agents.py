@@ -39,9 +39,13 @@ class AcpAgent(msgspec.Struct, frozen=True, kw_only=True):
     tools: dict[str, str] = {}
     #: Extensions of the protocol that are asked for when a conversation begins.
     meta: dict[str, object] = {}
+    #: Variables that it is started with, unless they are set already.
+    env: dict[str, str] = {}
 
 
 UNKNOWN = AcpAgent()
+#: The extension of the adapter of Claude Code: options of its SDK, and the messages of it.
+CLAUDE_META = "claudeCode"
 #: By a word in the agent's own name.
 AGENTS = {
     "claude": AcpAgent(
@@ -49,7 +53,13 @@ AGENTS = {
         asks="default",
         live=Live.MESSAGES,
         fires_hooks=True,
-        meta={"claudeCode": {"emitRawSDKMessages": [{"type": "assistant"}, {"type": "result"}]}},
+        meta={
+            CLAUDE_META: {
+                "emitRawSDKMessages": [{"type": "assistant"}, {"type": "result"}],
+                # A request after the end of each turn, which no one would read.
+                "options": {"promptSuggestions": False},
+            }
+        },
     ),
     # A shell call that does not ask runs in a sandbox of Codex in which nothing can be written.
     "codex": AcpAgent(
@@ -59,6 +69,8 @@ AGENTS = {
         live=Live.REQUESTS,
         has_notices=True,
         tools={"spawnAgent": "spawn_agent", "sendInput": "send_input", "wait": "wait_agent"},
+        # A login shell resets PATH, and `detent` would not be on it.
+        env={"CODEX_CONFIG": '{"allow_login_shell": false}'},
     ),
     # Commands that Gemini CLI knows to read only do not ask. Its sub-agents are not available.
     "gemini": AcpAgent(client="gemini", asks="default", live=Live.RECORD),
@@ -67,6 +79,12 @@ AGENTS = {
 
 def known_agent(name: str) -> AcpAgent:
     return next((agent for word, agent in AGENTS.items() if word in name.lower()), UNKNOWN)
+
+
+def started_with(settings: AgentSettings) -> dict[str, str]:
+    """The variables for the agent of the settings that are not set already."""
+    agent = next((agent for agent in AGENTS.values() if agent.client == client_of(settings)), UNKNOWN)
+    return {name: value for name, value in agent.env.items() if name not in {**os.environ, **settings.env}}
 
 
 def client_of(settings: AgentSettings) -> str:

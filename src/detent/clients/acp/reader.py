@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from detent import __version__
-from detent.clients.acp.agents import UNKNOWN, Live, command_words, known_agent, recorded_tokens
+from detent.clients.acp.agents import CLAUDE_META, UNKNOWN, Live, command_words, known_agent, recorded_tokens
 from detent.clients.acp.calls import ToolCall
 from detent.clients.acp.guard import Guard
 from detent.clients.acp.permission import Permissions
@@ -60,6 +60,7 @@ class AcpReader(TalkingReader):
     def __init__(self, settings: AgentSettings, turn: Turn) -> None:
         super().__init__()
         self._settings, self._turn = settings, turn
+        self._title = f"{turn.session} {turn.phase}"
         self._program = (command_words(settings) or ["the agent"])[0]
         self._guard = Guard({**settings.env, **turn.env}, turn.cwd)
         self._permissions = Permissions(settings.allow, turn.cwd, sandboxed=turn.sandbox is not None)
@@ -177,11 +178,11 @@ class AcpReader(TalkingReader):
 
     def _session(self) -> dict[str, Any]:
         meta = dict(self._agent.meta)
-        if "claudeCode" in meta and self._turn.max_cost is not None:
-            meta["claudeCode"] = {
-                **fields_of(meta["claudeCode"]),
-                "options": {"maxBudgetUsd": max(self._turn.max_cost, _LEAST_COST)},
-            }
+        if (known := fields_of(meta.get(CLAUDE_META))) != {}:
+            options = {**fields_of(known.get("options")), "title": self._title}
+            if self._turn.max_cost is not None:
+                options["maxBudgetUsd"] = max(self._turn.max_cost, _LEAST_COST)
+            meta[CLAUDE_META] = {**known, "options": options}
         return {"cwd": self._turn.cwd, "mcpServers": [], **({"_meta": meta} if meta else {})}
 
     def _begin(self) -> None:
@@ -239,12 +240,11 @@ class AcpReader(TalkingReader):
         return ()
 
     def _name(self) -> None:
-        """Name the conversation where the agent would pay for a request to its model to do so."""
+        """Name the conversation, because the agent would ask its model for a name."""
         if fields_of(self._can.get("sessionCapabilities")).get("title") is None:
             self._prompt(self._turn.prompt)
             return
-        title = f"{self._turn.session} {self._turn.phase}"
-        params = {"sessionId": self._conversation, "title": title}
+        params = {"sessionId": self._conversation, "title": self._title}
         self._ask("session/set_title", params, self._named)
 
     def _named(self, answer: Message) -> Iterable[AgentEvent]:  # noqa: ARG002 - a title is not necessary
