@@ -6,7 +6,6 @@ An adapter is installed without the client that it would bring along: it starts 
 import fcntl
 import json
 import shutil
-from pathlib import Path
 from types import ModuleType
 
 from tests.clients import claude_code, codex, gemini_cli
@@ -57,7 +56,7 @@ def agent_environment(stage: Stage) -> dict[str, str]:
     return {**proxied, **local, **stage.kind.environment(stage.client.home, stage.server.url), **own}
 
 
-def set_up(stage: Stage, *, hooked: bool = False, more: str = "", top: str = "") -> None:
+def set_up(stage: Stage, *, hooked: bool = False, more: str = "", top: str = "", sandbox: str = "off") -> None:
     """A project whose agent is the client by ACP. `more` are lines of its table, `top` tables before it."""
     stage.kind.prepare(stage.client.home, stage.server.url)
     program = stage.client.home / f"{stage.kind.NAME}-acp"
@@ -67,7 +66,8 @@ def set_up(stage: Stage, *, hooked: bool = False, more: str = "", top: str = "")
     allow = more if "allow" in more else f'allow = ["read", "search", "think", "edit", "execute"]\n{more}'
     agent = f'[agents.worker]\nadapter = "acp"\ncommand = "{program}"\n{allow}\n[agents.worker.env]\n{env}'
     git(stage, "init", "-q")
-    (stage.project / "detent.toml").write_text(f"{top}\n{WORKFLOW}\n{agent}")
+    workflow = WORKFLOW.replace("[run]\n", f'[run]\nsandbox = "{sandbox}"\n')
+    (stage.project / "detent.toml").write_text(f"{top}\n{workflow}\n{agent}")
     if hooked:
         stage.detent("init", "--agent", stage.kind.NAME)
     git(stage, "add", ".")
@@ -82,7 +82,3 @@ def writing_shell(stage: Stage, command: str, **more: object) -> Call:
     assert isinstance(call.input, dict)
     escalated = {"sandbox_permissions": "require_escalated", "justification": "scripted"}
     return Call(call.tool, {**call.input, **escalated, **more})
-
-
-def state_files(stage: Stage) -> list[Path]:
-    return sorted((stage.project / ".workflow").glob("WFS-*"))
