@@ -15,6 +15,7 @@ import msgspec
 from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
 from bench.hooks import hooks
+from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.measure import Setting, say
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "growth": growth,
     "commands": commands,
     "hooks": hooks,
+    "in-claude-code": in_claude_code,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,
