@@ -15,6 +15,7 @@ import msgspec
 from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
 from bench.hooks import hooks
+from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.mcp import mcp
@@ -41,6 +42,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "commands": commands,
     "hooks": hooks,
     "mcp": mcp,
+    "in-claude-code": in_claude_code,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,
