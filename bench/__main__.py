@@ -14,6 +14,7 @@ import msgspec
 
 from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
+from bench.history import history
 from bench.hooks import hooks
 from bench.long_journal import long_journal
 from bench.machine import facts
@@ -37,6 +38,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "writers": writers,
     "long-journal": long_journal,
     "growth": growth,
+    "history": history,
     "commands": commands,
     "hooks": hooks,
     "first-checkpoint": first_checkpoint,

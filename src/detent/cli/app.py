@@ -46,6 +46,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
         ("publish", "Bring the bundle of the session where CI finds it."),
+        ("policy", "Try another detent.toml on the sessions that are recorded."),
         ("verify", "Check that the record of a session holds."),
         ("approver", "Add, list or remove the people whose keys sign decisions."),
     ],
