@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui test-ci soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -44,6 +44,11 @@ test-ui: $(READY)
 	@$(BIN)/python -m tests.ui
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
+
+# CI parity, attestations and telemetry with pre-commit, in-toto, securesystemslib and the messages of OTLP; needs pip.
+test-ci: $(READY)
+	@$(BIN)/python -m tests.ci
+	$(BIN)/python -m pytest -q -n 2 tests/ci
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
