@@ -55,7 +55,7 @@ def verify_verb(
 
     if bundle is not None and session is not None:
         raise click.UsageError("name a bundle or a session, not both")
-    demands = _demands(request, approvers, settings, assurance, files, completed=completed)
+    demands = demands_of(request, approvers, settings, assurance, files, completed=completed)
     if tree is not None:
         if bundle is None:
             raise click.UsageError("--tree is about a bundle, which names the tree that it is about")
@@ -78,7 +78,7 @@ def verify_verb(
     return 0 if result.is_sound else 1
 
 
-def _demands(
+def demands_of(
     request: Request, approvers: str | None, settings: str | None, assurance: str, files: str | None, *, completed: bool
 ) -> "Demands":
     from detent.cli.input import read_text
