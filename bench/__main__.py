@@ -29,6 +29,7 @@ from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
 from bench.tasks import tasks
+from bench.telemetry import telemetry
 from bench.transition import transition
 from bench.writers import writers
 
@@ -48,6 +49,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "stored": stored,
     "tasks": tasks,
     "runner": runner,
+    "telemetry": telemetry,
     "page": page,
     "page-in-browser": page_in_browser,
 }
