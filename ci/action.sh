@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The script of the GitHub Action and of the GitLab template: installs Detent, gets the base branch, and checks the record.
+# The script of the GitHub Action: installs Detent, gets the base branch, and checks the record.
 set -euo pipefail
 
 source_dir=${GITHUB_ACTION_PATH:-$(cd "$(dirname "$0")/.." && pwd)}

@@ -194,8 +194,8 @@ class _Sender:
                 return f"{self._receiver.name}: not everything was sent, and the next run sends it"
             self._thread.join(0.01)
         dropped = f"{self._dropped} commits were left out" if self._dropped else ""
-        said = "; ".join(filter(None, (self._problem, dropped)))
-        return f"{self._receiver.name}: {said}" if said else ""
+        problems = "; ".join(filter(None, (self._problem, dropped)))
+        return f"{self._receiver.name}: {problems}" if problems else ""
 
     def _run(self) -> None:
         try:
