@@ -5,10 +5,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from tests.support.history import History, gated, receipt
-from tests.support.project import build_project
-from tests.support.values import NOON
-
 from bench.measure import Pair, Setting, interleave, say, seconds_each
 from bench.table import Goal, Row, Section
 from detent.config.settings import parse_settings
@@ -17,6 +13,9 @@ from detent.core.gate.kinds.tests import TestsGate
 from detent.doctor.trial import Trials, try_all
 from detent.engine.project import Project, open_project
 from detent.engine.recorded import gate_stats, recorded_sessions
+from tests.support.history import History, gated, receipt
+from tests.support.project import build_project
+from tests.support.values import NOON
 
 SESSIONS = 1_000
 LIMIT_S = 5.0

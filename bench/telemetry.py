@@ -3,8 +3,6 @@
 import os
 from contextlib import ExitStack
 
-from tests.support.receiver import hanging, receiving
-
 from bench.measure import Setting, interleave, say, seconds_each
 from bench.runner import COMMAND, Chain
 from bench.table import Goal, Row, Section
@@ -12,6 +10,7 @@ from detent.config.settings import Settings, TelemetrySettings
 from detent.core.run.run_event import RunEvent, RunStarted
 from detent.run.agents import make_agent
 from detent.run.outbox import Outbox, open_outbox
+from tests.support.receiver import hanging, receiving
 
 #: A run may take a twentieth longer: less than that is noise here.
 _NOTHING = Goal(1.05)
