@@ -51,6 +51,33 @@ def published(tmp_path_factory):
     return tool
 
 
+#: Seals a PEM key as `cosign generate-key-pair` does, with the secret box of NaCl.
+SEAL = """
+import base64, hashlib, json, os, sys
+from cryptography.hazmat.primitives import serialization
+from nacl.secret import SecretBox
+key = serialization.load_pem_private_key(open(sys.argv[1], "rb").read(), None)
+der = key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+salt, nonce = os.urandom(32), os.urandom(24)
+box = SecretBox(hashlib.scrypt(b"pass", salt=salt, n=65536, r=8, p=1, maxmem=1 << 28, dklen=32))
+text = lambda data: base64.b64encode(data).decode()
+sealed = {"kdf": {"name": "scrypt", "params": {"N": 65536, "r": 8, "p": 1}, "salt": text(salt)},
+          "cipher": {"name": "nacl/secretbox", "nonce": text(nonce)},
+          "ciphertext": text(box.encrypt(der, nonce).ciphertext)}
+body = base64.encodebytes(json.dumps(sealed).encode()).decode()
+print("-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\\n" + body + "-----END ENCRYPTED SIGSTORE PRIVATE KEY-----")
+"""
+
+
+def make_cosign_key(directory: Path, python: Path) -> Path:
+    sealed = subprocess.run(
+        [python, "-c", SEAL, make_key(directory, "pem")], capture_output=True, text=True, check=True
+    )
+    path = directory / "cosign.key"
+    path.write_text(sealed.stdout)
+    return path
+
+
 def make_key(directory: Path, kind: str) -> Path:
     path = directory / f"key-{kind}"
     if kind == "pem":
@@ -61,11 +88,25 @@ def make_key(directory: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa", "pem"])
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa", "pem", "cosign"])
 def test_others_verify_the_signatures_and_read_the_statements(tmp_path, python, published, kind):
-    key, out, public = make_key(tmp_path, kind), tmp_path / "all.intoto.jsonl", tmp_path / "key.pem"
+    key = make_cosign_key(tmp_path, python) if kind == "cosign" else make_key(tmp_path, kind)
+    out, public = tmp_path / "all.intoto.jsonl", tmp_path / "key.pem"
+    if kind == "cosign":
+        wrong = published("attest", "--key", str(key), COSIGN_PASSWORD="guess")
+        assert "the password does not open the key file" in wrong.err
 
-    published("attest", str(bundle(published)), "--key", str(key), "-o", str(out), "--public-key", str(public)).ok()
+    published(
+        "attest",
+        str(bundle(published)),
+        "--key",
+        str(key),
+        "-o",
+        str(out),
+        "--public-key",
+        str(public),
+        COSIGN_PASSWORD="pass",
+    ).ok()
     ran = subprocess.run([python, "-c", VERIFIER, out, public], capture_output=True, text=True, check=False)
 
     assert ran.returncode == 0, ran.stderr
@@ -107,8 +148,10 @@ def test_a_record_that_does_not_hold_is_attested_as_failed_and_nothing_else(publ
 def test_a_key_that_cannot_sign_is_named(published, tmp_path):
     (tmp_path / "not-a-key").write_text("hello")
     (tmp_path / "cosign.key").write_text("-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\n")
+    secret = {"DETENT_KEY_PASSWORD": "x"}
 
     assert "is no private key" in published("attest", "--key", str(tmp_path / "not-a-key")).err
-    assert "in the form of cosign" in published("attest", "--key", str(tmp_path / "cosign.key")).err
+    assert "has a password" in published("attest", "--key", str(tmp_path / "cosign.key")).err
+    assert "no key of cosign" in published("attest", "--key", str(tmp_path / "cosign.key"), **secret).err
     assert "there is no key file" in published("attest", "--key", str(tmp_path / "gone")).err
     assert published("attest").code == 2

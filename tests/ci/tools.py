@@ -12,6 +12,7 @@ PACKAGES = (
     "opentelemetry-proto>=1.27,<2",
     "protobuf>=4",
     "hatchling>=1.25",
+    "pynacl>=1.5",
 )
 _NAME = hashlib.sha256("\n".join(PACKAGES).encode()).hexdigest()[:12]
 #: Outside of the checkout, and shared by all of its worktrees.

@@ -1,4 +1,4 @@
-"""Private keys in files, for signing attestations: OpenSSH keys, and PEM keys as Sigstore's tools take them.
+"""Private keys in files, for signing attestations: OpenSSH keys, PEM keys, and those of cosign.
 
 The library that signs is an extra. A key says who attests. It decides nothing: decisions have proofs of their own.
 """
@@ -8,15 +8,17 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from detent.core.attestation.envelope import Signature, signed_bytes
+from detent.engine.cosign_key import decrypted, is_cosign_key
 from detent.errors import Invalid, NotFound, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 MAX_BYTES = 64 * 1024
 #: Variables with the password of a key; the second one is that of Sigstore's tools.
 PASSWORDS = ("DETENT_KEY_PASSWORD", "COSIGN_PASSWORD")
-_COSIGN = b"SIGSTORE PRIVATE KEY"
 _SSH = b"OPENSSH PRIVATE KEY"
 
 
@@ -59,20 +61,33 @@ def read_key(path: str, environment: "os._Environ[str] | dict[str, str]") -> Key
         raise NotFound(f"there is no key file {path}") from None
     except OSError as error:
         raise Invalid(f"the key file {path} cannot be read: {error.strerror}") from None
-    if len(data) > MAX_BYTES or _COSIGN in data:
-        reason = "is encrypted in the form of cosign" if _COSIGN in data else f"has more than {MAX_BYTES} bytes"
-        raise Refused(
-            f"{path} {reason}", way_out="name a PEM or OpenSSH private key; cosign verifies with its public key"
-        )
+    if len(data) > MAX_BYTES:
+        raise Invalid(f"{path} has more than {MAX_BYTES} bytes")
     password = next((environment[name].encode() for name in PASSWORDS if environment.get(name)), None)
+    if is_cosign_key(data):
+        if password is None:
+            raise Refused(f"{path} has a password", way_out=f"set {' or '.join(PASSWORDS)}")
+        return _known(path, serialization.load_der_private_key(decrypted(data, password), None))
     load = serialization.load_ssh_private_key if _SSH in data else serialization.load_pem_private_key
     try:
-        private = load(data, password)
+        private = _loaded(load, data, password)
     except TypeError:
         raise Refused(f"{path} has a password", way_out=f"set {PASSWORDS[0]}") from None
     except ValueError as error:
         raise Invalid(f"{path} is no private key that can be read: {error}") from None
     return _known(path, private)
+
+
+def _loaded(
+    load: "Callable[[bytes, bytes | None], PrivateKeyTypes]", data: bytes, password: bytes | None
+) -> "PrivateKeyTypes":
+    """The key; the password is for one that has one."""
+    try:
+        return load(data, None)
+    except TypeError:
+        if password is None:
+            raise
+        return load(data, password)
 
 
 def _known(path: str, private: "PrivateKeyTypes | object") -> KeyFile:

@@ -17,7 +17,7 @@ _DOES_NOT_HOLD = 1
 
 @verb("attest", example="detent attest login.bundle --key ~/.ssh/ci_ed25519 -o login.intoto.jsonl")
 @click.argument("bundle", metavar="[BUNDLE]", required=False)
-@click.option("--key", "key_file", metavar="FILE", help="The private key that signs: OpenSSH, or PEM.")
+@click.option("--key", "key_file", metavar="FILE", help="The private key that signs: OpenSSH, PEM, or of cosign.")
 @click.option("--unsigned", is_flag=True, help="Write the statements alone, without envelopes and signatures.")
 @click.option("-o", "--output", metavar="FILE", help="The file; without it, standard output.")
 @click.option("--public-key", metavar="FILE", help="Write the public key here too, as PEM.")
