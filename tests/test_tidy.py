@@ -458,7 +458,7 @@ def test_what_is_no_path_into_the_state_directory_is_let_through(text):
 
 SUPPORT = "tests.support"
 #: Suites with a command of their own. Their modules may import each other.
-SUITES = ("tests.book", "tests.clients", "tests.conformance", "tests.ui")
+SUITES = ("tests.book", "tests.ci", "tests.clients", "tests.conformance", "tests.ui")
 
 
 def borrowed_builders(name: str, tree: ast.AST) -> list[str]:

@@ -217,6 +217,30 @@ class PageSettings(_Table, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
 
 
+class TelemetrySettings(_Table, frozen=True, kw_only=True):
+    """Where `detent run` sends traces and metrics; nowhere by default."""
+
+    #: The address of a collector, such as http://localhost:4318; traces go to /v1/traces, metrics to /v1/metrics.
+    endpoint: str | None = None
+    #: Further headers; `$NAME` is the value of a variable.
+    headers: dict[str, str] = {}
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
+
+
+class WebhookSettings(_Table, frozen=True, kw_only=True):
+    """A receiver of events, as CloudEvents."""
+
+    url: str
+    #: Names of events, such as phase_finished; empty for all.
+    events: tuple[str, ...] = ()
+    #: The variable with the secret that signs; without it nothing is signed.
+    secret_env: str | None = None
+    headers: dict[str, str] = {}
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
+    #: Retries of a request that failed, with a pause that doubles from one second.
+    retries: Annotated[int, msgspec.Meta(ge=0, le=10)] = 5
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -229,6 +253,9 @@ class Settings(_Table, frozen=True, kw_only=True):
     run: RunSettings = RunSettings()
     publish: PublishSettings = PublishSettings()
     ui: PageSettings = PageSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    #: Name to receiver.
+    webhooks: dict[str, WebhookSettings] = {}
     #: The package of a monorepo that is meant at its root.
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}

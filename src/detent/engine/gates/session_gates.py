@@ -67,6 +67,29 @@ class SessionGates:
         key = live_phase(self._handle.state, phase)
         return self.record(gate, phase=key, receipt=self.check(gate, phase=key, command=command))
 
+    def run_all(self, *, phase: str | None = None) -> tuple[tuple[str, str], ...]:
+        """Run every check that has a command, of the phases in progress or of one; the phases and gates that ran.
+
+        Checks that run last, such as a merge, run only if every other gate of their phase is open.
+        """
+        session = self._handle.state
+        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (live_phase(session, phase),)
+        ran: list[tuple[str, str]] = []
+        for key in phases:
+            gates = session.workflow.by_key[key].gates if session.gates_apply else ()
+            for gate in sorted(gates, key=lambda gate: gate.runs_last):
+                state = session.phases[key].gates.get(gate_name(gate), GateState())
+                if gate.runnable() is None or state.escalated is not None:
+                    continue
+                if gate.runs_last and any(
+                    judged.verdict is not Verdict.PASS and judged.gate != gate_name(gate)
+                    for judged in self.judgements(key)[key]
+                ):
+                    continue
+                self.run(gate_name(gate), phase=key)
+                ran.append((key, gate_name(gate)))
+        return tuple(ran)
+
     def run_due(self, phase: str, moment: "Moment") -> bool:
         """Run every check that was not run on the files of the moment, once; False if none was to be run.
 
