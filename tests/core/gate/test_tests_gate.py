@@ -172,7 +172,7 @@ def test_a_protected_run_that_fails_is_what_the_receipt_shows():
 def test_a_person_accepts_that_an_old_test_fails_but_not_that_a_file_cannot_be_read():
     again = ran("a", failed=["b"], exit_code=1)
     broken = "<testcase classname='' name='t'><error message='collection failure'/></testcase>"
-    unread = again._replace(report=again.report.replace(b"</testsuite>", f"{broken}</testsuite>".encode()))
+    unread = again._replace(reports=(again.reports[0].replace(b"</testsuite>", f"{broken}</testsuite>".encode()),))
 
     accepted = PYTEST.run(Runner(ran("a"), protected=again, accepted=["t.py::b"]), None)
     unreadable = PYTEST.run(Runner(ran("a"), protected=unread, accepted=["t.py::b"]), None)

@@ -16,6 +16,7 @@ from detent.config.place import Place
 from detent.core.gate.kind import Surroundings
 from detent.core.workflow.graph import Phase, Workflow
 from detent.engine.stores import checkout_store
+from detent.errors import Refused
 
 INSTALLED = "install/manifest.json"
 
@@ -47,6 +48,7 @@ def applicable(
         tests=tests,
         captures_all=captures_all,
         env=env,
+        commit_of=lambda name: _commit_of(place.base, name),
         without_coverage=cache(lambda command: _without_coverage(place.base, command)),
     )
 
@@ -63,6 +65,15 @@ def applicable(
 
     phases = tuple(kept(phase) for phase in workflow.phases)
     return msgspec.structs.replace(workflow, phases=phases), tuple(reasons)
+
+
+def _commit_of(base: str, name: str) -> str | None:
+    from detent.process.git import Git  # noqa: PLC0415 - few gates name a commit
+
+    try:
+        return Git(base).commit_of(name)
+    except Refused:
+        return None
 
 
 def _without_coverage(base: str, command: str | None) -> str | None:
