@@ -67,9 +67,9 @@ PLAYWRIGHT = 'const { test, expect } = require("@playwright/test")\n' + JEST.rep
 PLAYWRIGHT = PLAYWRIGHT.replace("test.failing", "test.fail").replace(
     'test.todo("some day")', 'test.fixme("some day", () => {})'
 )
-NODE = (
-    'const { describe, it: test } = require("node:test")\nconst assert = require("node:assert")\n'
-    + """
+NODE = """const { describe, it: test } = require("node:test")
+const assert = require("node:assert")
+
 describe("calc", () => {
   test("adds", () => {})
   test("fails", () => { assert.equal(1, 2) })
@@ -77,7 +77,6 @@ describe("calc", () => {
   test("some day", { todo: true }, () => { assert.equal(1, 2) })
 })
 """
-)
 GO_TEST = """package calc
 
 import "testing"
@@ -161,10 +160,10 @@ def main() -> int:
 def _install(tools: Path) -> None:
     sys.stdout.write(f"installing {', '.join((*PYTHON_TOOLS, *NODE_TOOLS))}\n")
     tools.mkdir()
-    subprocess.run([sys.executable, "-m", "venv", tools / "venv"], check=True, timeout=MOST_S)
-    pip = [tools / "venv/bin/python", "-m", "pip", "install", "-q", *PYTHON_TOOLS]
+    subprocess.run([sys.executable, "-m", "venv", str(tools / "venv")], check=True, timeout=MOST_S)
+    pip = [str(tools / "venv/bin/python"), "-m", "pip", "install", "-q", *PYTHON_TOOLS]
     subprocess.run(pip, check=True, timeout=MOST_S)
-    npm = ["npm", "install", "--prefix", tools, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    npm = ["npm", "install", "--prefix", str(tools), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     subprocess.run([*npm, *NODE_TOOLS], check=True, timeout=MOST_S)
 
 

@@ -38,7 +38,7 @@ EVERY_KIND = (
     (
         CoverageGate(report="coverage.xml", changed=90),
         Opener.RUN,
-        '{"kind":"coverage","report":"coverage.xml","changed":90.0}',
+        '{"kind":"coverage","report":"coverage.xml","changed":90}',
     ),
     (
         FindingsGate(command="lint", report="out.sarif"),

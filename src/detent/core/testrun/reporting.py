@@ -102,7 +102,9 @@ def _last_program(command: str) -> list[str]:
     if _SHELL.search(command) or command.rstrip().endswith("&&"):
         return []
     programs = simple_commands(command.rpartition("&&")[2])
-    return list(programs[0]) if len(programs) == 1 else []
+    # A program that starts another one stands before it, with all words.
+    is_one = bool(programs) and all(programs[0][-len(words) :] == words for words in programs)
+    return list(programs[0]) if is_one else []
 
 
 def _script(package: str, words: list[str]) -> str | None:
