@@ -102,7 +102,7 @@ class Reports:
 def _content(path: str) -> bytes | None:
     """The content of a regular file, up to one byte beyond the limit: its reader refuses that. None without a file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     with os.fdopen(fd, "rb") as file:
@@ -157,9 +157,12 @@ class DeclaredFiles:
 
 
 def _state(path: str) -> tuple[int, ...] | None:
-    """Changes whenever the file is written or replaced: no program can set the time of the last change of an inode."""
+    """Changes whenever the file is written or replaced: no program can set the time of the last change of an inode.
+
+    In a copy of the project an ignored file is a link to the one of the project.
+    """
     try:
-        state = os.lstat(path)
+        state = os.stat(path)
     except OSError:
         return None
     if not stat.S_ISREG(state.st_mode):
