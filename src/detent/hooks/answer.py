@@ -197,7 +197,7 @@ def _before_tool(
     if call["kind"] == "write":
         from detent.hooks.notes import note_writing
 
-        note_writing(document, call, root, state, before=True)
+        note_writing(document, call, root, state, client, before=True)
     if warning:
         return dialect.tell(payload["hook_event_name"], f"Detent will not adopt this document as it is: {warning}")
     if call["kind"] in ("delegate", "message") and isinstance(document, dict):
@@ -221,7 +221,7 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
     if call["kind"] == "write" and dialect.event(payload) == "post_tool":
         from detent.hooks.notes import note_writing
 
-        note_writing(bound_document(document), call, root, state, before=False)
+        note_writing(bound_document(document), call, root, state, client, before=False)
     if is_running(document) and _matters_afterwards(call, document, state):
         return _with_engine(client, dialect, payload)
     if call["kind"] not in _CHANGING:
