@@ -7,6 +7,8 @@ from collections.abc import Generator
 from pathlib import Path
 from statistics import median
 
+from bench.measure import Setting, say
+from bench.table import Goal, Row, Section
 from tests.clients import claude_code
 from tests.clients.client import Client, ClientUnavailable, Run, install, run_client
 from tests.clients.recorder import Recorder
@@ -14,9 +16,6 @@ from tests.clients.scripts import Request, Turn, do
 from tests.clients.scripts import say as last_words
 from tests.clients.server import ModelServer
 from tests.clients.stage import Stage
-
-from bench.measure import Setting, say
-from bench.table import Goal, Row, Section
 
 _CALLS, _WARM_UP = 50, 3
 _RUN_S_MAX, _TURN_S_MAX = 900.0, 60.0

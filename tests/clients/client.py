@@ -97,7 +97,7 @@ def run_client(
         process = subprocess.Popen(
             [*client.command, *given],
             cwd=project,
-            env={**_environment(client, server), **(env or {})},
+            env={**environment_of(client, server), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -120,7 +120,7 @@ def npm_install(package: str, prefix: Path, *more: str) -> None:
     """Without install scripts: nothing is run until a test runs the client."""
     sys.stderr.write(f"installing {package} into {prefix}, once\n")
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
-    command = ["npm", "install", "--prefix", str(prefix), *flags, *more, package]
+    command = ["npm", "install", "--prefix", str(prefix), *flags, package, *more]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S_MAX, check=False)
     except subprocess.TimeoutExpired:
@@ -146,7 +146,7 @@ def _path() -> str:
     return os.pathsep.join(dict.fromkeys([str(Path(node).parent), "/usr/local/bin", "/usr/bin", "/bin"]))
 
 
-def _environment(client: Client, server: ModelServer) -> dict[str, str]:
+def environment_of(client: Client, server: ModelServer) -> dict[str, str]:
     temporary = client.home / "tmp"
     temporary.mkdir(exist_ok=True)
     local = "127.0.0.1,localhost,::1"

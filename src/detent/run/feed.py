@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from detent.core.limits import MAX_SAID, MAX_TOOL_INPUT, cut
 from detent.core.redact import redact_fields, redact_part
-from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
     End,
@@ -312,7 +312,7 @@ def _short(did: AgentEvent) -> AgentEvent:
     match did:
         case Said():
             return Said(text=cut(did.text, MAX_SAID))
-        case ToolUsed():
+        case ToolStarted() | ToolUsed():
             return replace(did, tool=cut(did.tool, MAX_TOOL_INPUT), input=cut(did.input, MAX_TOOL_INPUT))
         case Started() | Used() | Finished() | Failed():
             return did

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent.clients.adapter.agent import Agent, Turn
-from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import (
+    AgentEvent,
+    Failed,
+    Failure,
+    Finished,
+    Said,
+    Started,
+    ToolStarted,
+    ToolUsed,
+    Used,
+)
 from detent.core.run.run_event import AgentDid, Retrying
 from detent.core.session.budget import budget_escalation, cost_left
 from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
@@ -122,7 +132,7 @@ def _try(
                     job.stop(reason)
             case Finished() | Failed():
                 end = event
-            case Started() | ToolUsed() | Said():
+            case Started() | ToolStarted() | ToolUsed() | Said():
                 pass
         events.take(event)
     if end is None:
@@ -163,7 +173,7 @@ class _Events:
 
     def take(self, event: AgentEvent) -> None:
         is_dropped = isinstance(event, Said) and not (event.text.strip() and self._has_room())
-        if is_dropped or not isinstance(event, Started | ToolUsed | Said | Used):
+        if is_dropped or not isinstance(event, Started | ToolStarted | ToolUsed | Said | Used):
             return
         if isinstance(event, Started):
             self.started = event

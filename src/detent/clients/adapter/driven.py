@@ -12,7 +12,17 @@ import msgspec
 from detent.clients.adapter.agent import Turn
 from detent.config.settings import AgentSettings
 from detent.core.limits import MAX_ERROR, MAX_SAID, MAX_TOOL_INPUT
-from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import (
+    AgentEvent,
+    Failed,
+    Failure,
+    Finished,
+    Said,
+    Started,
+    ToolStarted,
+    ToolUsed,
+    Used,
+)
 from detent.engine.agents.environment import AGENT
 from detent.process.conversation import Exited, Input, converse
 from detent.process.marked import end_marked
@@ -182,9 +192,9 @@ def _bounded(event: AgentEvent) -> AgentEvent:
     match event:
         case Said(text=text):
             return Said(text=text.strip()[: _MARGIN * MAX_SAID])
-        case ToolUsed(tool=tool, input=given, succeeded=succeeded):
+        case ToolStarted(tool=tool, input=given) | ToolUsed(tool=tool, input=given):
             most = _MARGIN * MAX_TOOL_INPUT
-            return ToolUsed(tool=tool[:most], input=given[:most], succeeded=succeeded)
+            return msgspec.structs.replace(event, tool=tool[:most], input=given[:most])
         case Failed(reason=reason):
             return msgspec.structs.replace(event, reason=reason.strip()[: _MARGIN * MAX_ERROR])
         case Started() | Used() | Finished():

@@ -147,7 +147,7 @@ class ClaudeCodeReader:
                 case "text" if message.id:  # a message without an id is a prompt
                     yield Said(text=block.text)
                 case "tool_use":
-                    self._calls.begin(block.id, block.name, block.input)
+                    yield from self._calls.begin(block.id, block.name, block.input)
                 case "tool_result":
                     yield from self._calls.end(block.tool_use_id, succeeded=not block.is_error)
                 case _:

@@ -119,7 +119,7 @@ class CodexReader:
                 self._thread = parsed.thread_id
                 return (Started(conversation=parsed.thread_id),)
             case "item.started" if parsed.item.type in _CALLS:
-                self._calls.begin(parsed.item.id, _tool(parsed.item), _arguments(parsed.item))
+                return self._calls.begin(parsed.item.id, _tool(parsed.item), _arguments(parsed.item))
             case "item.completed":
                 return self._completed(parsed.item)
             case "turn.completed":

@@ -115,7 +115,7 @@ class GeminiReader:
                 self._conversation = parsed.session_id
                 yield Started(conversation=parsed.session_id, model=parsed.model)
             case "tool_use":
-                self._calls.begin(parsed.tool_id, parsed.tool_name, parsed.parameters)
+                yield from self._calls.begin(parsed.tool_id, parsed.tool_name, parsed.parameters)
             case "tool_result":
                 yield from self._calls.end(parsed.tool_id, succeeded=parsed.status == "success")
             case "error":

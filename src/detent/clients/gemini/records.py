@@ -29,9 +29,9 @@ def _tokens(path: str) -> Tokens:
     #: By message: a message is written again when its tools have ended.
     used: dict[str, Tokens] = {}
     for entry in entries(path):
-        if told := fields(entry.get("tokens")):
-            read = count(told.get("input"))
+        if tokens := fields(entry.get("tokens")):
+            read = count(tokens.get("input"))
             # The total has the tokens of thinking, which the output does not count.
-            written = max(count(told.get("output")), count(told.get("total")) - read)
+            written = max(count(tokens.get("output")), count(tokens.get("total")) - read)
             used[str(entry.get("id"))] = Tokens(input=read, output=written)
     return sum(used.values(), Tokens())
