@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-sandbox test-ui test-ci test-docs docs pictures reference release soak bench clean
+.PHONY: demo plugins test check coverage conformance test-clients test-sandbox test-ui test-ci test-docs docs pictures reference release soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -17,6 +17,10 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python examples/demo.py
+
+# The plugins of the clients, from integrations/plugin.toml. They are committed; a test says if they are not current.
+plugins: $(READY)
+	@$(BIN)/python -m integrations.generate
 
 test: check
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal
@@ -67,6 +71,7 @@ docs: reference
 
 # The pictures of README and documentation, from real runs; those of the page need Chromium.
 pictures: $(READY)
+	@$(BIN)/python -m book.diagrams
 	@$(BIN)/python -m book.recording
 	@$(BIN)/python -m tests.ui
 	@$(BIN)/python -m tests.ui.screenshots

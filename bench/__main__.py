@@ -16,8 +16,10 @@ from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
 from bench.history import history
 from bench.hooks import hooks
+from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
+from bench.mcp import mcp
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
@@ -42,6 +44,8 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "history": history,
     "commands": commands,
     "hooks": hooks,
+    "mcp": mcp,
+    "in-claude-code": in_claude_code,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from book import man, reference
+from book import diagrams, man, reference
 from book.executed import matches
 from book.links import broken_links
 from detent.cli.app import invoke
@@ -25,6 +25,10 @@ def test_the_reference_is_current(name):
 
 def test_the_man_page_is_current():
     assert man.PAGE.read_text("utf-8") == man.page()
+
+
+def test_the_diagrams_are_current():
+    assert {name: (diagrams.IMAGES / name).read_text("utf-8") for name in diagrams.diagrams()} == diagrams.diagrams()
 
 
 def test_every_setting_says_what_it_means():

@@ -90,6 +90,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     ],
     "Plumbing": [
         ("adopt", "Adopt edits made by hand, now."),
+        ("mcp", "Serve the session to an agent over MCP, on standard input and output."),
         ("hook", "Answer a hook event of an agent, or explain the answer."),
         ("schema", "Print the JSON Schema of a document."),
         ("help", "Show the help of a verb, or the list of verbs."),

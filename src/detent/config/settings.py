@@ -109,9 +109,11 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
 class AgentSettings(_Table, frozen=True, kw_only=True):
     """An agent that works on phases, and the command that starts it."""
 
-    #: The client, `command` for any shell command, or `manual` for a person.
+    #: The client, `acp` for any agent that speaks the Agent Client Protocol, `command` for any shell command, or
+    #: `manual` for a person.
     adapter: str
-    #: The shell command of a `command` agent; for the others the program, if it has another name than usual.
+    #: The shell command of a `command` agent, the command line of an `acp` agent; for the others the program, if it
+    #: has another name than usual.
     command: str | None = None
     #: Further arguments of the program.
     args: tuple[str, ...] = ()
@@ -127,6 +129,13 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     prompt: Literal["stdin", "file"] = "stdin"
     #: How a `command` agent gives its result: as text, as JSON on its output, or as a JSON file.
     result: Literal["text", "json", "file"] = "text"
+    #: The calls that an `acp` agent may make, after the guard: kinds of tools such as `edit` and `execute`, each
+    #: also with a pattern of paths or commands: `execute:pytest *`. None: what the documentation names.
+    allow: tuple[str, ...] | None = None
+    #: The mode of an `acp` agent in which every write and every shell call asks for permission.
+    mode: str | None = None
+    #: The client that an `acp` agent is, if its command does not tell.
+    client: str | None = None
 
 
 SandboxMode = Literal["auto", "off", "required"]

@@ -81,7 +81,7 @@ def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: st
         return _answer(request, handle, gate, phase)
 
 
-@verb("report", example="detent gate report constitution --compliant", decides=True)
+@verb("report", example="detent gate report review --compliant -m 'read the diff, ran the tests'", decides=True)
 @click.argument("gate")
 @click.option("--compliant/--not-compliant", required=True, help="The result of the review.")
 @click.option("-m", "--note", type=TEXT, default="", help="What was reviewed, or what is wrong.")
@@ -90,7 +90,11 @@ def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: st
 def report_gate(
     request: Request, gate: str, *, compliant: bool, note: str, phase: str | None, session: str | None
 ) -> int:
-    """Report the result of a review of a constitution that no command can check."""
+    """Report the result of a review: of a constitution that no command can check, or of the work of another agent.
+
+    That work complies with a constitution is a person's decision. A `review` gate takes the report of an agent of
+    another role or client than the one that did the work, about the files as they are now.
+    """
     with request.changing() as project:
         handle = project.session(session)
         handle.gates.report(gate, compliant=compliant, note=note, phase=phase)

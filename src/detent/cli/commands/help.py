@@ -34,4 +34,5 @@ def topic_page(topic: str) -> str:
     from importlib.resources import files
 
     text = files("detent.topics").joinpath(f"{topic}.md").read_text("utf-8")
-    return text.removeprefix("# ").replace("**", "").rstrip("\n")
+    paragraphs = (part for part in text.split("\n\n") if not part.startswith("!["))
+    return "\n\n".join(paragraphs).removeprefix("# ").replace("**", "").rstrip("\n")
