@@ -195,6 +195,7 @@ gate_verb = VerbGroup(
 def _answer(request: Request, handle: "SessionHandle", gate: str, phase: str | None) -> int:
     """Show the verdict of the gate; the exit code says whether it is open."""
     from detent.core.gate.evidence import Verdict
+    from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
     judged = {
@@ -203,6 +204,6 @@ def _answer(request: Request, handle: "SessionHandle", gate: str, phase: str | N
         if (chosen := tuple(judgement for judgement in judgements if judgement.gate == gate))
     }
     state = handle.state
-    request.answer(lambda canvas: gates_text(state, judged, canvas), {"session": state.id, "gates": judged})
+    request.answer(lambda canvas: gates_text(state, judged, canvas), gates_record(state, judged))
     is_open = all(judgement.verdict is Verdict.PASS for chosen in judged.values() for judgement in chosen)
     return 0 if is_open else _CLOSED

@@ -10,11 +10,13 @@ from detent.cli.verb import phase_argument, session_option, verb
 def gates_verb(request: Request, phase: str | None, session: str | None) -> None:
     """Show the verdict of every gate.
 
-    Of the phases in progress, or of PHASE.
+    Of the phases in progress, or of PHASE. Below a verdict stand the tests that the last run names: those that failed,
+    vanished, were skipped or are new, and the findings in the code.
     """
+    from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
     with request.reading() as project:
         handle = project.session(session)
         state, judgements = handle.state, handle.gates.judgements(phase)
-    request.answer(lambda canvas: gates_text(state, judgements, canvas), {"session": state.id, "gates": judgements})
+    request.answer(lambda canvas: gates_text(state, judgements, canvas), gates_record(state, judgements))
