@@ -1,4 +1,4 @@
-"""A job: one worker thread on an attempt of a phase, or on a task of it; its claim, and its result."""
+"""A job: one worker on an attempt of a phase, or on a task of it; its claim, and its result."""
 
 import threading
 from collections.abc import Callable
@@ -60,12 +60,14 @@ class JobClaim(NamedTuple):
 
 
 class Job:
-    """A unit of work on a worker thread. Any thread may stop it, with a reason."""
+    """A unit of work of one worker. Any thread may stop it, with a reason."""
 
-    def __init__(self, context: "RunContext", phase: str, *, version: int) -> None:
+    def __init__(self, context: "RunContext", phase: str, *, version: int, does_task: bool = False) -> None:
         self.context, self.phase = context, phase
         #: Version of the session in which the phase was runnable.
         self.version = version
+        #: Whether it does the next task of the phase, not the phase itself.
+        self.does_task = does_task
         #: Set once the job has begun an attempt or taken a task.
         self.claim: JobClaim | None = None
         #: Whether an agent was given a turn.
@@ -73,6 +75,7 @@ class Job:
         #: Whether a check of one of its gates is running.
         self.is_at_gate = False
         self.why_stopped = ""
+        self.has_ended = False
         self._stop = threading.Event()
 
     @property

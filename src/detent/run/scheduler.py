@@ -1,9 +1,8 @@
-"""The run loop: schedules runnable phases on worker threads until the session ends or needs a person."""
+"""The run loop: gives runnable phases to a dispatcher until the session ends or needs a person."""
 
-import os
 import queue
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -22,15 +21,13 @@ from detent.engine.sandbox import check_available, sandboxes, why_off
 from detent.errors import DetentError, Refused
 from detent.process.marked import end_marked, kill_marked
 from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
+from detent.run.dispatcher import LocalDispatcher, MakeDispatcher
 from detent.run.feed import FeedRedaction
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.lease import Lease
 from detent.run.people import Person, apply_answer, needs
-from detent.run.phase_run import PhaseRun
 from detent.run.policy import may_try_again, runnable
 from detent.run.recovery import recover
-from detent.run.task_run import TaskRun
-from detent.run.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -55,7 +52,9 @@ class Runner:
         tell: Callable[[RunEvent], None],
         person: Person | None = None,
         idle: Callable[[], None] = lambda: None,
+        dispatcher: MakeDispatcher = LocalDispatcher,
     ) -> None:
+        self._make_dispatcher = dispatcher
         self._project, self._handle = project, project.session(session, actor=as_runner(project.actor))
         #: Answers of the person at the terminal are applied in that person's name.
         self._person_handle = project.session(session)
@@ -94,7 +93,7 @@ class Runner:
             options=self._options,
             tell=self._inbox.put,
         )
-        self._workspaces = Workspaces(self._project, self._handle.id)
+        self._dispatcher = self._make_dispatcher(self._project, self._context)
         self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
@@ -102,8 +101,10 @@ class Runner:
             end_of_run.callback(self._project.touched, self._handle.id)
             # End processes that a gate, a step or an agent has left behind.
             end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
-            end_of_run.callback(self._workspaces.close)
-            recovered = recover(self._project, self._handle, self._agents)
+            end_of_run.callback(self._dispatcher.close)
+            # No job outlives the loop.
+            end_of_run.callback(self._stop_all, "the run ended")
+            recovered = recover(self._project, self._handle, self._agents, in_flight=self._dispatcher.in_flight)
             self._tell(
                 RunStarted(
                     at=self._project.clock(),
@@ -113,9 +114,6 @@ class Runner:
                     taken_over=recovered,
                 )
             )
-            self._pool = end_of_run.enter_context(ThreadPoolExecutor(max_workers=self._options.parallel))
-            # No job outlives the loop.
-            end_of_run.callback(self._stop_all, "the run ended")
             try:
                 end, reason = self._loop(lease)
             except DetentError as error:
@@ -210,7 +208,9 @@ class Runner:
             for _ in range(phase.slots):
                 if len(self._jobs) >= self._options.parallel:
                     return
-                self._start_job(Job(self._context, phase.phase, version=current.version), has_tasks=phase.has_tasks)
+                self._start_job(
+                    Job(self._context, phase.phase, version=current.version, does_task=phase.has_tasks)
+                )
 
     def _retry_tasks(self) -> None:
         """Retry failed tasks: automatically a few times, then when a person decides so."""
@@ -233,17 +233,10 @@ class Runner:
         judged = self._handle.gates.judgements(phase)[phase]
         return not is_held(session.workflow.by_key[phase].gates, judged, sees_tests=self._context.sees_tests)
 
-    def _start_job(self, job: Job, *, has_tasks: bool) -> None:
+    def _start_job(self, job: Job) -> None:
         self._jobs.append(job)
         self._context.busy = len(self._jobs)
-        future = self._pool.submit(self._do_task if has_tasks else self._do_phase, job)
-        future.add_done_callback(lambda done: self._inbox.put((job, done)))
-
-    def _do_phase(self, job: Job) -> JobResult:
-        return PhaseRun(self._workspaces.project(job.phase), job).run()
-
-    def _do_task(self, job: Job) -> JobResult:
-        return TaskRun(self._workspaces.project(job.phase), job, pid=os.getpid()).run()
+        self._dispatcher.start(job).add_done_callback(lambda done: self._inbox.put((job, done)))
 
     def _ended(self, job: Job, future: "Future[JobResult]") -> None:
         self._jobs.remove(job)
@@ -255,7 +248,7 @@ class Runner:
             case JobOutcome.FINISHED:
                 self._tries.pop(job.task or job.phase, None)
                 if job.task is None:
-                    self._workspaces.done(job.phase)
+                    self._dispatcher.finished(job.phase)
             case JobOutcome.FAILED:
                 self._failed(job, ended)
             case JobOutcome.ELSEWHERE:
@@ -306,14 +299,8 @@ class Runner:
 
     def _stop_all(self, why: str) -> None:
         for job in self._jobs:
-            job.stop(why)
-        self._end_gates()
-
-    def _end_gates(self) -> None:
-        """End the checks of gates whose job is stopping; they do not watch for it themselves."""
-        for job in self._jobs:
-            if job.is_stopping() and job.is_at_gate and job.claim is not None:
-                end_marked(f"{variables.RUN}={self._context.run}", f"{variables.GATE}={job.claim.token}")
+            self._dispatcher.stop(job, why)
+        self._dispatcher.tend()
 
     def _stop_ended_jobs(self) -> None:
         """Stop the jobs whose attempt another process has ended, and those over their budget."""
@@ -324,12 +311,12 @@ class Runner:
         session, now = self._handle.state, self._project.clock()
         for job, claim in claimed:
             if not claim.is_live(session):
-                job.stop("another process ended the attempt")
+                self._dispatcher.stop(job, "another process ended the attempt")
             elif raised := budget_escalation(session, job.phase, now):
                 # Escalate first, or the loop would begin the stopped attempt again.
                 self._act(session, self._handle.escalate, raised[0].kind, job.phase, raised[0].detail)
-                job.stop(raised[0].detail)
-        self._end_gates()
+                self._dispatcher.stop(job, raised[0].detail)
+        self._dispatcher.tend()
 
     # Limits of the run
 
