@@ -31,6 +31,8 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
     beat: Moment
     #: `on`, or `off` and the reason.
     sandbox: str = ""
+    #: The scheduler of machines that started the runner; empty for a run of this machine alone.
+    on: str = ""
 
     def __str__(self) -> str:
         return f"{self.owner} (process {self.pid} on {self.host}, since {self.since.astimezone():%H:%M})"
@@ -59,7 +61,7 @@ def read_lease(store: Store, session: str) -> RunLease | None:
 
 
 def _is_alive(lease: RunLease, now: datetime) -> bool:
-    if lease.host != os.uname().nodename:
+    if lease.on or lease.host != os.uname().nodename:
         # A beat of the future is no sign of life either: such a lease would never end.
         return abs(now - lease.beat) < timedelta(seconds=LEASE_S)
     from detent import process  # noqa: PLC0415 - slow to load, and most sessions have no lease

@@ -1,12 +1,12 @@
 """The dispatcher port: gives the jobs of a run to workers and returns their results.
 
-The run loop decides what is runnable (`run/policy.py`), wherever the work is done. `LocalDispatcher` uses threads of this
-process. `worker/dispatcher.py` uses workers of other machines. `tests/support/dispatcher_contract.py` holds both to
-the same contract.
+The run loop decides what is runnable (`run/policy.py`), wherever the work is done. `LocalDispatcher` uses threads of
+this process, `worker/dispatcher.py` workers of other machines. `tests/support/dispatcher_contract.py` holds both to the
+same contract.
 """
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 class Dispatcher(Protocol):
     """Called in the thread of the run loop only."""
 
-    @property
-    def in_flight(self) -> Collection[str]:
-        """The phases that jobs of an earlier loop of the same run still work on; recovery leaves them alone."""
+    def end_left_behind(self) -> int:
+        """End the processes that earlier runs of the session left on this machine. Returns their number."""
+        ...
+
+    def adopt(self) -> "list[tuple[Job, Future[JobResult]]]":
+        """The jobs of an earlier loop that workers still do; recovery leaves them alone."""
         ...
 
     def start(self, job: Job) -> "Future[JobResult]":
         """Give the job to a worker. The future ends exactly once: with the result, or with the error of the job.
 
-        When it ends, `job.claim`, `job.had_turn` and `job.turns` are those of the work that was done.
+        When it ends, `job.claim` and `job.had_turn` are those of the work that was done.
         """
         ...
 
@@ -50,7 +53,7 @@ class Dispatcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Wait for the jobs that were started, and release what they used."""
+        """The loop ended. Jobs that cannot outlive it are stopped and waited for."""
         ...
 
 
@@ -62,15 +65,17 @@ class LocalDispatcher:
     """Each job on a thread of this process."""
 
     def __init__(self, project: "Project", context: "RunContext") -> None:
-        self._context = context
+        self._context, self._state = context, project.store.location("")
         self._workspaces = Workspaces(project, context.session)
         self._pool = ThreadPoolExecutor(max_workers=context.options.parallel)
         self._jobs: list[Job] = []
 
-    @property
-    def in_flight(self) -> Collection[str]:
+    def end_left_behind(self) -> int:
+        return end_marked(f"{variables.SESSION}={self._context.session}", f"{variables.STATE}={self._state}")
+
+    def adopt(self) -> "list[tuple[Job, Future[JobResult]]]":
         """Threads end with their process."""
-        return ()
+        return []
 
     def start(self, job: Job) -> "Future[JobResult]":
         self._jobs = [other for other in self._jobs if not other.has_ended]
@@ -90,8 +95,13 @@ class LocalDispatcher:
         self._workspaces.done(phase)
 
     def close(self) -> None:
+        for job in self._jobs:
+            job.stop("the run ended")
+        self.tend()
         self._pool.shutdown()
         self._workspaces.close()
+        # End processes that a gate, a step or an agent has left behind.
+        end_marked(f"{variables.RUN}={self._context.run}")
 
     def _do(self, job: Job) -> JobResult:
         try:

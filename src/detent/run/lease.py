@@ -20,15 +20,25 @@ BEAT_S = 15.0
 BEAT_WAIT_S = 1.0
 
 
+def new_run() -> str:
+    """The id of a new run."""
+    return f"run-{secrets.token_hex(4)}"
+
+
 class Lease:
     """Held while a session is run. Raises `Conflict`, naming the holder, if another runner holds it."""
 
-    def __init__(self, project: "Project", session: str, *, off: str | None = None) -> None:
-        """`off` says why the run has no sandbox; None if it has one."""
+    def __init__(
+        self, project: "Project", session: str, *, off: str | None = None, run: str | None = None, on: str = ""
+    ) -> None:
+        """`off` says why the run has no sandbox; None if it has one.
+
+        `on` names the scheduler of machines that keeps one runner a session: a runner of the same one takes over.
+        """
         self._project, self._session = project, session
         now = project.clock()
         self._own = RunLease(
-            run=f"run-{secrets.token_hex(4)}",
+            run=run or new_run(),
             owner=project.actor.name,
             host=os.uname().nodename,
             pid=os.getpid(),
@@ -36,10 +46,11 @@ class Lease:
             since=now,
             beat=now,
             sandbox="on" if off is None else f"off: {off}",
+            on=on,
         )
         with project.store.lock(PROJECT):
             other = live_lease(project.store, session, now=now)
-            if other is not None:
+            if other is not None and not (on and other.on == on):
                 raise Conflict(f"{session} is being run by {other}", way_out="detent watch")
             self._write()
 

@@ -1,4 +1,4 @@
-"""Recovery after a run that died: ends its processes, and records the attempts and tasks that it left open."""
+"""Recovery after a run that died: records the attempts and tasks that it left open."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -8,10 +8,8 @@ from detent.core.actor import as_runner
 from detent.core.session.commands import Fail
 from detent.core.session.phase_state import Report, Tokens, Worker, run_agent
 from detent.core.session.status import Status
-from detent.engine.agents import environment as variables
 from detent.engine.run_lease import live_lease, read_lease
 from detent.errors import NotFound
-from detent.process.marked import end_marked
 from detent.run.feed import OpenTurn, feed_path, open_turns
 from detent.run.turn import is_turn
 
@@ -32,12 +30,11 @@ def left_behind(project: "Project") -> "list[SessionHandle]":
 def recover(
     project: "Project", handle: "SessionHandle", agents: "Agents", *, in_flight: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """End the processes of earlier runs and record the end of their work. Returns a sentence for each.
+    """Record the end of the work of earlier runs, whose processes are gone. Returns a sentence for each.
 
     `in_flight` are phases whose work goes on elsewhere.
     """
-    ended = end_marked(f"{variables.SESSION}={handle.id}", f"{variables.STATE}={project.store.location('')}")
-    notices = [f"{ended} processes of an earlier run were ended"] if ended else []
+    notices: list[str] = []
     session = handle.state
     left = [
         (phase, delegation.agent_id)

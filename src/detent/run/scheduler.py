@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from detent.core.actor import as_runner
 from detent.core.gate.closed import is_held
@@ -19,7 +19,7 @@ from detent.core.task.row import TaskStatus
 from detent.engine.agents import environment as variables
 from detent.engine.sandbox import check_available, sandboxes, why_off
 from detent.errors import DetentError, Refused
-from detent.process.marked import end_marked, kill_marked
+from detent.process.marked import kill_marked
 from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
 from detent.run.dispatcher import LocalDispatcher, MakeDispatcher
 from detent.run.feed import FeedRedaction
@@ -32,8 +32,36 @@ from detent.run.recovery import recover
 if TYPE_CHECKING:
     from detent.engine.project import Project
 
+#: An event of a job, or the end of one.
+Message = RunEvent | tuple[Job, "Future[JobResult]"]
 #: Interval of the checks for commits of other processes and for answers of a person.
 TICK_S = 0.2
+
+
+class Inbox(Protocol):
+    """The messages of the jobs, in order. `queue.SimpleQueue` is one."""
+
+    def put(self, item: Message, /) -> None: ...
+
+    def get(self, *, timeout: float) -> Message:
+        """The next message; `queue.Empty` after the timeout."""
+        ...
+
+    def get_nowait(self) -> Message: ...
+
+
+class Hosting(NamedTuple):
+    """Where the loop and its jobs run."""
+
+    dispatcher: MakeDispatcher = LocalDispatcher
+    inbox: Callable[[], Inbox] = queue.SimpleQueue
+    #: The id of the run; a new one by default.
+    run: str | None = None
+    #: The scheduler of machines that keeps one loop a session: a later loop of it takes the session over.
+    on: str = ""
+
+
+LOCAL = Hosting()
 
 
 class Runner:
@@ -52,16 +80,16 @@ class Runner:
         tell: Callable[[RunEvent], None],
         person: Person | None = None,
         idle: Callable[[], None] = lambda: None,
-        dispatcher: MakeDispatcher = LocalDispatcher,
+        hosting: Hosting = LOCAL,
     ) -> None:
-        self._make_dispatcher = dispatcher
+        self._hosting = hosting
         self._project, self._handle = project, project.session(session, actor=as_runner(project.actor))
         #: Answers of the person at the terminal are applied in that person's name.
         self._person_handle = project.session(session)
         self._agents, self._options, self._receiver, self._person = agents, options, tell, person
         self._redacted = FeedRedaction()
         self._idle = idle
-        self._inbox: queue.SimpleQueue[RunEvent | tuple[Job, Future[JobResult]]] = queue.SimpleQueue()
+        self._inbox = hosting.inbox()
         self._jobs: list[Job] = []
         #: Phases that wait for a person, each with the version of the session that was judged.
         self._held: dict[str, int] = {}
@@ -75,7 +103,7 @@ class Runner:
         settings = self._project.settings.run.sandbox_settings()
         check_available(settings)
         off = why_off(settings)
-        lease = Lease(self._project, self._handle.id, off=off)
+        lease = Lease(self._project, self._handle.id, off=off, run=self._hosting.run, on=self._hosting.on)
         self._lease = lease
         with sandboxes(self._project, settings) if off is None else nullcontext() as sandbox:
             self._project.sandbox = sandbox
@@ -93,18 +121,14 @@ class Runner:
             options=self._options,
             tell=self._inbox.put,
         )
-        self._dispatcher = self._make_dispatcher(self._project, self._context)
+        self._dispatcher = self._hosting.dispatcher(self._project, self._context)
         self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
             # An agent that finished the last phase itself may have been ended before it published that.
             end_of_run.callback(self._project.touched, self._handle.id)
-            # End processes that a gate, a step or an agent has left behind.
-            end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
             end_of_run.callback(self._dispatcher.close)
-            # No job outlives the loop.
-            end_of_run.callback(self._stop_all, "the run ended")
-            recovered = recover(self._project, self._handle, self._agents, in_flight=self._dispatcher.in_flight)
+            recovered = self._recover()
             self._tell(
                 RunStarted(
                     at=self._project.clock(),
@@ -121,6 +145,17 @@ class Runner:
                 raise
         self._tell(RunEnded(at=self._project.clock(), end=end, said=reason))
         return end
+
+    def _recover(self) -> tuple[str, ...]:
+        """Adopt the jobs that workers still do, and record the end of all other work that earlier runs left."""
+        ended = self._dispatcher.end_left_behind()
+        for job, future in self._dispatcher.adopt():
+            self._jobs.append(job)
+            self._hear(job, future)
+        self._context.busy = len(self._jobs)
+        busy = {job.phase for job in self._jobs}
+        recovered = recover(self._project, self._handle, self._agents, in_flight=busy)
+        return (f"{ended} processes of an earlier run were ended", *recovered) if ended else recovered
 
     def pause(self, why: str) -> None:
         """Stop the jobs, record their end, and return from `run`. For any thread or signal handler."""
@@ -208,9 +243,7 @@ class Runner:
             for _ in range(phase.slots):
                 if len(self._jobs) >= self._options.parallel:
                     return
-                self._start_job(
-                    Job(self._context, phase.phase, version=current.version, does_task=phase.has_tasks)
-                )
+                self._start_job(Job(self._context, phase.phase, version=current.version, does_task=phase.has_tasks))
 
     def _retry_tasks(self) -> None:
         """Retry failed tasks: automatically a few times, then when a person decides so."""
@@ -235,8 +268,12 @@ class Runner:
 
     def _start_job(self, job: Job) -> None:
         self._jobs.append(job)
+        # A job looks at the number when it begins.
         self._context.busy = len(self._jobs)
-        self._dispatcher.start(job).add_done_callback(lambda done: self._inbox.put((job, done)))
+        self._hear(job, self._dispatcher.start(job))
+
+    def _hear(self, job: Job, future: "Future[JobResult]") -> None:
+        future.add_done_callback(lambda done: self._inbox.put((job, done)))
 
     def _ended(self, job: Job, future: "Future[JobResult]") -> None:
         self._jobs.remove(job)

@@ -1,0 +1,83 @@
+"""The board of a session: the jobs that its run loop gave to workers, and their ends.
+
+A board is pure, and holds nothing that counts: the journal decides what was done. If a board is lost, the next loop
+begins with an empty one and records the work of the lost one as interrupted. The session's workflow keeps one.
+"""
+
+import msgspec
+
+from detent.core.run.agent_event import Failure
+from detent.run.job import JobOutcome
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A job for a worker of any machine."""
+
+    #: Unique in the session.
+    id: str
+    phase: str
+    #: Version of the session in which the phase was runnable.
+    version: int
+    does_task: bool = False
+    #: Labels that the worker must have.
+    labels: tuple[str, ...] = ()
+    #: The reason of the last failure of each task, for the next attempt.
+    failures: dict[str, str] = {}
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a job: its result, or its error."""
+
+    id: str
+    outcome: JobOutcome = JobOutcome.ELSEWHERE
+    failure: Failure | None = None
+    reason: str = ""
+    version: int = 0
+    #: The attempt or task that was claimed; empty if none was.
+    token: str = ""
+    task: str | None = None
+    fence: int = 0
+    had_turn: bool = False
+    #: Number of turns that agents were given.
+    turns: int = 0
+    #: The error that ended the job instead of a result.
+    error: str = ""
+
+
+class Board:
+    def __init__(self) -> None:
+        #: The loop that was attached last. Messages of earlier ones are ignored.
+        self.loop = ""
+        self.open: dict[str, Assignment] = {}
+        #: Why each stopping job is stopped.
+        self.stopping: dict[str, str] = {}
+        self.ended: list[Ended] = []
+
+    def attach(self, loop: str) -> list[Assignment]:
+        """A loop begins, and every earlier one is over. Returns the jobs that workers still do."""
+        if loop != self.loop:
+            self.loop, self.ended = loop, []
+        return list(self.open.values())
+
+    def submit(self, loop: str, job: Assignment) -> bool:
+        """Whether the job is new. A message that arrives twice, or from an earlier loop, changes nothing."""
+        is_known = job.id in self.open or any(ended.id == job.id for ended in self.ended)
+        if loop != self.loop or is_known:
+            return False
+        self.open[job.id] = job
+        return True
+
+    def stop(self, loop: str, job: str, why: str) -> bool:
+        """Whether the job is to be stopped now."""
+        if loop != self.loop or job not in self.open or job in self.stopping:
+            return False
+        self.stopping[job] = why
+        return True
+
+    def end(self, ended: Ended) -> bool:
+        """Whether this is the first end of an open job."""
+        self.stopping.pop(ended.id, None)
+        if self.open.pop(ended.id, None) is None:
+            return False
+        self.ended.append(ended)
+        return True

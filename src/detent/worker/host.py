@@ -1,0 +1,73 @@
+"""Does one assignment on this machine: takes over what a dead worker left, does the job, says how it ended."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from detent.core.session.budget import budget_escalation
+from detent.errors import DetentError, Refused
+from detent.run.dispatcher import do_job
+from detent.run.job import Job
+from detent.run.recovery import recover
+from detent.worker.board import Assignment, Ended
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+    from detent.run.context import RunContext
+
+
+class Hosted:
+    """A job of an assignment, on a project of its own."""
+
+    def __init__(self, project: "Project", context: "RunContext", assignment: Assignment) -> None:
+        self._project, self._context, self._assignment = project, context, assignment
+        self._handle = project.session(context.session)
+        self.job = Job(context, assignment.phase, version=assignment.version, does_task=assignment.does_task)
+        context.failures.update(assignment.failures)
+        context.busy = 1
+
+    def run(self, *, is_retry: bool) -> Ended:
+        """Do the job. `is_retry`: a worker that had it before is dead, or cut off."""
+        if is_retry:
+            self._fence_off()
+        result = do_job(self._project, self.job)
+        claim = self.job.claim
+        return Ended(
+            id=self._assignment.id,
+            outcome=result.outcome,
+            failure=result.failure,
+            reason=result.reason,
+            version=result.version,
+            token=str(claim.token) if claim is not None else "",
+            task=claim.task if claim is not None else None,
+            fence=claim.fence if claim is not None else 0,
+            had_turn=self.job.had_turn,
+            turns=self._context.turns,
+        )
+
+    def _fence_off(self) -> None:
+        """End the attempt of the worker that had the job before: its token is refused from here on."""
+        others = set(self._handle.state.phases) - {self.job.phase}
+        # A worker that ended its attempt after all is no problem: the job looks at the session again.
+        with suppress(Refused):
+            recover(self._project, self._handle, self._context.agents, in_flight=others)
+
+    def watch(self) -> None:
+        """Stop the job if its attempt was ended elsewhere, or is over its budget. Called several times a second."""
+        claim = self.job.claim
+        if claim is None or self.job.is_stopping():
+            return
+        session = self._handle.state
+        if not claim.is_live(session):
+            self.job.stop("another process ended the attempt")
+        elif raised := budget_escalation(session, self.job.phase, self._handle.now()):
+            try:
+                # Escalate first, or the loop would begin the stopped attempt again.
+                self._handle.escalate(raised[0].kind, self.job.phase, raised[0].detail)
+            except Refused:
+                return
+            self.job.stop(raised[0].detail)
+
+
+def ended_with(assignment: Assignment, error: DetentError) -> Ended:
+    """The end of a job that an error ended."""
+    return Ended(id=assignment.id, error=error.message)
