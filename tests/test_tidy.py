@@ -30,6 +30,7 @@ LAYERS = {
     "clients": 4.5,
     "hooks": 5,
     "run": 5,
+    "worker": 5.2,
     "cli": 6,
     "web": 5.5,
     "mcp": 6,

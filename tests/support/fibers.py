@@ -1,7 +1,7 @@
 """Virtual time for a simulation: fibers that run one at a time, in an order that a seed decides.
 
-A fiber is a greenlet, so the code in it is the product's own and needs no `async`. It gives way only in `sleep` and `park`.
-There is no thread and no clock: time passes when every fiber waits.
+A fiber is a greenlet, so the code in it is the product's own and needs no `async`. It gives way only in `sleep` and
+`park`. There is no thread and no clock: time passes when every fiber waits.
 """
 
 import heapq
@@ -15,7 +15,8 @@ import greenlet
 class Fiber:
     def __init__(self, loop: "FiberLoop", work: Callable[[], object], owner: Any) -> None:
         #: The machine that the fiber runs on, and the activity that it does.
-        self.owner, self.activity = owner, None
+        self.owner = owner
+        self.activity: tuple[str, int] | None = None
         self.is_over = False
         self._loop, self._work = loop, work
         self.greenlet = greenlet.greenlet(self._run, loop.hub)
@@ -38,15 +39,20 @@ class FiberLoop:
         self._due: list[tuple[float, int, Fiber, int]] = []
         self._count = 0
         self._held: dict[Any, list[Fiber]] = {}
+        #: Kept: a greenlet that is collected would run its `finally` clauses.
+        self._fibers: list[Fiber] = []
+        self._is_over = False
 
     def spawn(self, work: Callable[[], object], owner: Any = None, after: float = 0.0) -> Fiber:
         fiber = Fiber(self, work, owner)
+        self._fibers.append(fiber)
         self._wake(fiber, after)
         return fiber
 
     def sleep(self, seconds: float) -> None:
         fiber = self.current
-        assert fiber is not None
+        if self._is_over or fiber is None:
+            raise greenlet.GreenletExit
         self._wake(fiber, seconds)
         self.hub.switch()
 
@@ -88,6 +94,12 @@ class FiberLoop:
             fiber.greenlet.switch()
             self.current = None
         return True
+
+    def close(self) -> None:
+        """No fiber runs again, whatever it has not cleaned up."""
+        self._is_over, self.current = True, None
+        self._fibers.clear()
+        self._due.clear()
 
     def _wake(self, fiber: Fiber, after: float) -> None:
         fiber.wait += 1

@@ -153,11 +153,22 @@ class SessionHandle:
         reason: str = "",
         cascade: bool = False,
         launch: str | None = None,
+        failed: int | None = None,
     ) -> Begun:
-        """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
-        sandboxed = self._sandboxed
+        """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again.
+
+        `failed` names the attempt that failed: if another process has begun a further one since, this is refused.
+        """
         return self._begun(
-            Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, launch=launch, sandboxed=sandboxed)
+            Redo(
+                phase=phase,
+                failed=failed,
+                agent=agent,
+                reason=reason,
+                cascade=cascade,
+                launch=launch,
+                sandboxed=self._sandboxed,
+            )
         )
 
     def finish(

@@ -94,7 +94,9 @@ class PhaseRun:
         agent_id = self._context.next_agent_id(self._name) if has_agent else None
         role = self._role or self._name
         if state.status is Status.FAILED:
-            begun = self._handle.redo(self._phase, agent=role, reason=state.error or "", launch=agent_id)
+            begun = self._handle.redo(
+                self._phase, agent=role, reason=state.error or "", launch=agent_id, failed=state.attempt
+            )
         else:
             is_alone = self._context.busy == 1
             begun = self._handle.begin(self._phase, agent=role, launch=agent_id, is_next=is_alone)

@@ -46,17 +46,22 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 class Board:
     def __init__(self) -> None:
-        #: The loop that was attached last. Messages of earlier ones are ignored.
-        self.loop = ""
+        #: The loop that was attached last, and its term. Messages of earlier loops are ignored.
+        self.loop, self.term = "", 0
         self.open: dict[str, Assignment] = {}
         #: Why each stopping job is stopped.
         self.stopping: dict[str, str] = {}
         self.ended: list[Ended] = []
 
-    def attach(self, loop: str) -> list[Assignment]:
-        """A loop begins, and every earlier one is over. Returns the jobs that workers still do."""
+    def attach(self, loop: str, term: int) -> list[Assignment] | None:
+        """A loop begins, and every one of an earlier term is over. Returns the jobs that workers still do.
+
+        None if a later loop is attached: a loop that froze before it attached is over when it wakes.
+        """
+        if term < self.term:
+            return None
         if loop != self.loop:
-            self.loop, self.ended = loop, []
+            self.loop, self.term, self.ended = loop, term, []
         return list(self.open.values())
 
     def submit(self, loop: str, job: Assignment) -> bool:

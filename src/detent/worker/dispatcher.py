@@ -5,12 +5,16 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
 from detent.core.session.token import parse_token
-from detent.errors import DetentError
+from detent.errors import Conflict, DetentError
 from detent.run.job import Job, JobClaim, JobResult
 from detent.worker.board import Assignment, Ended
 
 if TYPE_CHECKING:
     from detent.run.context import RunContext
+
+
+def superseded(session: str) -> Conflict:
+    return Conflict(f"a later run loop has {session}", way_out="detent watch")
 
 
 class JobError(DetentError):
@@ -21,7 +25,10 @@ class Link(Protocol):
     """The way to the board. Every method may raise `StoreFailed`: the message may then have arrived or not."""
 
     def attach(self, deliver: Callable[[Ended], None]) -> list[Assignment]:
-        """Become the loop of the session. Returns the open jobs; `deliver` gets the end of each job, perhaps twice."""
+        """Become the loop of the session. Returns the open jobs; `deliver` gets the end of each job, perhaps twice.
+
+        `Conflict` if a later loop has the session.
+        """
         ...
 
     def submit(self, job: Assignment) -> None: ...

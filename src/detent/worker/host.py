@@ -4,6 +4,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from detent.core.session.budget import budget_escalation
+from detent.core.session.commands import Fail
+from detent.core.session.open_decision import task_phase
+from detent.core.session.status import Status
 from detent.errors import DetentError, Refused
 from detent.run.dispatcher import do_job
 from detent.run.job import Job
@@ -45,11 +48,21 @@ class Hosted:
         )
 
     def _fence_off(self) -> None:
-        """End the attempt of the worker that had the job before: its token is refused from here on."""
-        others = set(self._handle.state.phases) - {self.job.phase}
+        """End the attempt of the worker that had the job before: its token is refused from here on.
+
+        An attempt whose work is recorded goes on, with its files and its gates.
+        """
+        phase = self.job.phase
+        others = set(self._handle.state.phases) - {phase}
         # A worker that ended its attempt after all is no problem: the job looks at the session again.
         with suppress(Refused):
             recover(self._project, self._handle, self._context.agents, in_flight=others)
+            with self._handle.reading() as session:
+                has_tasks = phase == task_phase(session) and len(session.tasks) > 0
+            state = session.phases[phase]
+            if state.status is Status.IN_PROGRESS and state.report is None and not has_tasks:
+                error = "interrupted: the worker that had the attempt is gone"
+                self._handle.execute(Fail(token=session.token(phase), error=error))
 
     def watch(self) -> None:
         """Stop the job if its attempt was ended elsewhere, or is over its budget. Called several times a second."""
