@@ -38,7 +38,7 @@ from detent.run.context import RunContext, RunOptions
 from detent.run.scheduler import Hosting, Message, Runner
 from detent.store.memory import MemoryStore
 from detent.store.port import Cursor, Tail
-from detent.worker.board import Assignment, Board, Ended
+from detent.worker.board import Assignment, Board, Ended, job_run, loop_run
 from detent.worker.dispatcher import RemoteDispatcher, superseded
 from detent.worker.host import Hosted, ended_with
 from tests.support.fibers import Fiber, FiberLock, FiberLoop
@@ -277,7 +277,6 @@ class World:
         self._queue: list[Activity] = []
         self._jobs: dict[str, Activity] = {}
         self._done: set[str] = set()
-        self._runs = 0
         self._owner: dict[tuple[str, str], tuple[int, tuple[str, int] | None]] = {}
         self._ended: dict[tuple[str, str, int], str] = {}
         self._trace = hashlib.sha256()
@@ -420,17 +419,17 @@ class World:
 
     def _do(self, activity: Activity, machine: Machine, tries: int) -> Ended | End:
         project = _Project(self, machine)
-        self._runs += 1
-        run = f"run-{self._runs:08x}"
+        assignment = activity.assignment
+        run = loop_run(f"s{_number(activity.session)}", tries) if assignment is None else job_run(assignment.id, tries)
         hosted: Hosted | None = None
         runner: Runner | None = None
-        if activity.assignment is None:
+        if assignment is None:
             runner = self._runner(project, activity, machine, run)
         else:
             context = RunContext(
                 project, activity.session, run, agents=_Agent(self), options=_OPTIONS, tell=lambda event: None
             )
-            hosted = Hosted(project, context, activity.assignment)
+            hosted = Hosted(project, context, assignment)
             hosted.job.wait = self.loop.sleep  # type: ignore[method-assign, assignment]
         beats = self.loop.spawn(lambda: self._beat(activity, machine, tries, hosted), machine, after=BEAT_S)
         try:
@@ -598,6 +597,10 @@ def _first(name: str, workflow: str) -> Commit:
     started, *rest = template.events
     draft = msgspec.structs.replace(template, events=(msgspec.structs.replace(started, session=name), *rest), state="")
     return msgspec.structs.replace(draft, state=fingerprint(evolve(None, draft)))
+
+
+def _number(session: str) -> str:
+    return session.rpartition("-")[2]
 
 
 def broken_seeds(seeds: Iterable[int], **world: int) -> dict[int, list[str]]:

@@ -148,6 +148,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     into: str | None = None
     #: Ignored files of the project, by pattern, to which each worktree has links: `.venv`, `node_modules`.
     link: tuple[str, ...] = ()
+    #: Role or phase to the labels that a worker must have, in a run on several machines.
+    labels: dict[str, tuple[str, ...]] = {}
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
     #: `auto`: bubblewrap where it works. `required`: no run without it. A table has `mode` and further settings.
@@ -173,6 +175,17 @@ class PublishSettings(_Table, frozen=True, kw_only=True):
     remote: str | None = None
 
 
+class FileSettings(_Table, frozen=True, kw_only=True):
+    """Where the files of checkpoints travel to, for work on several machines."""
+
+    #: The git remote that gets refs/detent/SESSION/CHECKPOINT. Without it, and without `url`, nothing is sent.
+    remote: str | None = None
+    #: A place for projects without a remote: `file:///…`, `s3://…`; needs the extra `files`.
+    url: str | None = None
+    #: Snapshots of a session that ended are removed by `detent files clean` after this many days.
+    keep_days: Annotated[float, msgspec.Meta(ge=0)] = 14.0
+
+
 class PageSettings(_Table, frozen=True, kw_only=True):
     """The settings of `detent ui`."""
 
@@ -190,6 +203,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
     publish: PublishSettings = PublishSettings()
+    files: FileSettings = FileSettings()
     ui: PageSettings = PageSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}

@@ -169,6 +169,12 @@ class Project:
 
         checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
         checkpoints.notices = self.notices
+        if self.settings.files.remote is not None or self.settings.files.url is not None:
+            from detent.engine.checkpoints.travel import Travel, open_transport  # noqa: PLC0415 - few projects need it
+
+            transport = open_transport(self.settings.files, self.place.root, checkpoints.root)
+            if transport is not None:
+                checkpoints.travel = Travel(transport, checkpoints.objects, checkpoints.root)
         return checkpoints
 
     @property
@@ -332,6 +338,8 @@ class Project:
                 return SessionHandle(self, active)
             session = new_id(self.store, task, name)
             number = next_number(self.store, chosen.prefix)
+            if tree is not None:
+                self.checkpoints.send(session, tree)
             slug = slugify(task)[:MAX_FOLDER].rstrip("-")
             command = Start(
                 session=session,

@@ -4,10 +4,45 @@ A board is pure, and holds nothing that counts: the journal decides what was don
 begins with an empty one and records the work of the lost one as interrupted. The session's workflow keeps one.
 """
 
+from typing import NamedTuple
+
 import msgspec
 
 from detent.core.run.agent_event import Failure
 from detent.run.job import JobOutcome
+
+
+class Order(NamedTuple):
+    """The place of a worker's run among those of the same workflow: a later one replaces an earlier one."""
+
+    #: The workflow that gave the job.
+    flow: str
+    #: The term of its loop, the number of the job in it, and how often the job was given to a worker.
+    term: int
+    job: int
+    tries: int
+
+    def is_after(self, other: "Order") -> bool:
+        """Whether both are of one workflow, and this one is later. Between workflows there is no order."""
+        return self.flow == other.flow and self[1:] > other[1:]
+
+
+def loop_run(flow: str, term: int) -> str:
+    """The id of the run of a loop."""
+    return f"run-{flow}-{term}"
+
+
+def job_run(job: str, tries: int) -> str:
+    """The id of the run of a worker that does a job."""
+    return f"{job}-{tries}"
+
+
+def order_of(run: str) -> Order | None:
+    """The order in the id of a run, or of an agent of it; None if no worker of a distributed run made it."""
+    parts = run.partition("/")[0].split("-")
+    if len(parts) != len(Order._fields) + 1 or not "".join(parts[2:]).isdecimal():
+        return None
+    return Order(parts[1], *map(int, parts[2:]))
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from detent.core.session.open_decision import task_phase
 from detent.core.session.status import Status
 from detent.errors import DetentError, Refused
 from detent.run.dispatcher import do_job
-from detent.run.job import Job
+from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.recovery import recover
-from detent.worker.board import Assignment, Ended
+from detent.worker.board import Assignment, Ended, order_of
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -30,9 +30,8 @@ class Hosted:
 
     def run(self, *, is_retry: bool) -> Ended:
         """Do the job. `is_retry`: a worker that had it before is dead, or cut off."""
-        if is_retry:
-            self._fence_off()
-        result = do_job(self._project, self.job)
+        is_own = self.job.does_task or self._fence_off(is_retry=is_retry)
+        result = do_job(self._project, self.job) if is_own else JobResult(JobOutcome.ELSEWHERE)
         claim = self.job.claim
         return Ended(
             id=self._assignment.id,
@@ -47,22 +46,37 @@ class Hosted:
             turns=self._context.turns,
         )
 
-    def _fence_off(self) -> None:
-        """End the attempt of the worker that had the job before: its token is refused from here on.
+    def _fence_off(self, *, is_retry: bool) -> bool:
+        """End the attempt of a worker that is gone: its token is refused from here on. False if a later worker has it.
 
         An attempt whose work is recorded goes on, with its files and its gates.
         """
-        phase = self.job.phase
-        others = set(self._handle.state.phases) - {phase}
+        phase, session = self.job.phase, self._handle.state
+        own = order_of(self._context.run)
+        left = [
+            delegation.agent_id
+            for delegation in session.phases[phase].delegations
+            if delegation.ended_at is None and order_of(delegation.agent_id) is not None
+        ]
+        if own is not None and any((other := order_of(agent)) is not None and other.is_after(own) for agent in left):
+            return False
         # A worker that ended its attempt after all is no problem: the job looks at the session again.
         with suppress(Refused):
-            recover(self._project, self._handle, self._context.agents, in_flight=others)
-            with self._handle.reading() as session:
-                has_tasks = phase == task_phase(session) and len(session.tasks) > 0
-            state = session.phases[phase]
-            if state.status is Status.IN_PROGRESS and state.report is None and not has_tasks:
-                error = "interrupted: the worker that had the attempt is gone"
-                self._handle.execute(Fail(token=session.token(phase), error=error))
+            if left:
+                others = set(session.phases) - {phase}
+                recover(self._project, self._handle, self._context.agents, in_flight=others)
+            if is_retry:
+                self._fail_idle(phase)
+        return True
+
+    def _fail_idle(self, phase: str) -> None:
+        """Fail an attempt that a worker resumed: it may have frozen before it recorded an agent."""
+        with self._handle.reading() as session:
+            has_tasks = phase == task_phase(session) and len(session.tasks) > 0
+        state = session.phases[phase]
+        if state.status is Status.IN_PROGRESS and state.report is None and not has_tasks:
+            error = "interrupted: the worker that had the attempt is gone"
+            self._handle.execute(Fail(token=session.token(phase), error=error))
 
     def watch(self) -> None:
         """Stop the job if its attempt was ended elsewhere, or is over its budget. Called several times a second."""
