@@ -110,7 +110,7 @@ AT_THE_WORKTREES = {
     *("detent.run.worktree", "detent.run.worktree_record", "detent.run.merging"),
     "detent.engine.sandbox",
 }
-STORES = {"FileStore", "MemoryStore"}
+STORES = {"FileStore", "MemoryStore", "PostgresStore"}
 STATE_DIRECTORY = ".workflow"
 LOCATION = "a location"
 
@@ -119,7 +119,11 @@ def store_problems(name: str, tree: ast.AST) -> list[str]:
     """Constructing a store outside the composition root, or naming the module of one."""
     if name.startswith("detent.store.") or name == "detent.engine.stores":
         return []
-    problems = [other for other in imports(tree) if other.startswith(("detent.store.files", "detent.store.memory"))]
+    problems = [
+        other
+        for other in imports(tree)
+        if other.startswith(("detent.store.files", "detent.store.memory", "detent.store.postgres"))
+    ]
     return sorted({*problems, *(last_name(node) for node in ast.walk(tree) if last_name(node) in STORES)})
 
 

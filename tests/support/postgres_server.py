@@ -153,7 +153,7 @@ class PostgresServer:
         import psycopg
 
         with psycopg.connect(self.url(database), autocommit=True) as connection:
-            cursor = connection.execute(statement)  # type: ignore[call-overload]
+            cursor = connection.execute(statement)
             return list(cursor.fetchall()) if cursor.description is not None else []
 
     def create_database(self, name: str) -> str:

@@ -18,6 +18,7 @@ from detent.errors import DetentError
 #: Objects are hashed up to this size in total; `detent checkpoint verify` hashes all.
 HASHED_BYTES = 64 * 1024 * 1024
 _ADD_FILES = "detent import FILE, with a bundle that detent export bundle --with-files made"
+_ELSEWHERE = "roll back on the machine that took it, or bring them here: docs/scale.md"
 _LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
 
 
@@ -39,7 +40,11 @@ def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[
                 missing = project.checkpoints.missing(position.event.tree.manifest, seen)
             except DetentError as error:
                 missing = [error.message]
-            if missing:
+            if missing and project.store.is_shared:
+                # Objects are of one machine: these may never have been here.
+                message = f"its files are not on this machine: {len(missing)} objects are missing"
+                yield finding("I7", f"{name} {position.event.name}", message, _ELSEWHERE, WARNING)
+            elif missing:
                 listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
                 yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
             archive = position.rollback.archive if position.rollback is not None else None

@@ -200,6 +200,10 @@ class FileStore:
     def may_have_news(self, session: str, version: int) -> bool:  # noqa: ARG002 - looking is as cheap as asking
         return True
 
+    @property
+    def is_shared(self) -> bool:
+        return False
+
     def now(self) -> None:
         """The file system is of this machine."""
         return

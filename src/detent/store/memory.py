@@ -89,6 +89,10 @@ class MemoryStore:
     def may_have_news(self, session: str, version: int) -> bool:
         return len(self._lines(session)) > version
 
+    @property
+    def is_shared(self) -> bool:
+        return False
+
     def now(self) -> None:
         """There is no other machine."""
         return

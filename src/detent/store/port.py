@@ -109,6 +109,11 @@ class Store(Protocol):
         """False if the store knows that no commit follows `version`; asked often, by those that follow a journal."""
         ...
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may use the same journals. Views and directories are of this machine all the same."""
+        ...
+
     def now(self) -> datetime | None:
         """The time of the clock that all machines share, for leases; None if the clock of this machine is theirs."""
         ...

@@ -26,9 +26,7 @@ def check_address(url: str) -> str:
     except ValueError as error:
         raise Invalid(f"the URL of the store cannot be read: {error}") from error
     if parts.scheme not in SCHEMES:
-        raise Invalid(
-            f"{described(url)} is no URL of a database", way_out="write postgresql://USER@HOST:PORT/DATABASE"
-        )
+        raise Invalid(f"{described(url)} is no URL of a database", way_out="write postgresql://USER@HOST:PORT/DATABASE")
     secrets = [name for name in _SECRET if name in query]
     if password is not None or secrets:
         raise Invalid(f"the URL of the store {described(url)} holds a password", way_out=_WAY_OUT)

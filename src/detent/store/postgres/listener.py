@@ -41,9 +41,9 @@ class Listener:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._listen, name="detent-listener", daemon=True)
                 self._thread.start()
-            if self._is_listening and self._heard.get(session, 0) <= version:
-                if now_s - self._looked_s.get(session, 0.0) < POLL_S:
-                    return False
+            is_silent = self._is_listening and self._heard.get(session, 0) <= version
+            if is_silent and now_s - self._looked_s.get(session, 0.0) < POLL_S:
+                return False
             self._looked_s[session] = now_s
             return True
 

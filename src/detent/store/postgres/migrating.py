@@ -35,9 +35,7 @@ def migrate(pool: Pool) -> list[str]:
             for number, name, statements in migrations():
                 if number > before:
                     connection.execute(statements)
-                    connection.execute(
-                        "INSERT INTO detent.migration (version, name) VALUES (%s, %s)", (number, name)
-                    )
+                    connection.execute("INSERT INTO detent.migration (version, name) VALUES (%s, %s)", (number, name))
                     applied.append(name)
             return applied
 

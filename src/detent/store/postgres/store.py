@@ -170,6 +170,10 @@ class PostgresStore:
             listener = _listeners.setdefault(self._open(), Listener(self._open()))
         return listener.may_have_news(self._number(session), version)
 
+    @property
+    def is_shared(self) -> bool:
+        return True
+
     def now(self) -> datetime:
         ((now,),) = self._all("now")
         moment: datetime = now
@@ -178,9 +182,7 @@ class PostgresStore:
     # Locks: of this machine
 
     @contextmanager
-    def lock(
-        self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
-    ) -> Iterator[None]:
+    def lock(self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None) -> Iterator[None]:
         if name == PROJECT:
             self._prepare_directory()
             held = self.local.lock(PROJECT, wait_s=wait_s, meanwhile=meanwhile)
@@ -232,7 +234,7 @@ class PostgresStore:
             row = connection.execute(self._statements["get"], values).fetchone()
             return row is not None and after is not None and bytes(row[0]) == after
 
-        is_done = self._run(change)
+        is_done: bool = self._run(change)
         if is_done and after is not None:
             self._keep_files([(name, after)])
         elif is_done:
