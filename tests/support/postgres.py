@@ -15,6 +15,8 @@ from tests.support.project import UNGATED, build_project
 if TYPE_CHECKING:
     from detent.store.postgres.store import PostgresStore
 
+#: The run-time role, with the least privileges.
+ROLE = "detent_run"
 #: Set by `make test-postgres`: the tests that any store must pass run against Postgres too.
 WANTED = "DETENT_TEST_POSTGRES"
 
@@ -30,15 +32,30 @@ def server() -> PostgresServer:
         pytest.skip(reason)
     running = PostgresServer().start()
     atexit.register(running.stop)
-    prepare(running.url())
+    prepare(running)
     return running
 
 
-def prepare(url: str) -> None:
+def prepare(running: PostgresServer, database: str = "postgres") -> str:
+    """Make the tables as their owner, and give the run-time role its privileges; returns that role's URL."""
     from detent.store.postgres.migrating import migrate
-    from detent.store.postgres.pool import pool_of
+    from detent.store.postgres.pool import Pool
+    from detent.store.postgres.queries import roles_sql
 
-    migrate(pool_of(url))
+    owner = Pool(running.url(database))
+    migrate(owner)
+    owner.close()
+    if not running.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{ROLE}'"):
+        running.execute(f"CREATE ROLE {ROLE} LOGIN")
+    for statement in roles_sql().replace(':"role"', ROLE).split(";"):
+        if any(line.strip() and not line.startswith("--") for line in statement.splitlines()):
+            running.execute(statement, database)
+    return running.url(database, user=ROLE)
+
+
+def server_url() -> str:
+    """The URL of the run-time role at the server of this process."""
+    return server().url(user=ROLE)
 
 
 def new_project(url: str) -> str:
@@ -55,7 +72,7 @@ def postgres_store(path: Path, project: str | None = None, *, url: str | None = 
     """A store with a project of its own, and its views below `path`; another machine of `project` if it is named."""
     from detent.store.postgres.store import PostgresStore
 
-    url = url or server().url()
+    url = url or server_url()
     return PostgresStore(url, project or new_project(url), str(path / ".workflow"))
 
 
@@ -66,5 +83,5 @@ def settings(url: str, project: str, others: str = UNGATED) -> str:
 
 def shared_project(root: Path, *, url: str | None = None, project: str | None = None, others: str = UNGATED) -> Path:
     """A project on disk whose journals are in Postgres; with `project`, another checkout of it."""
-    url = url or server().url()
+    url = url or server_url()
     return build_project(root, settings(url, project or new_project(url), others))

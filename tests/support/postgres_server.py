@@ -63,11 +63,10 @@ class PostgresServer:
     """One server with a data directory of its own. `stop` removes both."""
 
     def __init__(self, *, durable: bool = False, place: str | None = None) -> None:
-        """`durable` syncs as a production server does; a kill of the process loses nothing without it either."""
+        """`durable` keeps the data on a disk. In memory a sync is free, and a kill of the server loses nothing."""
         memory = MEMORY if not durable and os.access(MEMORY, os.W_OK) else None
         self._top = Path(tempfile.mkdtemp(prefix="detent-postgres-", dir=place or memory))
         self.port = free_port()
-        self._options = [] if durable else ["-c", "fsync=off", "-c", "full_page_writes=off"]
         self._process: subprocess.Popen[bytes] | None = None
         self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -99,7 +98,7 @@ class PostgresServer:
         self._process = subprocess.Popen(
             [
                 *(self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", str(self._top)),
-                *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100", *self._options),
+                *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100"),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,

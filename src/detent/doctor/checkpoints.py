@@ -22,7 +22,10 @@ _ELSEWHERE = "roll back on the machine that took it, or bring them here: docs/sc
 _LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
 
 
-def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
+def check_checkpoints(
+    project: Project, folded: dict[str, Session], shown: dict[str, Session] | None = None
+) -> Iterator[Finding]:
+    """`shown`: the sessions whose documents are on this machine; all of them if it is left out."""
     if project.store.get(INTENT) is not None:
         yield finding("I7", INTENT, "a rollback was interrupted", "any command that changes something finishes it")
     for name, session in folded.items():
@@ -52,7 +55,8 @@ def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[
                 seen.add(archive)
                 message = f"the list of the files that its rollback replaced is missing (object {archive})"
                 yield finding("I7", f"{name} {position.event.name}", message, _LOST_OBJECT)
-        yield from _check_files(project, name)
+        if shown is None or name in shown:
+            yield from _check_files(project, name)
     if project.checkpoints.stored_bytes() <= HASHED_BYTES:
         for damaged in project.checkpoints.objects.verify():
             yield finding("I7", damaged.digest or damaged.where, f"{damaged.where}: {damaged.reason}", _LOST_OBJECT)

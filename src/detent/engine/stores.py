@@ -1,6 +1,7 @@
 """The composition root: the only place that chooses and constructs a store."""
 
 import os
+from collections.abc import Callable
 
 from detent.config import place as places
 from detent.config.place import Place
@@ -24,7 +25,7 @@ def open_store(place: Place, settings: StoreSettings | None = None) -> Store:
 
 def database_store(place: Place, settings: StoreSettings) -> Store:
     """The journals in Postgres, with views in the state directory of this machine."""
-    from detent.store.postgres.address import check_address  # noqa: PLC0415 - most projects have no database
+    from detent.store.address import check_address  # noqa: PLC0415 - most projects have no database
     from detent.store.postgres.store import PostgresStore  # noqa: PLC0415
 
     url = check_address(str(settings.url))
@@ -34,7 +35,44 @@ def database_store(place: Place, settings: StoreSettings) -> Store:
             way_out="detent init --store URL writes both",
         )
     name = settings.project if place.project is None else f"{settings.project}/{place.project}"
-    return PostgresStore(url, name, place.state, _registration(place))
+    return PostgresStore(url, name, place.state, _registration(place), tell=_tell)
+
+
+def tell_waiting(tell: Callable[[str], object]) -> None:
+    """Give a line for a person to `tell` while a command waits for a database."""
+    global _tell  # noqa: PLW0603 - one process, one person
+    _tell = tell
+
+
+_tell: Callable[[str], object] | None = None
+
+
+def prepare_database(url: str, project: str) -> list[str]:
+    """Make the tables that the database lacks, and add the project; returns the names of the migrations."""
+    from detent.store.postgres.migrating import check_schema, has_schema, migrate  # noqa: PLC0415
+    from detent.store.postgres.pool import pool_of  # noqa: PLC0415
+    from detent.store.postgres.projects import add_project  # noqa: PLC0415
+
+    pool = pool_of(url)
+    applied = [] if has_schema(pool) else migrate(pool)
+    check_schema(pool)
+    add_project(pool, project)
+    return applied
+
+
+def migrate_database(url: str) -> list[str]:
+    """Apply the migrations that the database lacks; returns their names."""
+    from detent.store.postgres.migrating import migrate  # noqa: PLC0415
+    from detent.store.postgres.pool import pool_of  # noqa: PLC0415
+
+    return migrate(pool_of(url))
+
+
+def role_statements() -> str:
+    """The SQL that gives the run-time role its privileges."""
+    from detent.store.postgres.queries import roles_sql  # noqa: PLC0415
+
+    return roles_sql()
 
 
 def file_store(place: Place) -> Store:

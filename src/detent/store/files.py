@@ -307,6 +307,9 @@ class FileStore:
 
         return Repairs(self.root, self._copies, self._close, self.sessions)
 
+    def warnings(self) -> list[tuple[str, str]]:
+        return []
+
     def reopen(self) -> "FileStore":
         return FileStore(self.root, self._copies.reopen() if self._copies else None)
 

@@ -179,6 +179,9 @@ class MemoryStore:
         """Nothing else can be in the place of a document."""
         return []
 
+    def warnings(self) -> list[tuple[str, str]]:
+        return []
+
     def reopen(self) -> Self:
         return self
 

@@ -191,6 +191,10 @@ class Store(Protocol):
         """Second copies of the journals, and the repair of damaged ones. None for a store that needs none."""
         ...
 
+    def warnings(self) -> list[tuple[str, str]]:
+        """What is unsafe about the store itself, each with its way out."""
+        ...
+
     def reopen(self) -> "Store":
         """The same journals and documents for another thread; closing one does not close the other."""
         ...

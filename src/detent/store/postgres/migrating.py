@@ -42,6 +42,10 @@ def migrate(pool: Pool) -> list[str]:
     return pool.run(apply)
 
 
+def has_schema(pool: Pool) -> bool:
+    return pool.run(_has_schema)
+
+
 def check_schema(pool: Pool) -> None:
     """Refuse a database without tables, with older ones, or with those of a newer Detent."""
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from detent.errors import Invalid, StoreFailed
-from detent.store.postgres.address import described
+from detent.store.address import described
 
 if TYPE_CHECKING:
     import psycopg
@@ -81,7 +81,7 @@ class Pool:
         So every action can be done twice: the second time it finds what the first one did. `StoreFailed` if the
         database does not answer in time; it is then unknown whether the action was done.
         """
-        started_s, pause_s, told = time.monotonic(), _FIRST_PAUSE_S, False
+        started_s, pause_s, has_warned = time.monotonic(), _FIRST_PAUSE_S, False
         while True:
             try:
                 with self._connection() as connection:
@@ -94,8 +94,8 @@ class Pool:
                 waited_s = time.monotonic() - started_s
                 if waited_s >= limit_s or _is_hopeless(error):
                     raise self._failure(error, waited_s) from error
-                if waited_s >= TELL_S and not told and self.tell is not None:
-                    told = True
+                if waited_s >= TELL_S and not has_warned and self.tell is not None:
+                    has_warned = True
                     self.tell(f"waiting up to {limit_s:.0f} s for {self.name}: {_reason(error)}")
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)

@@ -23,6 +23,7 @@ from detent.store.postgres import local_journal
 from detent.store.postgres.listener import Listener
 from detent.store.postgres.migrating import check_schema
 from detent.store.postgres.pool import Pool, pool_of
+from detent.store.postgres.projects import add_project
 from detent.store.postgres.queries import queries
 from detent.store.second_copy import Registration
 from detent.store.shared_names import MARKERS, PROJECT_ID, may_be_shared, shared_kind
@@ -40,11 +41,21 @@ _listeners: dict[Pool, Listener] = {}
 class PostgresStore:
     """See `Store` for the contract. `root` is the directory of the views on this machine."""
 
-    def __init__(self, url: str, project: str, root: str, registration: Registration | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        project: str,
+        root: str,
+        registration: Registration | None = None,
+        *,
+        tell: Callable[[str], object] | None = None,
+    ) -> None:
+        """`tell` gets a line for a person while a call waits for the database."""
         self.url, self.project = url, project
         self.local = FileStore(root)
         self._root = root
         self._registration = registration
+        self._tell = tell
         self._statements = queries()
         self._pool: Pool | None = None
         self._ids: tuple[int, str] | None = None
@@ -296,8 +307,19 @@ class PostgresStore:
         """The database has its own backups."""
         return
 
+    def warnings(self) -> list[tuple[str, str]]:
+        ((may_change, is_synced),) = self._all("safety")
+        problems = []
+        if may_change:
+            message = f"the role of {self._open().name} may change and remove commits"
+            problems.append((message, "connect with a role that has only what detent store roles gives"))
+        if not is_synced:
+            message = f"{self._open().name} acknowledges commits before they are on disk"
+            problems.append((message, "set fsync and synchronous_commit to on"))
+        return problems
+
     def reopen(self) -> "PostgresStore":
-        return PostgresStore(self.url, self.project, self._root, self._registration)
+        return PostgresStore(self.url, self.project, self._root, self._registration, tell=self._tell)
 
     def close(self) -> None:
         self.local.close()
@@ -310,6 +332,7 @@ class PostgresStore:
     def _open(self) -> Pool:
         if self._pool is None or self._pool is not pool_of(self.url):
             pool = pool_of(self.url)
+            pool.tell = self._tell
             check_schema(pool)
             self._pool = pool
         return self._pool
@@ -317,6 +340,9 @@ class PostgresStore:
     def _identity(self) -> tuple[int, str]:
         if self._ids is None:
             row = self._first("project", name=self.project)
+            if row is None and self._is_package_of_a_project():
+                add_project(self._open(), self.project)
+                row = self._first("project", name=self.project)
             if row is None:
                 raise NotFound(
                     f"{self._open().name} has no project {self.project}",
@@ -324,6 +350,10 @@ class PostgresStore:
                 )
             self._ids = (int(row[0]), str(row[1]))
         return self._ids
+
+    def _is_package_of_a_project(self) -> bool:
+        whole, _, package = self.project.partition("/")
+        return bool(package) and self._first("project", name=whole) is not None
 
     @property
     def _project(self) -> int:

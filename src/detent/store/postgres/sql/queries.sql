@@ -6,6 +6,10 @@ SELECT coalesce(max(version), 0) FROM detent.migration
 -- name: has_schema
 SELECT to_regclass('detent.migration') IS NOT NULL
 
+-- name: safety
+SELECT has_table_privilege('detent.commit', 'UPDATE') OR has_table_privilege('detent.commit', 'DELETE'),
+       current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off'
+
 -- name: now
 SELECT clock_timestamp()
 
