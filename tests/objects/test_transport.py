@@ -100,7 +100,7 @@ def test_a_manifest_that_leads_outside_is_refused():
 
 def test_a_remote_that_cannot_be_reached_is_named(tmp_path):
     place = GitTransport(str(tmp_path / "own"), str(tmp_path / "nothing.git"))
-    with pytest.raises(StoreFailed, match="nothing.git"):
+    with pytest.raises(StoreFailed, match=r"nothing\.git"):
         send(place, "WFS-a/1", FILES)
 
 

@@ -24,14 +24,14 @@ from detent.config.settings import AgentSettings, Settings, parse_settings
 from detent.core.actor import Actor, Channel
 from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished
 from detent.core.run.run_event import End
-from detent.core.session.events import AgentLaunched, Commit, Event, PhaseBegun, PhaseFailed, PhaseFinished, PhaseRedone
+from detent.core.session.events import AgentLaunched, Commit, PhaseBegun, PhaseFailed, PhaseFinished, PhaseRedone
 from detent.core.session.evolve import evolve, fingerprint
 from detent.core.session.phase_state import Report
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import SessionStatus
 from detent.doctor.finding import Finding
 from detent.doctor.journal import check_phases, replay
 from detent.engine.actor import identify
-from detent.engine.journal import Committed, SessionJournal
+from detent.engine.journal import SessionJournal
 from detent.engine.project import Project
 from detent.errors import Conflict, DetentError, StoreFailed
 from detent.run.context import RunContext, RunOptions
@@ -134,6 +134,10 @@ class SimulatedStore(MemoryStore):
         self._cross()
         super().put(name, data, durable=durable)
 
+    def swap(self, name: str, before: bytes | None, after: bytes | None) -> bool:
+        self._cross()
+        return super().swap(name, before, after)
+
     def directory(self, name: str) -> str:
         return _directory()
 
@@ -147,19 +151,11 @@ class SimulatedStore(MemoryStore):
 
 
 class _Journal(SessionJournal):
-    """Decides again if another machine was first."""
+    """A journal whose lock gives way to other fibers."""
 
     def __init__(self, world: "World", store: SimulatedStore, session: str) -> None:
         super().__init__(store, session)
         self._mutex = FiberLock(world.loop)  # type: ignore[assignment]
-
-    def commit(self, decide: Callable[[Session], tuple[Event, ...]], **given: Any) -> Committed:
-        for _ in range(100):
-            try:
-                return super().commit(decide, **given)
-            except Conflict:
-                continue
-        raise Conflict(f"{self.id} is always ahead")
 
 
 class _Project(Project):
@@ -293,7 +289,9 @@ class World:
             self._enqueue(Activity(name, None))
         self.loop.spawn(self._cause_faults)
         self.loop.spawn(self._watch_heartbeats)
-        with patch("detent.run.context.own_path", lambda directory: {}):
+        # A pause would take real time, and the program `detent` real files.
+        pauses = patch("detent.engine.journal._pauses", lambda: [0.0] * 49 + [None])
+        with pauses, patch("detent.run.context.own_path", lambda directory: {}):
             try:
                 self.loop.run(lambda: len(self._done) == len(self._names), LIMIT_S)
             except Broken as broken:

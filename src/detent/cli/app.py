@@ -82,6 +82,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
+        ("store", "Copy the journals to another store, or prepare a database for them."),
         ("forget", "Remove the second copies of the project's journals."),
     ],
     "Plumbing": [

@@ -192,6 +192,15 @@ class PageSettings(_Table, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
 
 
+class StoreSettings(_Table, frozen=True, kw_only=True):
+    """Where the journals are: by default in files of the project."""
+
+    #: postgresql://USER@HOST:PORT/DATABASE, without a password: libpq reads it from ~/.pgpass or a service file.
+    url: str | None = None
+    #: The name of this project in the database; all checkouts have the same.
+    project: str | None = None
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -205,6 +214,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     publish: PublishSettings = PublishSettings()
     files: FileSettings = FileSettings()
     ui: PageSettings = PageSettings()
+    store: StoreSettings = StoreSettings()
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

@@ -1,3 +1,6 @@
+import sys
+import threading
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -243,3 +246,32 @@ def test_a_change_of_status_does_not_touch_the_rest_of_a_large_plan(monkeypatch)
 
     assert plan.next_ready()
     assert len(plan.with_status(S.COMPLETED)) == 1_000
+
+
+def test_threads_may_ask_and_change_the_plans_of_a_line():
+    """A thread asks an older plan while another continues the line: each plan keeps its value."""
+    first = plan_of(*(row(f"IMPL-{n}") for n in range(1, 41)))
+    stop, wrong = threading.Event(), []
+
+    def ask() -> None:
+        while not stop.is_set():
+            if first.next_ready() != "IMPL-1" or first.ready_count != 40 or first.with_status(S.ACTIVE):
+                wrong.append(first)
+                return
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(25):
+            plan = first
+            for number_ in range(1, 41):
+                assert plan.next_ready() == f"IMPL-{number_}"
+                plan = plan.with_row(row(f"IMPL-{number_}", S.ACTIVE))
+            assert plan.next_ready() is None
+    finally:
+        stop.set()
+        asking.join()
+        sys.setswitchinterval(interval)
+    assert not wrong

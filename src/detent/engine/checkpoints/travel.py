@@ -1,7 +1,7 @@
 """Files that travel: each checkpoint is sent to a place that all machines reach, before the commit that names it.
 
-A snapshot is named by its session and by the digest of its manifest, so that checkpoints with the same files share it. A
-person names the place in detent.toml ([files]); without it nothing leaves this machine.
+A snapshot is named by its session and by the digest of its manifest, so that checkpoints with the same files share it.
+A person names the place in detent.toml ([files]); without it nothing leaves this machine.
 """
 
 import hashlib

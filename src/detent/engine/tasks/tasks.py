@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from detent.engine.projections.rejected_edits import keep_aside
 from detent.engine.projections.task_files import TaskFiles
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
+from detent.engine.run_lease import lease_time
 from detent.errors import Invalid, NotFound, Refused
 from detent.store.port import PROJECT
 
@@ -301,7 +302,7 @@ class Tasks:
         if held is None or held.fence != fence:
             raise Refused(f"the claim {fence} on {own} is no longer held", way_out=f"detent task start {own}")
         with self._project.store.lock(PROJECT):
-            self._project.store.put(name, b"%d %d" % (fence, round(self._project.clock().timestamp())))
+            self._project.store.put(name, b"%d %d" % (fence, round(self._lease_time().timestamp())))
 
     def release_abandoned(self) -> list[str]:
         """Release the tasks whose holders are gone; returns them."""
@@ -328,8 +329,12 @@ class Tasks:
         last = claim.since
         beat = (self._project.store.get(f"{self._session}/{LEASES}/{task}") or b"").split()
         if len(beat) == 2 and beat[0] == b"%d" % claim.fence:
-            last = max(last, last.fromtimestamp(int(beat[1]), last.tzinfo))
-        return self._project.clock() - last > timedelta(seconds=claim.lease_s)
+            # By the clock that all machines share; that of the holder may differ.
+            last = last.fromtimestamp(int(beat[1]), last.tzinfo)
+        return self._lease_time() - last > timedelta(seconds=claim.lease_s)
+
+    def _lease_time(self) -> datetime:
+        return lease_time(self._project.store, self._project.clock())
 
     # Shared
 

@@ -7,7 +7,6 @@ from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit, GateChecked
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
-from detent.documents import SESSION_DOCUMENT
 from detent.engine.project import Project
 from detent.errors import DetentError
 from detent.store.port import all_commits
@@ -24,21 +23,20 @@ class Histories:
         self._rows: dict[tuple[str, str], tuple[int, dict[str, Any] | None]] = {}
 
     def screen(self, project_id: str, project: Project) -> dict[str, Any]:
-        rows = (self._row(project_id, project, name) for name in project.store.sessions())
+        rows = (self._row(project_id, project, *each) for each in project.store.positions().items())
         ended = sorted((row for row in rows if row is not None), key=lambda row: row["ended_at"])
         return {"sessions": ended[-MAX_SESSIONS:]}
 
-    def _row(self, project_id: str, project: Project, name: str) -> dict[str, Any] | None:
-        mark = project.store.written(f"{name}/{SESSION_DOCUMENT}")
+    def _row(self, project_id: str, project: Project, name: str, position: int) -> dict[str, Any] | None:
         known = self._rows.get((project_id, name))
-        if known is not None and known[0] == mark:
+        if known is not None and known[0] == position:
             return known[1]
         try:
             session = project.journal(name).session()
             row = session_row(project, session) if session.status is not SessionStatus.ACTIVE else None
         except DetentError:
             row = None
-        self._rows[project_id, name] = mark, row
+        self._rows[project_id, name] = position, row
         return row
 
 
