@@ -444,7 +444,7 @@ class World:
         def dispatcher(_project: Project, context: RunContext) -> RemoteDispatcher:
             return RemoteDispatcher(context, link, lambda phase: ())
 
-        hosting = Hosting(dispatcher, lambda: _Inbox(self.loop), run, "simulation")
+        hosting = Hosting(dispatcher, lambda: _Inbox(self.loop), run, has_files=False, on="simulation")
         return Runner(
             project, activity.session, _Agent(self), options=_OPTIONS, tell=lambda event: None, hosting=hosting
         )

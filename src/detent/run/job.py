@@ -2,17 +2,38 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from detent.core.run.agent_event import Failure
 from detent.core.run.run_event import RunEvent
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
+from detent.errors import Conflict, DetentError
 
 if TYPE_CHECKING:
     from detent.run.context import RunContext
+
+Result = TypeVar("Result")
+#: Tries of a commit that other jobs overtake with their files.
+MAX_SETTLES = 20
+
+
+class FilesConflict(DetentError):
+    """Parallel jobs in trees of their own changed the same file."""
+
+
+class JobFiles(Protocol):
+    """The files of a job that works in a tree of its own, beside other jobs of the session."""
+
+    def settle(self) -> Callable[[], None]:
+        """Take the files of jobs that finished since. Returns a check for the commit: `Conflict` if one more did.
+
+        Raises `FilesConflict` if the job changed one of them too.
+        """
+        ...
 
 
 class JobOutcome(StrEnum):
@@ -74,6 +95,8 @@ class Job:
         self.had_turn = False
         #: Whether a check of one of its gates is running.
         self.is_at_gate = False
+        #: Set for a job that works in a tree of its own.
+        self.files: JobFiles | None = None
         self.why_stopped = ""
         self.has_ended = False
         self._stop = threading.Event()
@@ -86,6 +109,16 @@ class Job:
     def token(self) -> Token:
         assert self.claim is not None
         return self.claim.token
+
+    def settled(self, commit: Callable[[Callable[[], None] | None], Result]) -> Result:
+        """Commit with the files of the jobs that finished since; `commit` gets a check that it makes under the lock."""
+        if self.files is None:
+            return commit(None)
+        for _ in range(MAX_SETTLES - 1):
+            check = self.files.settle()
+            with suppress(Conflict):
+                return commit(check)
+        return commit(self.files.settle())
 
     def stop(self, why: str) -> None:
         self.why_stopped = self.why_stopped or why

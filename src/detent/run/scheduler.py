@@ -57,6 +57,8 @@ class Hosting(NamedTuple):
     inbox: Callable[[], Inbox] = queue.SimpleQueue
     #: The id of the run; a new one by default.
     run: str | None = None
+    #: Whether the files of this process are those of the session.
+    has_files: bool = True
     #: The scheduler of machines that keeps one loop a session: a later loop of it takes the session over.
     on: str = ""
 
@@ -84,6 +86,8 @@ class Runner:
     ) -> None:
         self._hosting = hosting
         self._project, self._handle = project, project.session(session, actor=as_runner(project.actor))
+        if not hosting.has_files:
+            self._handle = self._handle.without_checkpoints()
         #: Answers of the person at the terminal are applied in that person's name.
         self._person_handle = project.session(session)
         self._agents, self._options, self._receiver, self._person = agents, options, tell, person

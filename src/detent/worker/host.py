@@ -23,7 +23,8 @@ class Hosted:
 
     def __init__(self, project: "Project", context: "RunContext", assignment: Assignment) -> None:
         self._project, self._context, self._assignment = project, context, assignment
-        self._handle = project.session(context.session)
+        # The tree of this machine says nothing about the attempt of another one.
+        self._handle = project.session(context.session).without_checkpoints()
         self.job = Job(context, assignment.phase, version=assignment.version, does_task=assignment.does_task)
         context.failures.update(assignment.failures)
         context.busy = 1
