@@ -99,7 +99,7 @@ class Runner:
         self._held: dict[str, int] = {}
         self._tries: dict[str, int] = {}
         self._announced: set[tuple[str, ...]] = set()
-        self._pausing = ""
+        self._pausing = self._leaving = ""
         self._lease: Lease | None = None
 
     def run(self) -> End:
@@ -165,6 +165,10 @@ class Runner:
         """Stop the jobs, record their end, and return from `run`. For any thread or signal handler."""
         self._pausing = why
 
+    def leave(self, why: str) -> None:
+        """Return from `run` as lost, and leave the jobs to the next loop. For any thread."""
+        self._leaving = why
+
     def kill(self) -> None:
         """Kill all processes of the run at once. The next run records the end of their work."""
         if self._lease is not None:
@@ -175,6 +179,8 @@ class Runner:
     def _loop(self, lease: Lease) -> tuple[End, str]:
         seen, has_free_slot, open_needs = None, True, False
         while True:
+            if self._leaving:
+                return End.LOST, self._leaving
             if not lease.keep():
                 self._stop_all("another runner took the session over")
                 return End.LOST, "another runner took the session over"
