@@ -150,6 +150,8 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     link: tuple[str, ...] = ()
     #: Role or phase to the labels that a worker must have, in a run on several machines.
     labels: dict[str, tuple[str, ...]] = {}
+    #: In a run on several machines, a worker is taken for dead after this long without a heartbeat.
+    heartbeat_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = 10.0
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
     #: `auto`: bubblewrap where it works. `required`: no run without it. A table has `mode` and further settings.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 #: How often the journal is looked at.
 _TICK_S = 0.2
-HEARTBEAT_S = 10.0
 
 
 def flow_id(project: "Project", session: str) -> str:
@@ -62,13 +61,14 @@ def run_on(
     address: Address,
     *,
     wait: bool,
-    heartbeat_s: float = HEARTBEAT_S,
     tell: Callable[[Commit], object] = id,
     started: Callable[[], object] = lambda: None,
 ) -> End:
     """Run the session on workers, and tell each commit. An interrupt leaves the run to the workers."""
     key = project_key(project)
-    given = Given(project=key, session=handle.id, on=str(address), heartbeat_s=heartbeat_s, wait=wait)
+    given = Given(
+        project=key, session=handle.id, on=str(address), heartbeat_s=project.settings.run.heartbeat_s, wait=wait
+    )
     with loop_of_calls() as loop:
         client = loop.call(connect(address))
         flow = loop.call(start_flow(client, NAME, flow_id(project, handle.id), given, loop_queue(key)))
