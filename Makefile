@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui soak simulate bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui test-machines soak simulate bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -49,6 +49,11 @@ test-ui: $(READY)
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
 soak: $(READY)
 	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py
+
+# Workers with a real Postgres and a real Temporal on loopback; gets what it needs, and says what it skips.
+test-machines: $(READY)
+	@$(BIN)/python -m tests.machines
+	$(BIN)/python -m pytest -q -n 0 tests/machines
 
 # Simulated machines with faults: 10,000 seeds of a small world and 20 of a large one. DETENT_SEED sets the first seed.
 simulate: $(READY)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.support.worker_machines import HEARTBEAT_S, WorkerMachine, cluster, wait_until
+from tests.support.worker_machines import HEARTBEAT_S, VICTIM_S, WorkerMachine, cluster, wait_until
 
 FAULTS = {
     "killed": (lambda one: one.send(signal.SIGKILL), lambda one: None),
@@ -33,22 +33,23 @@ def test_twelve_phases_four_at_once(tmp_path, workers, report):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_worker_with_a_fault_is_replaced(tmp_path, fault, report):
     cause, end = FAULTS[fault]
-    with cluster(tmp_path, seconds=4.0) as world:
-        victim: WorkerMachine = world.machine("victim", slots=2)
+    with cluster(tmp_path) as world:
+        victim: WorkerMachine = world.machine("victim")
+        world.machine("other", slots=2)
         session = world.start_session()
         world.run()
         wait_until(victim.works_on, "the victim does nothing")
-        world.machine("other")
         before = victim.works_on()
         since = time.time()
         cause(victim)
         wait_until(lambda: world.retaken_at(session, before, since), "no worker took over")
         report(f"{fault}: takeover after {world.retaken_at(session, before, since):.1f} s, heartbeat {HEARTBEAT_S:g} s")
-        time.sleep(2.0)
         end(victim)
         world.wait_completed(session)
-        time.sleep(1.0)
+        # The victim ends its work now, and its commits are refused.
+        time.sleep(max(0.0, since + VICTIM_S + 1.0 - time.time()))
         world.check(session)
+        assert world.refused(session, before)
 
 
 def test_a_temporal_that_lost_its_database_goes_on_from_the_journal(tmp_path):

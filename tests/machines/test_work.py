@@ -32,7 +32,7 @@ def test_an_approval_on_one_machine_continues_work_on_another(tmp_path, report):
 
         wait_until(is_held, "the phase is not held")
         time.sleep(0.5)
-        world.handle(lambda handle: handle.gates.approve("approval", "well done", phase="a"), session)
+        world.handle(lambda handle: handle.approve("well done", phase="a"), session)
         since = time.time()
         wait_until(lambda: "b" in worker.works_on(), "the work does not go on")
         report(f"an approval continued the work after {time.time() - since:.1f} s")

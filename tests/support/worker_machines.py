@@ -25,7 +25,7 @@ from tests.support import postgres, temporal_server
 from tests.support.proxy import Proxy
 from tests.support.temporal_server import TemporalServer
 
-HEARTBEAT_S = 2.0
+HEARTBEAT_S, VICTIM_S = 2.0, 14.0
 NAMESPACE = "default"
 #: Twelve phases, four of them at once.
 GRID = [f'{{key = "{row}{n}", needs = [{needs}]}}' for row, before in (("a", ""), ("b", "a"), ("c", "b"))
@@ -48,9 +48,11 @@ heartbeat_s = {heartbeat}
 [workflows.w]
 phases = [{phases}]
 """
-#: Says which machine works on which phase, takes its time, and leaves a file.
+#: Says which machine works on which phase, takes its time, and leaves a file. A victim is slow: a fault meets its work,
+#: and it ends after another machine has taken over.
 COMMAND = (
-    'echo $$ > "{marks}/$DETENT_PHASE.$MACHINE.$(date +%s%N)"; sleep {seconds}; '
+    'echo $$ > "{marks}/$DETENT_PHASE.$MACHINE.$(date +%s%N)"; '
+    "case $MACHINE in victim) sleep {victim};; *) sleep {seconds};; esac; "
     'echo "$DETENT_PHASE by $MACHINE" > "out-$DETENT_PHASE"; echo done'
 )
 
@@ -134,7 +136,7 @@ class Cluster:
         (root / ".workflow").mkdir(exist_ok=True)
         (root / ".home").mkdir(exist_ok=True)
         (root / ".gitignore").write_text(".home\nworker.log\n")
-        command = COMMAND.format(marks=self.marks, seconds=self._seconds)
+        command = COMMAND.format(marks=self.marks, seconds=self._seconds, victim=VICTIM_S)
         store = self._url.replace(f":{self.postgres_port}/", f":{store_port}/")
         separator = "&" if "?" in store else "?"
         (root / "detent.toml").write_text(
@@ -233,6 +235,11 @@ class Cluster:
 
             files = travel_of(project).files(session, Head(project.store, session).manifest())
         assert {f"out-{phase}" for phase in completed} <= files.keys()
+
+    def refused(self, session: str, phases: set[str]) -> bool:
+        """Whether the first attempt of each of the phases failed, and a later one finished."""
+        state = self.handle(lambda handle: handle.state, session)
+        return all(state.phases[phase].attempt > 1 for phase in phases)  # type: ignore[attr-defined]
 
     def retaken_at(self, session: str, phases: set[str], since: float) -> float | None:
         """When another worker took over one of the phases, in seconds since the fault."""

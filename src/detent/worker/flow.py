@@ -93,9 +93,13 @@ class SessionFlow:
             finally:
                 renewing.cancel()
             if end:
+                # Loops that still listen get their answer.
+                self._board.loop = ""
+                await workflow.wait_condition(workflow.all_handlers_finished)
                 return end
             if workflow.info().is_continue_as_new_suggested():
-                await workflow.wait_condition(lambda: not self._board.open)
+                self._board.loop = ""
+                await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(given)
             fails += 1
             await asyncio.sleep(min(_PAUSE_S * 2 ** min(fails, 8), _LONGEST_PAUSE_S) if fails > 3 else _PAUSE_S)

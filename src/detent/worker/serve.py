@@ -47,6 +47,8 @@ from detent.worker.trees import JobTree, lent_tree
 LOOPS = 200
 #: A step of a workflow that its last worker does not take is given to another one after this time.
 STICKY_S = 1.0
+#: Requests for work that wait at the server. Each of them swallows a task if the worker freezes or is cut off.
+POLLS = 1
 #: Time for jobs to end when the worker is drained.
 DRAIN_S = 24 * 3600.0
 _WATCH_S = 0.25
@@ -275,6 +277,8 @@ async def serve(
                 activities=[serving.run_loop],
                 activity_executor=loops,
                 max_concurrent_activities=LOOPS,
+                max_concurrent_activity_task_polls=POLLS,
+                max_concurrent_workflow_task_polls=POLLS + 1,
                 workflow_runner=UnsandboxedWorkflowRunner(),
                 sticky_queue_schedule_to_start_timeout=timedelta(seconds=STICKY_S),
                 graceful_shutdown_timeout=timedelta(seconds=DRAIN_S),
@@ -288,6 +292,7 @@ async def serve(
                     activities=[serving.do_job],
                     activity_executor=jobs,
                     max_concurrent_activities=offer.slots,
+                    max_concurrent_activity_task_polls=POLLS,
                     graceful_shutdown_timeout=timedelta(seconds=DRAIN_S),
                     max_heartbeat_throttle_interval=beats,
                     default_heartbeat_throttle_interval=beats,

@@ -22,7 +22,13 @@ try:
     from temporalio.api.enums.v1 import TaskQueueType
     from temporalio.api.taskqueue.v1 import TaskQueue
     from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-    from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+    from temporalio.client import (
+        Client,
+        WorkflowFailureError,
+        WorkflowHandle,
+        WorkflowUpdateFailedError,
+        WorkflowUpdateRPCTimeoutOrCancelledError,
+    )
     from temporalio.common import WorkflowIDConflictPolicy
     from temporalio.envconfig import ClientConfig
     from temporalio.service import RPCError
@@ -34,6 +40,8 @@ except ImportError as error:
 Answer = TypeVar("Answer")
 #: How long a call waits for the scheduler.
 CALL_S, CONNECT_S = 20.0, 10.0
+#: A step of a workflow takes milliseconds. A frozen worker that got one is replaced after this time.
+STEP_S = 2.0
 _RETRY_S = 0.5
 
 
@@ -65,7 +73,7 @@ class Loop:
         except TimeoutError as error:
             future.cancel()
             raise StoreFailed("Temporal does not answer") from error
-        except (RPCError, WorkflowUpdateFailedError) as error:
+        except (RPCError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
             raise StoreFailed(f"Temporal refused a call: {error}") from error
 
     def begin(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
@@ -80,8 +88,19 @@ class Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop).cancel
 
     def close(self) -> None:
+        self.call(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5.0)
+        self._thread.join(CALL_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+async def _cancel_others() -> None:
+    """End what still runs, so that nothing is left half done when the loop is closed."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 class FlowLink:
@@ -90,6 +109,7 @@ class FlowLink:
     def __init__(self, loop: Loop, flow: "WorkflowHandle[Any, Any]", session: str, run: str, term: int) -> None:
         self._loop, self._flow, self._session, self._run, self._term = loop, flow, session, run, term
         self._stop: Callable[[], object] = lambda: None
+        self._is_closed = False
 
     def attach(self, deliver: Callable[[Ended], None]) -> list[Assignment]:
         jobs = self._loop.call(self._flow.execute_update("attach", args=[self._run, self._term]))
@@ -105,6 +125,7 @@ class FlowLink:
         self._loop.call(self._flow.signal("stop", args=[self._run, job, why]))
 
     def close(self) -> None:
+        self._is_closed = True
         self._stop()
 
     async def _listen(self, deliver: Callable[[Ended], None]) -> None:
@@ -112,7 +133,9 @@ class FlowLink:
         while True:
             try:
                 ended = msgspec.convert(await self._flow.execute_update("ended", args=[self._run, seen]), list[Ended])
-            except (RPCError, WorkflowUpdateFailedError):
+            except (RPCError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError):
+                if self._is_closed:
+                    return
                 await asyncio.sleep(_RETRY_S)
                 continue
             for job in ended:
@@ -128,6 +151,7 @@ async def start_flow(client: Client, name: str, identity: str, given: Any, queue
         id=identity,
         task_queue=queue,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        task_timeout=timedelta(seconds=STEP_S),
         rpc_timeout=timedelta(seconds=CALL_S),
     )
 
