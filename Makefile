@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui test-machines soak simulate bench clean
+.PHONY: demo test check coverage conformance test-clients test-sandbox test-ui test-docs test-machines docs pictures reference release soak simulate bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -39,11 +39,43 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients
 	$(BIN)/python -m pytest -q -n 2 tests/clients
 
+# The sandbox of runs, with the real bubblewrap; `make test` leaves these out where there is none.
+test-sandbox: $(READY)
+	@$(BIN)/python -m tests.support.debian bubblewrap bwrap
+	$(BIN)/python -m pytest -q -n 2 tests/run/test_sandbox.py tests/run/test_sandbox_work.py tests/cli/test_preflight.py
+
 # The page in Chromium; gets what it needs where it can, and says what it skips. Not part of `make test`.
 test-ui: $(READY)
 	@$(BIN)/python -m tests.ui
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
+
+# The reference pages and the man page, from the code.
+reference: $(READY)
+	@$(BIN)/python -m book.reference
+	@$(BIN)/python -m book.man
+
+# The documentation as a site in .site; it needs no other host, neither to build nor to read.
+docs: reference
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The pictures of README and documentation, from real runs; those of the page need Chromium.
+pictures: $(READY)
+	@$(BIN)/python -m book.diagrams
+	@$(BIN)/python -m book.recording
+	@$(BIN)/python -m tests.ui
+	@$(BIN)/python -m tests.ui.screenshots
+
+# Every command of the tutorial and the how-to pages, and the site.
+test-docs: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' || echo "skipped: MkDocs cannot be installed"
+	$(BIN)/python -m pytest -q -n 2 tests/book
+
+# Build, check and try a release of a clean checkout, in dist/; TAG=1 tags it. Nothing is uploaded.
+release: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.25'
+	@$(BIN)/python -m book.release $(if $(TAG),--tag)
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.

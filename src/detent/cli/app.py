@@ -79,6 +79,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("import", "Create a session from a bundle or from a state document."),
     ],
     "Setup": [
+        ("tour", "Walk through a session in a temporary project, with an agent that is a script."),
         ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
@@ -160,7 +161,8 @@ GROUP = Verbs(
 
 
 def _lower(message: str) -> str:
-    message = message.strip().rstrip(".")
+    # click breaks a list of choices into lines.
+    message = " ".join(message.split()).rstrip(".")
     return message[:1].lower() + message[1:]
 
 

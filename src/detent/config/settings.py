@@ -31,13 +31,19 @@ class InstructionsFile(_Table, frozen=True, kw_only=True):
 class PhaseSettings(_Table, frozen=True, kw_only=True):
     """The settings of a phase; None is the default."""
 
+    #: The name that people see; by default the key.
     title: str | None = None
+    #: The role of the agent that does the work; `[run] agents` says which agent fills it.
     agent: str | None = None
+    #: The conditions for finishing the phase.
     gates: tuple[Gate, ...] | None = None
+    #: Limit of an attempt; the limit of the agent counts if it is shorter.
     timeout_minutes: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    #: Whether a variant of the workflow may leave the phase out.
     optional: bool | None = None
     #: Whether a run does the tasks of a session in this phase; by default IMPLEMENT, 06-implementation, development.
     tasks: bool | None = None
+    #: Whether the phase gets the notes about the code base from before the session.
     discovery: bool | None = None
     #: Whether the phase may rewrite tests that stood when the session began. It may never lose any of them.
     rewrites_tests: bool | None = None
@@ -50,29 +56,40 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
 class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):
     """A phase in a workflow's list. Without `needs` it follows the one before it."""
 
+    #: The name of the phase in commands, documents and the journal.
     key: str
+    #: The phases that must be completed or skipped before; by default the one before it in the list.
     needs: tuple[str, ...] | None = None
 
 
 class Variant(_Table, frozen=True, kw_only=True):
     """A variant of a workflow: optional phases that it has, and phases that it leaves out."""
 
+    #: Optional phases that the variant has.
     include: tuple[str, ...] = ()
+    #: Phases that the variant leaves out.
     exclude: tuple[str, ...] = ()
 
 
 class WorkflowSettings(_Table, frozen=True, kw_only=True):
+    #: The name that people see; by default the key.
     title: str = ""
+    #: The prefix of the numbers of sessions: `REQ` gives REQ-0001.
     prefix: str | None = None
+    #: With `delegation` a phase begins when its agent is started; with `explicit` when `begin` is called.
     activation: Literal["explicit", "delegation"] = "explicit"
+    #: The phases in their order: keys, or tables.
     phases: tuple[str | PhaseEntry, ...]
+    #: Size to the phases that it leaves out: `start --size light`.
     sizes: dict[str, tuple[str, ...]] = {}
+    #: Variants of the workflow by name.
     variants: dict[str, Variant] = {}
 
 
 class ProjectSettings(_Table, frozen=True, kw_only=True):
     """One package of a monorepo."""
 
+    #: The directory of the package, relative to the root.
     path: str
 
 
@@ -81,9 +98,11 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
     capture: Literal["tree", "declared", "off"] = "tree"
     #: Patterns as in .gitignore, relative to the project: files that can be installed or built again.
     exclude: tuple[str, ...] = ("node_modules/", ".venv/", "__pycache__/")
+    #: Larger files are not captured; the checkpoint lists them.
     max_file_mb: Annotated[int, msgspec.Meta(ge=1)] = 100
     #: Patterns as in .gitignore: files that may hold secrets, such as .env and keys, and are captured all the same.
     secrets: tuple[str, ...] = ()
+    #: Compress contents: smaller, and slower to write.
     compress: bool = False
 
 
@@ -96,14 +115,17 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     command: str | None = None
     #: Further arguments of the program.
     args: tuple[str, ...] = ()
+    #: Variables that the program gets besides those of the shell.
     env: dict[str, str] = {}
     #: Limit of a turn; the limit of the phase counts if it is shorter.
     timeout_minutes: Annotated[float, msgspec.Meta(gt=0)] = 60.0
-    #: Number of retries after a temporary failure, and the first pause, which doubles each time.
+    #: Number of retries after a temporary failure.
     retries: Annotated[int, msgspec.Meta(ge=0)] = 3
+    #: The pause before the first retry in seconds; it doubles each time.
     backoff_s: Annotated[float, msgspec.Meta(ge=0)] = 2.0
-    #: Where a `command` agent reads its prompt, and where it writes its result.
+    #: Where a `command` agent reads its prompt.
     prompt: Literal["stdin", "file"] = "stdin"
+    #: How a `command` agent gives its result: as text, as JSON on its output, or as a JSON file.
     result: Literal["text", "json", "file"] = "text"
 
 
@@ -113,11 +135,13 @@ SandboxMode = Literal["auto", "off", "required"]
 class SandboxSettings(_Table, frozen=True, kw_only=True):
     """The sandbox of what a run starts: agents, checks of gates, steps of tasks."""
 
+    #: `auto`: bubblewrap where it works. `required`: no run without it.
     mode: SandboxMode = "auto"
     #: Paths that are writable, or visible if they are hidden otherwise; `~` and `$NAME` are expanded.
     allow: tuple[str, ...] = ()
     #: Further paths that are hidden.
     hide: tuple[str, ...] = ()
+    #: Whether what a run starts may use the network.
     network: Literal["on", "off"] = "on"
 
 
@@ -128,14 +152,17 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     agent: str | None = None
     #: Role or phase to agent.
     agents: dict[str, str] = {}
+    #: The workflow of a run that starts a session.
     workflow: str = "feature"
+    #: Maximum number of phases or tasks at the same time.
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     #: Attempts of a phase before a person has to decide.
     attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
     #: Turns of an attempt: the first, and one more each time that its gates are closed afterwards.
     turns: Annotated[int, msgspec.Meta(ge=1)] = 10
-    #: Limits of a run. When one is reached, a person decides.
+    #: Hours of a run. When a limit is reached, a person decides.
     max_hours: Annotated[float, msgspec.Meta(gt=0)] = 8.0
+    #: Turns of a run.
     max_turns: Annotated[int, msgspec.Meta(ge=1)] = 200
     #: Tasks that agents may add.
     max_tasks: Annotated[int, msgspec.Meta(ge=0)] = 50
@@ -143,6 +170,7 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     tests: str | None = None
     #: Variables of that command: `NAME=value` sets one, `NAME` passes it on.
     env: tuple[str, ...] = ()
+    #: `session` and `phase` work in git worktrees, merged into a branch of the session.
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None
@@ -191,6 +219,7 @@ class FileSettings(_Table, frozen=True, kw_only=True):
 class PageSettings(_Table, frozen=True, kw_only=True):
     """The settings of `detent ui`."""
 
+    #: The port of the page at localhost.
     port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
 
 
@@ -217,6 +246,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     files: FileSettings = FileSettings()
     ui: PageSettings = PageSettings()
     store: StoreSettings = StoreSettings()
+    #: The package of a monorepo that is meant at its root.
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}
