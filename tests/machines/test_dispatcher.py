@@ -60,7 +60,7 @@ class WorkerStage:
         key, run = project_key(self._project), loop_run("contract", 1)
         agents = OneAgent("sh", make_agent(AgentSettings(adapter="command", command=COMMAND)))
         self.context = RunContext(
-            self._project, self.handle.id, run, agents=agents, options=RunOptions(parallel=2), tell=id
+            self._project, self.handle.id, run, agents=agents, options=RunOptions(parallel=2), tell=lambda event: None
         )
         self._loop = Loop()
         address = Address("127.0.0.1", port, "default")

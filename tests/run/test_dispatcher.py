@@ -22,7 +22,12 @@ class LocalStage:
         settings = AgentSettings(adapter="command", command=COMMAND, env={"MEET": os.fspath(root)})
         agents = OneAgent("sh", make_agent(settings), settings)
         self.context = RunContext(
-            self._project, self.handle.id, "run-1", agents=agents, options=RunOptions(parallel=2), tell=id
+            self._project,
+            self.handle.id,
+            "run-1",
+            agents=agents,
+            options=RunOptions(parallel=2),
+            tell=lambda event: None,
         )
         self.dispatcher = LocalDispatcher(self._project, self.context)
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -194,7 +195,7 @@ class Cluster:
         with self.project as project:
             return list(all_commits(project.store, session))
 
-    def handle(self, act: Callable[[SessionHandle], object], session: str) -> object:
+    def handle(self, act: Callable[[SessionHandle], Any], session: str) -> Any:
         with self.project as project:
             return act(project.session(session))
 
@@ -239,7 +240,7 @@ class Cluster:
     def refused(self, session: str, phases: set[str]) -> bool:
         """Whether the first attempt of each of the phases failed, and a later one finished."""
         state = self.handle(lambda handle: handle.state, session)
-        return all(state.phases[phase].attempt > 1 for phase in phases)  # type: ignore[attr-defined]
+        return all(state.phases[phase].attempt > 1 for phase in phases)
 
     def retaken_at(self, session: str, phases: set[str], since: float) -> float | None:
         """When another worker took over one of the phases, in seconds since the fault."""

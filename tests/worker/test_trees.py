@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from detent.engine.session import SessionHandle
 from detent.errors import Conflict
 from detent.run.job import FilesConflict
 from detent.store.memory import MemoryStore
@@ -25,7 +26,7 @@ class Machines:
         self.project = machine(self.own, self.store, where)
         self.session = self.project.start("w", "travel").id
 
-    def tree(self, name: str) -> tuple[JobTree, Path, object]:
+    def tree(self, name: str) -> tuple[JobTree, Path, SessionHandle]:
         """The tree of a job on the machine of that name."""
         root = self.directory / name
         root.mkdir(exist_ok=True)

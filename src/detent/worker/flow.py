@@ -11,13 +11,15 @@ from typing import Any
 import msgspec
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, CancelledError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
 
 from detent.run.job import JobOutcome
 from detent.worker.board import Assignment, Board, Ended
 from detent.worker.queues import job_queue, loop_queue
 
 NAME, LOOP, JOB = "detent-session", "detent-loop", "detent-job"
+#: Kinds of errors that another try can end: a store that cannot be reached, and a loop that was handed on.
+PASSING, LEFT = "passing", "left"
 #: An activity may take as long as a run may.
 _LONGEST = timedelta(days=365)
 #: Pauses between two tries of an activity.
@@ -58,6 +60,13 @@ class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
 
 
+def _defect(error: BaseException) -> str | None:
+    """The error of an activity that no other try can end, as a sentence; None for a worker that is gone or cut off."""
+    cause = error.cause if isinstance(error, ActivityError) else None
+    is_defect = isinstance(cause, ApplicationError) and cause.type not in (PASSING, LEFT)
+    return f"{cause.type}: {cause.message}" if is_defect and isinstance(cause, ApplicationError) else None
+
+
 @workflow.defn(name=NAME)
 class SessionFlow:
     def __init__(self) -> None:
@@ -87,6 +96,8 @@ class SessionFlow:
             try:
                 end: str = await loop
             except ActivityError as error:
+                if (defect := _defect(error)) is not None:
+                    raise ApplicationError(defect, non_retryable=True) from error
                 if is_cancelled_exception(error) and not workflow.info().is_continue_as_new_suggested():
                     raise
                 end = ""
@@ -154,7 +165,10 @@ class SessionFlow:
             try:
                 ended = msgspec.convert(await activity, Ended)
                 break
-            except (ActivityError, CancelledError):
+            except (ActivityError, CancelledError) as error:
+                if (defect := _defect(error)) is not None:
+                    ended = Ended(id=assignment.id, error=defect)
+                    break
                 if why := self._board.stopping.get(assignment.id):
                     ended = Ended(id=assignment.id, outcome=JobOutcome.STOPPED, reason=why)
                     break

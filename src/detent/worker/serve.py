@@ -36,7 +36,7 @@ from detent.run.workspaces import opened_at
 from detent.worker.address import Address
 from detent.worker.board import job_run, loop_run
 from detent.worker.dispatcher import RemoteDispatcher
-from detent.worker.flow import JOB, LOOP, JobTurn, LoopTurn, SessionFlow
+from detent.worker.flow import JOB, LEFT, LOOP, PASSING, JobTurn, LoopTurn, SessionFlow
 from detent.worker.host import Hosted, ended_with
 from detent.worker.prepared import prepare, project_key
 from detent.worker.queues import job_queue, label_sets, loop_queue, phase_labels
@@ -121,7 +121,7 @@ class Serving:
             with _beating(watch), _passing():
                 end = runner.run()
             if end is End.LOST:
-                raise ApplicationError("the loop was left", type="left")
+                raise ApplicationError("the loop was left", type=LEFT)
             return str(end)
 
     @activity.defn(name=JOB, no_thread_cancel_exception=True)
@@ -192,7 +192,7 @@ def _passing() -> Iterator[None]:
     try:
         yield
     except _PASSING as error:
-        raise ApplicationError(error.message, type="passing") from error
+        raise ApplicationError(error.message, type=PASSING) from error
 
 
 @contextmanager

@@ -175,7 +175,7 @@ class Poller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def pollers(client: Client, queues: list[str]) -> list[Poller]:
-    found: list[Poller] = []
+    workers: list[Poller] = []
     for queue in queues:
         described = await client.workflow_service.describe_task_queue(
             DescribeTaskQueueRequest(
@@ -185,8 +185,8 @@ async def pollers(client: Client, queues: list[str]) -> list[Poller]:
             ),
             timeout=timedelta(seconds=CALL_S),
         )
-        found += [
-            Poller(identity=one.identity, queue=queue, seen=one.last_access_time.ToJsonString())
-            for one in described.pollers
+        workers += [
+            Poller(identity=poller.identity, queue=queue, seen=poller.last_access_time.ToJsonString())
+            for poller in described.pollers
         ]
-    return found
+    return workers

@@ -30,8 +30,13 @@ def split_labels(text: str) -> tuple[str, ...]:
 @click.option(
     "--slots", default=4, show_default=True, type=click.IntRange(1, 64), help="Jobs at once, for each set of labels."
 )
-@click.option("--once", is_flag=True, help=f"End after {IDLE_S:g} s without work: for a CI runner or a Kubernetes Job.")
-def worker_verb(request: Request, *, address: str, labels: str, slots: int, once: bool) -> None:
+@click.option(
+    "--once",
+    "until_idle",
+    is_flag=True,
+    help=f"End after {IDLE_S:g} s without work: for a CI runner or a Kubernetes Job.",
+)
+def worker_verb(request: Request, *, address: str, labels: str, slots: int, until_idle: bool) -> None:
     """Work for runs of this project that were started with detent run --on.
 
     Each job gets a tree of its own, made from the newest checkpoint. Agents, programs and settings are those of this
@@ -53,6 +58,6 @@ def worker_verb(request: Request, *, address: str, labels: str, slots: int, once
         else:
             print_error(f"ready: takes work from {parsed} ({', '.join(queues)}); Ctrl-C drains")
 
-    offer = Offer(offered, slots, IDLE_S if once else None)
+    offer = Offer(offered, slots, IDLE_S if until_idle else None)
     done = asyncio.run(serve(directory, package, parsed, offer, ready=ready))
     request.answer(lambda _: f"drained after {done} activities", {"activities": done})
