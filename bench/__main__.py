@@ -17,6 +17,7 @@ from bench.commands import commands
 from bench.hooks import hooks
 from bench.long_journal import long_journal
 from bench.machine import facts
+from bench.machines import machines, travel
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
@@ -46,6 +47,8 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "stored": stored,
     "tasks": tasks,
     "runner": runner,
+    "travel": travel,
+    "machines": machines,
     "page": page,
     "page-in-browser": page_in_browser,
 }

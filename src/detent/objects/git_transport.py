@@ -9,6 +9,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from detent import process
 from detent.errors import Corrupt, Refused, StoreFailed
@@ -29,10 +30,19 @@ _COMMITTER = b"committer Detent <detent@localhost> 0 +0000\n"
 _ABSENT = "couldn't find remote ref"
 
 
+class _Known(NamedTuple):
+    """A snapshot in the own repository: the id of its tree, and the objects in it."""
+
+    tree: bytes
+    digests: frozenset[str]
+
+
 class GitTransport:
     def __init__(self, directory: str, remote: str, *, config: str | None = None) -> None:
         """`directory` is the own repository. `config` is that of the user's, which knows the remote by its name."""
         self._directory, self._remote = directory, remote
+        #: The snapshot that was sent last.
+        self._known: dict[str, _Known] = {}
         if not os.path.exists(os.path.join(directory, "HEAD")):
             self._make(config)
 
@@ -42,13 +52,12 @@ class GitTransport:
         ref = _ref(name)
         with tempfile.TemporaryDirectory(prefix="send-", dir=self._directory) as scratch:
             stream = os.path.join(scratch, "stream")
-            before = self._digests(base) if base is not None else frozenset()
+            known = self._known_tree(base) if base is not None else None
+            before = known.digests if known is not None else frozenset()
             with disk.failing_as("write", stream), open(stream, "wb") as file:
                 file.write(b"commit %s\n%sdata 0\n\n" % (ref.encode(), _COMMITTER))
-                if before and base is not None:
-                    file.write(
-                        b'M 040000 %s ""\n' % self._ask(f"git rev-parse {shlex.quote(_ref(base))}^{{tree}}").strip()
-                    )
+                if known is not None:
+                    file.write(b'M 040000 %s ""\n' % known.tree)
                 for digest in sorted(before - set(digests)):
                     file.write(b"D %s\n" % _path(digest).encode())
                 for digest in sorted(set(digests) - before):
@@ -56,10 +65,11 @@ class GitTransport:
                 _write(file.write, MANIFEST, manifest)
                 file.write(b"done\n")
             quoted = shlex.quote(ref)
-            self._ask(
+            tree = self._ask(
                 f"git fast-import --quiet --force --done <{shlex.quote(stream)}"
-                f" && {_PUSH} {shlex.quote(self._remote)} +{quoted}:{quoted}"
+                f" && {_PUSH} {shlex.quote(self._remote)} +{quoted}:{quoted} && git rev-parse {quoted}^{{tree}}"
             )
+            self._known = {name: _Known(tree.strip(), frozenset(digests))}
 
     def fetch(self, name: str) -> bytes | None:
         ref = shlex.quote(_ref(name))
@@ -100,13 +110,17 @@ class GitTransport:
         if ordered:
             self._ask("git gc --quiet --prune=now")
 
-    def _digests(self, name: str) -> frozenset[str]:
-        """The objects of a snapshot in the own repository; empty if it is not there."""
+    def _known_tree(self, name: str) -> "_Known | None":
+        """The tree of a snapshot in the own repository; None if it is not there."""
+        if name in self._known:
+            return self._known[name]
+        ref = shlex.quote(_ref(name))
         try:
-            listed = self._ask(f"git ls-tree -r --name-only {shlex.quote(_ref(name))}", whole=True)
+            listed = self._ask(f"git rev-parse {ref}^{{tree}} && git ls-tree -r --name-only {ref}", whole=True)
         except StoreFailed:
-            return frozenset()
-        return frozenset(line.replace("/", "") for line in listed.decode().splitlines() if line != MANIFEST)
+            return None
+        tree, *lines = listed.splitlines()
+        return _Known(tree, frozenset(line.decode().replace("/", "") for line in lines if line.decode() != MANIFEST))
 
     def _make(self, config: str | None) -> None:
         with disk.failing_as("create", self._directory):

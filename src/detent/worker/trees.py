@@ -18,7 +18,7 @@ from detent.core.checkpoint.manifest import Entry
 from detent.core.checkpoint.three_way import join
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken
-from detent.engine.checkpoints.travel import bring, put, travel_of
+from detent.engine.checkpoints.travel import put, travel_of
 from detent.errors import Conflict, NotFound
 from detent.process.git import Git
 from detent.run.job import FilesConflict
@@ -96,8 +96,9 @@ class JobTree:
     def make(self) -> None:
         """Make the tree that of the newest checkpoint. What a job that died left in it is removed."""
         self._manifest = self._head.manifest()
-        self._base = bring(self._project, self._handle.id, self._manifest)
-        self._track_ignored()
+        self._base = travel_of(self._project).files(self._handle.id, self._manifest)
+        if put(self._project, self._handle.id, self._manifest, self._base):
+            self._track_ignored()
 
     def settle(self) -> Callable[[], None]:
         """Take the files of jobs that finished since. Returns a check for the commit: `Conflict` if one more did."""

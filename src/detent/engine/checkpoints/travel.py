@@ -102,15 +102,13 @@ def travel_of(project: "Project") -> Travel:
     return travel
 
 
-def bring(project: "Project", session: str, manifest: str) -> dict[str, Entry]:
-    """Make the files of the project those of a checkpoint, byte for byte. Ignored files stay. Returns the manifest."""
-    files = travel_of(project).files(session, manifest)
-    put(project, session, manifest, files)
-    return files
+def put(
+    project: "Project", session: str, manifest: str, files: Manifest, only: Iterable[str] | None = None
+) -> list[str]:
+    """Make the files of the project those of a checkpoint, byte for byte; with `only`, these paths. Ignored files stay.
 
-
-def put(project: "Project", session: str, manifest: str, files: Manifest, only: Iterable[str] | None = None) -> None:
-    """Make the files of the project those of `files`; with `only`, these paths. All are changed, or none."""
+    All are changed, or none. Returns the paths that were not there before.
+    """
     checkpoints = project.checkpoints
     present = checkpoints.capture(session, store=False)
     paths = {*present.files, *files} if only is None else set(only)
@@ -120,8 +118,9 @@ def put(project: "Project", session: str, manifest: str, files: Manifest, only: 
         if (before := present.files.get(path)) != (after := files.get(path))
     ]
     if not steps:
-        return
+        return []
     wanted = {step.after.digest for step in steps if step.after is not None}
     contents = travel_of(project).contents(session, manifest, wanted)
     staging = os.path.join(checkpoints.root, f"bring-{os.getpid()}")
     Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
+    return [step.path for step in steps if step.before is None]
