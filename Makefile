@@ -81,6 +81,8 @@ release: $(READY)
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
 soak: $(READY)
 	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py
+	@$(BIN)/python -m tests.machines
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 0 tests/machines/test_kills.py
 
 # Workers with a real Postgres and a real Temporal on loopback; gets what it needs, and says what it skips.
 test-machines: $(READY)

@@ -71,12 +71,14 @@ class WorkerMachine:
         self.temporal = Proxy(cluster.temporal.port)
         cluster.checkout(self.root, store_port=self.postgres.port)
         self.process: subprocess.Popen[bytes] | None = None
+        self._starts = 0
 
     @property
     def log(self) -> str:
         return (self.root / "worker.log").read_text()
 
     def start(self, *more: str) -> "WorkerMachine":
+        self._starts += 1
         on = f"temporal://127.0.0.1:{self.temporal.port}/{NAMESPACE}"
         argv = [sys.executable, "-m", "detent", "worker", "--on", on, "--slots", str(self._slots), *more]
         if self.labels:
@@ -86,7 +88,7 @@ class WorkerMachine:
                 argv, cwd=self.root, env=self.cluster.env(self.root, self.name), stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        wait_until(lambda: "ready" in self.log, f"{self.name} is not ready")
+        wait_until(lambda: self.log.count("ready") >= self._starts, f"{self.name} is not ready")
         return self
 
     def send(self, kind: signal.Signals) -> None:
