@@ -9,10 +9,22 @@ from detent.config import place as places
 from detent.engine.project import init_project
 from detent.engine.stores import open_store
 
+#: Set by `make test-postgres`: the journals of every project that tests build are in Postgres.
+WANTED = "DETENT_TEST_POSTGRES"
 #: Phases can be finished without evidence, for tests that are not about gates.
 UNGATED = 'gates = "off"\n'
 CONSTITUTION = "# Constitution\n\n## Article I\n\nTest first.\n"
 INSTALLED = '{"version": 1, "files": {}, "directories": []}'
+
+
+def is_wanted() -> bool:
+    return bool(os.environ.get(WANTED))
+
+
+def stored_in_postgres(settings: str) -> str:
+    from tests.support.postgres import new_project, server_url, with_table
+
+    return with_table(settings, server_url(), new_project(server_url()))
 
 
 def build_project(
@@ -31,7 +43,8 @@ def build_project(
     directory = Path(root)
     directory.mkdir(parents=True, exist_ok=True)
     if settings is not None or not (directory / "detent.toml").exists():
-        write(directory, "detent.toml", UNGATED if settings is None else settings)
+        text = UNGATED if settings is None else settings
+        write(directory, "detent.toml", stored_in_postgres(text) if is_wanted() and "[store]" not in text else text)
     for path, text in (files or {}).items():
         write(directory, path, text)
     if constitution:

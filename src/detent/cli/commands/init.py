@@ -44,8 +44,8 @@ def init_verb(
     It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
     and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores until you
     remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's files in the
-    project. Existing content is not touched, and detent uninstall removes what was added. --store records in detent.toml
-    where the journals are, so that several machines can share them: docs/scale.md.
+    project. Existing content is not touched, and detent uninstall removes what was added. --store records in
+    detent.toml where the journals are, so that several machines can share them: docs/scale.md.
     """
     from detent.clients import installing
     from detent.config.discovery import discover, settings_text
