@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui soak bench clean
+.PHONY: demo test check coverage conformance test-clients test-ui test-postgres soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -45,10 +45,15 @@ test-ui: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
 
+# The store in Postgres: starts a real one, and says what it skips. Not part of `make test`.
+test-postgres: $(READY)
+	@$(BIN)/python -m tests.postgres
+	DETENT_TEST_POSTGRES=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/postgres tests/store/test_contract.py tests/property/test_engine_machine.py tests/engine/test_memory_session.py
+
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
 soak: $(READY)
-	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py tests/postgres
 
 bench: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python -m bench

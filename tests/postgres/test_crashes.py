@@ -159,7 +159,7 @@ def check_stands(root, session, writers):
         commits = list(project.session(session).log())
     assert [commit.version for commit in commits] == list(range(1, len(commits) + 1))
     tags = Counter(event.error for commit in commits for event in commit.events if hasattr(event, "error"))
-    assert {tag: 1 for tag in writers.acknowledged} == {tag: tags[tag] for tag in writers.acknowledged}
+    assert dict.fromkeys(writers.acknowledged, 1) == {tag: tags[tag] for tag in writers.acknowledged}
     assert max(tags.values()) == 1
     folded = None
     for commit in commits:

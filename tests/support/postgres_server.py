@@ -107,7 +107,7 @@ class PostgresServer:
             cwd=self._top,
             env={"PATH": os.environ["PATH"], "HOME": str(self._top)},
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - it makes one system call
             **self._as,
         )
         log.close()

@@ -21,7 +21,10 @@ def is_wanted() -> bool:
     return bool(os.environ.get(WANTED))
 
 
-def stored_in_postgres(settings: str) -> str:
+def wanted_settings(settings: str) -> str:
+    """The text of detent.toml, with a project of its own in Postgres if the tests are to run there."""
+    if not is_wanted() or "[store]" in settings:
+        return settings
     from tests.support.postgres import new_project, server_url, with_table
 
     return with_table(settings, server_url(), new_project(server_url()))
@@ -43,8 +46,7 @@ def build_project(
     directory = Path(root)
     directory.mkdir(parents=True, exist_ok=True)
     if settings is not None or not (directory / "detent.toml").exists():
-        text = UNGATED if settings is None else settings
-        write(directory, "detent.toml", stored_in_postgres(text) if is_wanted() and "[store]" not in text else text)
+        write(directory, "detent.toml", wanted_settings(UNGATED if settings is None else settings))
     for path, text in (files or {}).items():
         write(directory, path, text)
     if constitution:

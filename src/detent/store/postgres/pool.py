@@ -5,6 +5,7 @@ comes back is used within a second. Connections are in autocommit mode and hold 
 uses, so a pooler that works by transaction may stand in between.
 """
 
+import atexit
 import os
 import threading
 import time
@@ -59,7 +60,8 @@ def pool_of(url: str) -> "Pool":
     with _opening:
         key = (os.getpid(), url)
         if key not in _pools:
-            _pools[key] = Pool(url)
+            pool = _pools[key] = Pool(url)
+            atexit.register(pool.close)
         return _pools[key]
 
 
@@ -74,6 +76,7 @@ class Pool:
         self._guard = threading.Lock()
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._has_connected = False
+        self._process = os.getpid()
 
     def run(self, action: "Callable[[psycopg.Connection[Any]], Result]", *, wait_s: float | None = None) -> Result:
         """Call the action with a connection; again with another one if the connection breaks.
@@ -114,6 +117,9 @@ class Pool:
         return connection
 
     def close(self) -> None:
+        if self._process != os.getpid():
+            # The connections of a parent are not ours to end.
+            return
         with self._guard:
             idle, self._idle = self._idle, []
         for connection in idle:
