@@ -21,6 +21,7 @@ from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
 from bench.peers import ENVIRONMENTS
+from bench.postgres import postgres
 from bench.protected import protected
 from bench.rollback import rollback
 from bench.runner import runner
@@ -46,6 +47,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "stored": stored,
     "tasks": tasks,
     "runner": runner,
+    "postgres": postgres,
     "page": page,
     "page-in-browser": page_in_browser,
 }
