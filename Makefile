@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-ui test-postgres soak bench clean
+.PHONY: demo plugins test check coverage conformance test-clients test-sandbox test-ui test-postgres test-ci test-docs docs pictures reference release soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -17,6 +17,10 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python examples/demo.py
+
+# The plugins of the clients, from integrations/plugin.toml. They are committed; a test says if they are not current.
+plugins: $(READY)
+	@$(BIN)/python -m integrations.generate
 
 test: check
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal
@@ -39,6 +43,11 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients
 	$(BIN)/python -m pytest -q -n 2 tests/clients
 
+# The sandbox of runs, with the real bubblewrap; `make test` leaves these out where there is none.
+test-sandbox: $(READY)
+	@$(BIN)/python -m tests.support.debian bubblewrap bwrap
+	$(BIN)/python -m pytest -q -n 2 tests/run/test_sandbox.py tests/run/test_sandbox_work.py tests/cli/test_preflight.py
+
 # The page in Chromium; gets what it needs where it can, and says what it skips. Not part of `make test`.
 test-ui: $(READY)
 	@$(BIN)/python -m tests.ui
@@ -49,6 +58,38 @@ test-ui: $(READY)
 test-postgres: $(READY)
 	@$(BIN)/python -m tests.postgres
 	DETENT_TEST_POSTGRES=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/postgres tests/store/test_contract.py tests/property/test_engine_machine.py tests/engine/test_memory_session.py
+
+# CI parity, attestations and telemetry with pre-commit, in-toto, securesystemslib and the messages of OTLP; needs pip.
+test-ci: $(READY)
+	@$(BIN)/python -m tests.ci
+	$(BIN)/python -m pytest -q -n 2 tests/ci
+
+# The reference pages and the man page, from the code.
+reference: $(READY)
+	@$(BIN)/python -m book.reference
+	@$(BIN)/python -m book.man
+
+# The documentation as a site in .site; it needs no other host, neither to build nor to read.
+docs: reference
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The pictures of README and documentation, from real runs; those of the page need Chromium.
+pictures: $(READY)
+	@$(BIN)/python -m book.diagrams
+	@$(BIN)/python -m book.recording
+	@$(BIN)/python -m tests.ui
+	@$(BIN)/python -m tests.ui.screenshots
+
+# Every command of the tutorial and the how-to pages, and the site.
+test-docs: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' || echo "skipped: MkDocs cannot be installed"
+	$(BIN)/python -m pytest -q -n 2 tests/book
+
+# Build, check and try a release of a clean checkout, in dist/; TAG=1 tags it. Nothing is uploaded.
+release: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.25'
+	@$(BIN)/python -m book.release $(if $(TAG),--tag)
 
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.

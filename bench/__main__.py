@@ -14,9 +14,12 @@ import msgspec
 
 from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
+from bench.history import history
 from bench.hooks import hooks
+from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
+from bench.mcp import mcp
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
@@ -29,6 +32,7 @@ from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
 from bench.tasks import tasks
+from bench.telemetry import telemetry
 from bench.transition import transition
 from bench.writers import writers
 
@@ -38,8 +42,11 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "writers": writers,
     "long-journal": long_journal,
     "growth": growth,
+    "history": history,
     "commands": commands,
     "hooks": hooks,
+    "mcp": mcp,
+    "in-claude-code": in_claude_code,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,
@@ -48,6 +55,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "tasks": tasks,
     "runner": runner,
     "postgres": postgres,
+    "telemetry": telemetry,
     "page": page,
     "page-in-browser": page_in_browser,
 }

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from statistics import median, quantiles
 from typing import Any
 
-from tests.support.ui_tools import chromium
-
 from bench.measure import Setting
 from bench.page import against, page_server
 from bench.table import Row, Section
@@ -20,6 +18,7 @@ from bench.workload import make_project
 from detent.core.workflow.graph import chain
 from detent.engine.session import SessionHandle
 from detent.store.state_home import digest
+from tests.support.ui_tools import chromium
 
 #: The goals of the page.
 _P50_S, _P95_S, _PAINT_S = 0.150, 0.400, 1.0

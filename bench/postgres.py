@@ -5,15 +5,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.support.postgres import new_project, prepare, shared_project
-from tests.support.postgres_server import PostgresServer, missing
-
 from bench.measure import Setting, interleave, say, seconds_each
 from bench.table import Goal, Row, Section
 from bench.workload import ACTOR, SUMMARY, side_by_side
 from bench.writers import run_writers
 from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
+from tests.support.postgres import new_project, prepare, shared_project
+from tests.support.postgres_server import PostgresServer, missing
 
 WRITERS = 8
 _SETTINGS = 'gates = "off"\n\n[checkpoint]\ncapture = "off"\n'
@@ -72,10 +71,10 @@ def _commit(setting: Setting, server: PostgresServer, url: str) -> Row:
 def _append(setting: Setting, server: PostgresServer, url: str) -> Row:
     """The store alone: the conditional insert, and the message to listeners."""
     import psycopg
-    from tests.support.values import journal
 
     from detent.store.port import START
     from detent.store.postgres.store import PostgresStore
+    from tests.support.values import journal
 
     say("an append and a bare insert, in turns")
     each, versions, line = setting.pick(200, 50), count(1_000_000), _line(server)

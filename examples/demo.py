@@ -1,4 +1,4 @@
-"""A feature, built by an agent and held by its gates: the transcript in the README.
+"""A feature, built by an agent and held by its gates: the transcript in docs/demo.md.
 
     make demo
 

@@ -1,4 +1,4 @@
-"""A run that went wrong, and how it was taken back: the transcript in the README.
+"""A run that went wrong, and how it was taken back: the transcript in docs/demo.md.
 
     python examples/rollback.py
 

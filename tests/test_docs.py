@@ -1,9 +1,6 @@
 """The documentation is true: its examples run."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -16,7 +13,7 @@ from detent.cli.person import WAITING
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
-from detent.core.run.agent_event import Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import Said, Started, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import End, Need, RunEvent
 from detent.engine import run_lease
 from detent.process import GRACE_S
@@ -25,12 +22,11 @@ from detent.render.prompt import prompt
 from detent.run import feed, lease, policy
 from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
-from tests.support.people import by_ada
-from tests.support.sandboxed import real_path
 from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
-DOCS, README = ROOT / "docs", ROOT / "README.md"
+DOCS = ROOT / "docs"
+STORIES = DOCS / "demo.md"
 
 
 def test_the_examples_of_the_api_page_run_in_order(tmp_path, monkeypatch, capsys):
@@ -44,47 +40,11 @@ def test_the_examples_of_the_api_page_run_in_order(tmp_path, monkeypatch, capsys
     assert "phase_begun" not in capsys.readouterr().err
 
 
-def test_the_demo_is_told_in_the_readme_as_it_happens():
-    told = story("demo.py")
-
-    check_told(told)
-    assert [line for line in told.splitlines() if len(line) > 80] == []
-
-
-def test_the_story_of_a_rollback_is_told_as_it_happens():
-    check_told(story("rollback.py"))
-
-
-def check_told(told: str) -> None:
-    """The README has it, word for word; UPDATE_GOLDEN=1 puts it there, in place of what begins in the same way."""
-    text = README.read_text("utf-8")
-    if os.environ.get("UPDATE_GOLDEN"):
-        first = re.escape(told.partition("\n")[0])
-        text = re.sub(rf"(?<=^```\n){first}\n.*?(?=\n```$)", lambda _: told, text, flags=re.MULTILINE | re.DOTALL)
-        README.write_text(text, "utf-8")
-    assert f"```\n{told}\n```" in text
-
-
-def story(example: str) -> str:
-    """What an example shows, without the times and names that differ between two runs."""
-    # What the machine around it says to git, pytest or detent is not part of the story.
-    around = {**os.environ, "CI": "true", "PYTEST_ADDOPTS": "-v", "GIT_CONFIG_GLOBAL": "/nowhere", "PATH": real_path()}
-    command = [sys.executable, str(ROOT / "examples" / example)]
-    done = subprocess.run(command, env=around, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    told = re.sub(r"^detent: (there is no sandbox|the sandbox of runs is off).*\n", "", done.stdout, flags=re.MULTILINE)
-    told = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", told)
-    told = re.sub(r"(?<![:\d])\d\d:\d\d(?![:\d])", "14:02", told)
-    told = re.sub(r"after \d+s", "after 0s", re.sub(r"in \d+\.\d+s", "in 0.01s", told))
-    told = by_ada(told)
-    return re.sub(r"\brun-[0-9a-f]{8}\b", "run-1a2b3c4d", told).strip()
-
-
 # What docs/run.md says about runs
 
 RUN = (DOCS / "run.md").read_text()
 #: What an agent tells while it works; how it ends is told by what follows.
-TOLD_BY_AGENTS = (Started, ToolUsed, Said, Used)
+TOLD_BY_AGENTS = (Started, ToolStarted, ToolUsed, Said, Used)
 
 
 def section(title: str, *, of: str = RUN) -> str:

@@ -84,10 +84,7 @@ def test_all_problems_are_in_one_list_with_their_commands(ready):
     assert code == 1
     assert "not on PATH" in message
     assert "gate tests runs `no-such-runner -q`, and the program no-such-runner was not found" in message
-    assert (
-        "1 files have changes that are not committed: half.py (try: git commit or git stash; or go on with --yes)"
-        in message
-    )
+    assert "changes of 1 file are not committed: half.py (try: git commit or git stash; or go on with --yes)" in message
     assert ready("sessions", "--json").ok().json()["sessions"] == []
 
 

@@ -1,11 +1,11 @@
 """Gets what the tests of the page need, and says what cannot be had, before pytest takes the terminal."""
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
 
+from tests.support.debian import install
 from tests.support.ui_tools import AXE, AXE_VERSION, TOOLS, chromium
 
 PLAYWRIGHT = "playwright>=1.50"
@@ -26,8 +26,8 @@ def _playwright() -> str:
 
 
 def _chromium() -> str:
-    if chromium() is None and shutil.which("apt-get") and os.geteuid() == 0:
-        _run("apt-get", "install", "--yes", "--quiet", "chromium")
+    if chromium() is None:
+        install("chromium", "chromium")
     return chromium() or "skipped: none is installed; on Debian: apt-get install chromium"
 
 

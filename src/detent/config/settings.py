@@ -31,13 +31,19 @@ class InstructionsFile(_Table, frozen=True, kw_only=True):
 class PhaseSettings(_Table, frozen=True, kw_only=True):
     """The settings of a phase; None is the default."""
 
+    #: The name that people see; by default the key.
     title: str | None = None
+    #: The role of the agent that does the work; `[run] agents` says which agent fills it.
     agent: str | None = None
+    #: The conditions for finishing the phase.
     gates: tuple[Gate, ...] | None = None
+    #: Limit of an attempt; the limit of the agent counts if it is shorter.
     timeout_minutes: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    #: Whether a variant of the workflow may leave the phase out.
     optional: bool | None = None
     #: Whether a run does the tasks of a session in this phase; by default IMPLEMENT, 06-implementation, development.
     tasks: bool | None = None
+    #: Whether the phase gets the notes about the code base from before the session.
     discovery: bool | None = None
     #: Whether the phase may rewrite tests that stood when the session began. It may never lose any of them.
     rewrites_tests: bool | None = None
@@ -50,29 +56,40 @@ class PhaseSettings(_Table, frozen=True, kw_only=True):
 class PhaseEntry(PhaseSettings, frozen=True, kw_only=True):
     """A phase in a workflow's list. Without `needs` it follows the one before it."""
 
+    #: The name of the phase in commands, documents and the journal.
     key: str
+    #: The phases that must be completed or skipped before; by default the one before it in the list.
     needs: tuple[str, ...] | None = None
 
 
 class Variant(_Table, frozen=True, kw_only=True):
     """A variant of a workflow: optional phases that it has, and phases that it leaves out."""
 
+    #: Optional phases that the variant has.
     include: tuple[str, ...] = ()
+    #: Phases that the variant leaves out.
     exclude: tuple[str, ...] = ()
 
 
 class WorkflowSettings(_Table, frozen=True, kw_only=True):
+    #: The name that people see; by default the key.
     title: str = ""
+    #: The prefix of the numbers of sessions: `REQ` gives REQ-0001.
     prefix: str | None = None
+    #: With `delegation` a phase begins when its agent is started; with `explicit` when `begin` is called.
     activation: Literal["explicit", "delegation"] = "explicit"
+    #: The phases in their order: keys, or tables.
     phases: tuple[str | PhaseEntry, ...]
+    #: Size to the phases that it leaves out: `start --size light`.
     sizes: dict[str, tuple[str, ...]] = {}
+    #: Variants of the workflow by name.
     variants: dict[str, Variant] = {}
 
 
 class ProjectSettings(_Table, frozen=True, kw_only=True):
     """One package of a monorepo."""
 
+    #: The directory of the package, relative to the root.
     path: str
 
 
@@ -81,30 +98,44 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
     capture: Literal["tree", "declared", "off"] = "tree"
     #: Patterns as in .gitignore, relative to the project: files that can be installed or built again.
     exclude: tuple[str, ...] = ("node_modules/", ".venv/", "__pycache__/")
+    #: Larger files are not captured; the checkpoint lists them.
     max_file_mb: Annotated[int, msgspec.Meta(ge=1)] = 100
     #: Patterns as in .gitignore: files that may hold secrets, such as .env and keys, and are captured all the same.
     secrets: tuple[str, ...] = ()
+    #: Compress contents: smaller, and slower to write.
     compress: bool = False
 
 
 class AgentSettings(_Table, frozen=True, kw_only=True):
     """An agent that works on phases, and the command that starts it."""
 
-    #: The client, `command` for any shell command, or `manual` for a person.
+    #: The client, `acp` for any agent that speaks the Agent Client Protocol, `command` for any shell command, or
+    #: `manual` for a person.
     adapter: str
-    #: The shell command of a `command` agent; for the others the program, if it has another name than usual.
+    #: The shell command of a `command` agent, the command line of an `acp` agent; for the others the program, if it
+    #: has another name than usual.
     command: str | None = None
     #: Further arguments of the program.
     args: tuple[str, ...] = ()
+    #: Variables that the program gets besides those of the shell.
     env: dict[str, str] = {}
     #: Limit of a turn; the limit of the phase counts if it is shorter.
     timeout_minutes: Annotated[float, msgspec.Meta(gt=0)] = 60.0
-    #: Number of retries after a temporary failure, and the first pause, which doubles each time.
+    #: Number of retries after a temporary failure.
     retries: Annotated[int, msgspec.Meta(ge=0)] = 3
+    #: The pause before the first retry in seconds; it doubles each time.
     backoff_s: Annotated[float, msgspec.Meta(ge=0)] = 2.0
-    #: Where a `command` agent reads its prompt, and where it writes its result.
+    #: Where a `command` agent reads its prompt.
     prompt: Literal["stdin", "file"] = "stdin"
+    #: How a `command` agent gives its result: as text, as JSON on its output, or as a JSON file.
     result: Literal["text", "json", "file"] = "text"
+    #: The calls that an `acp` agent may make, after the guard: kinds of tools such as `edit` and `execute`, each
+    #: also with a pattern of paths or commands: `execute:pytest *`. None: what the documentation names.
+    allow: tuple[str, ...] | None = None
+    #: The mode of an `acp` agent in which every write and every shell call asks for permission.
+    mode: str | None = None
+    #: The client that an `acp` agent is, if its command does not tell.
+    client: str | None = None
 
 
 SandboxMode = Literal["auto", "off", "required"]
@@ -113,11 +144,13 @@ SandboxMode = Literal["auto", "off", "required"]
 class SandboxSettings(_Table, frozen=True, kw_only=True):
     """The sandbox of what a run starts: agents, checks of gates, steps of tasks."""
 
+    #: `auto`: bubblewrap where it works. `required`: no run without it.
     mode: SandboxMode = "auto"
     #: Paths that are writable, or visible if they are hidden otherwise; `~` and `$NAME` are expanded.
     allow: tuple[str, ...] = ()
     #: Further paths that are hidden.
     hide: tuple[str, ...] = ()
+    #: Whether what a run starts may use the network.
     network: Literal["on", "off"] = "on"
 
 
@@ -128,14 +161,17 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     agent: str | None = None
     #: Role or phase to agent.
     agents: dict[str, str] = {}
+    #: The workflow of a run that starts a session.
     workflow: str = "feature"
+    #: Maximum number of phases or tasks at the same time.
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     #: Attempts of a phase before a person has to decide.
     attempts: Annotated[int, msgspec.Meta(ge=1)] = 3
     #: Turns of an attempt: the first, and one more each time that its gates are closed afterwards.
     turns: Annotated[int, msgspec.Meta(ge=1)] = 10
-    #: Limits of a run. When one is reached, a person decides.
+    #: Hours of a run. When a limit is reached, a person decides.
     max_hours: Annotated[float, msgspec.Meta(gt=0)] = 8.0
+    #: Turns of a run.
     max_turns: Annotated[int, msgspec.Meta(ge=1)] = 200
     #: Tasks that agents may add.
     max_tasks: Annotated[int, msgspec.Meta(ge=0)] = 50
@@ -143,6 +179,7 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     tests: str | None = None
     #: Variables of that command: `NAME=value` sets one, `NAME` passes it on.
     env: tuple[str, ...] = ()
+    #: `session` and `phase` work in git worktrees, merged into a branch of the session.
     isolation: Literal["none", "session", "phase"] = "none"
     #: The branch that isolated work is merged into; HEAD is what the project has checked out. None: detent/SESSION.
     into: str | None = None
@@ -176,6 +213,7 @@ class PublishSettings(_Table, frozen=True, kw_only=True):
 class PageSettings(_Table, frozen=True, kw_only=True):
     """The settings of `detent ui`."""
 
+    #: The port of the page at localhost.
     port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
 
 
@@ -186,6 +224,30 @@ class StoreSettings(_Table, frozen=True, kw_only=True):
     url: str | None = None
     #: The name of this project in the database; all checkouts have the same.
     project: str | None = None
+
+
+class TelemetrySettings(_Table, frozen=True, kw_only=True):
+    """Where `detent run` sends traces and metrics; nowhere by default."""
+
+    #: The address of a collector, such as http://localhost:4318; traces go to /v1/traces, metrics to /v1/metrics.
+    endpoint: str | None = None
+    #: Further headers; `$NAME` is the value of a variable.
+    headers: dict[str, str] = {}
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
+
+
+class WebhookSettings(_Table, frozen=True, kw_only=True):
+    """A receiver of events, as CloudEvents."""
+
+    url: str
+    #: Names of events, such as phase_finished; empty for all.
+    events: tuple[str, ...] = ()
+    #: The variable with the secret that signs; without it nothing is signed.
+    secret_env: str | None = None
+    headers: dict[str, str] = {}
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
+    #: Retries of a request that failed, with a pause that doubles from one second.
+    retries: Annotated[int, msgspec.Meta(ge=0, le=10)] = 5
 
 
 class Settings(_Table, frozen=True, kw_only=True):
@@ -201,6 +263,10 @@ class Settings(_Table, frozen=True, kw_only=True):
     publish: PublishSettings = PublishSettings()
     ui: PageSettings = PageSettings()
     store: StoreSettings = StoreSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    #: Name to receiver.
+    webhooks: dict[str, WebhookSettings] = {}
+    #: The package of a monorepo that is meant at its root.
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}
     phases: dict[str, PhaseSettings] = {}

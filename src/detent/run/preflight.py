@@ -24,6 +24,7 @@ from detent.engine.gates.environment import missing_program, program_name, toolc
 from detent.engine.sandbox import INSTALL, why_off
 from detent.errors import DetentError, Refused
 from detent.process.git import Git
+from detent.render.size import counted
 from detent.run.worktree_links import left_behind, linked_paths, unmatched
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _tree_checks(project: "Project", *, begins: bool) -> Iterator[Check]:
         yield Check(
             subject="files",
             state=State.ASK,
-            text=f"{len(changed)} files have changes that are not committed: {', '.join(changed[:_LISTED])}{more}",
+            text=f"changes of {counted(len(changed), 'file')} are not committed: {', '.join(changed[:_LISTED])}{more}",
             way_out="git commit or git stash; or go on with --yes",
         )
     elif begins:

@@ -4,6 +4,7 @@ from detent.clients.claude_code.task_list import read_claude_tasks, read_todo_li
 from detent.core.task.exchange.backlog import read_backlog
 from detent.core.task.exchange.draft import walk
 from detent.core.task.exchange.front_matter import split_front_matter
+from detent.core.task.exchange.spec_kit import read_spec_kit
 from detent.core.task.exchange.taskmaster import read_taskmaster
 from detent.errors import Invalid, NotFound
 from tests.support.task_model import S
@@ -206,3 +207,60 @@ def test_all_that_cannot_be_read_is_reported_at_once(read, data, words):
         read(data)
 
     assert all(word in str(error.value) for word in words), str(error.value)
+
+
+SPEC_KIT = """# Tasks: Accounts
+
+- [ ] T000 An example outside of the phases
+
+## Phase 1: Setup (Shared Infrastructure)
+
+- [x] T001 Create project structure
+- [ ] T002 [P] Configure linting
+- [ ] T003 [P] Configure formatting
+
+## Phase 2: Foundational (Blocking Prerequisites)
+
+- [ ] T004 Set up the schema in src/db/schema.py
+
+## Phase 3: User Story 1 - Sign in (Priority: P1)
+
+### Tests for User Story 1
+
+- [ ] T005 [P] [US1] Contract test in tests/contract/test_sign_in.py
+- [ ] T006 [US1] Implement the endpoint in src/api/sign_in.py (depends on T004)
+
+## Phase 4: User Story 2 - Sign out (Priority: P2)
+
+- [ ] T007 [US2] Implement the endpoint
+
+## Phase N: Polish & Cross-Cutting Concerns
+
+- [ ] T008 [P] Documentation updates in docs/
+
+## Notes
+
+- [ ] T009 Not a task
+"""
+
+
+def test_spec_kit_order_becomes_dependencies():
+    drafts = {draft.source_id: draft for draft in read_spec_kit(SPEC_KIT)}
+
+    assert {id_: draft.depends_on for id_, draft in drafts.items()} == {
+        "T001": (),
+        "T002": ("T001",),
+        "T003": ("T001",),
+        "T004": ("T002", "T003"),
+        "T005": ("T004",),
+        "T006": ("T004", "T005"),
+        "T007": ("T004",),
+        "T008": ("T004", "T006", "T007"),
+    }
+    assert drafts["T001"].status is S.COMPLETED
+    assert drafts["T006"].title == "Implement the endpoint in src/api/sign_in.py"
+    assert drafts["T006"].files == ("src/api/sign_in.py",)
+
+
+def test_spec_kit_without_phases_has_no_tasks():
+    assert read_spec_kit("# Tasks\n\n- [ ] T001 Alone\n") == ()

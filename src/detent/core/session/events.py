@@ -30,6 +30,7 @@ class Supervised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     #: Phase keys or their first two digits; empty for all.
     phases: tuple[str, ...] = ()
+    #: Redos of a phase that a reviewer may ask for.
     max_redos: int = 3
 
 
@@ -39,10 +40,15 @@ _ABOVE_0 = msgspec.Meta(gt=0)
 class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Limits of time, tokens and cost. Near a limit is a warning, over it an escalation."""
 
+    #: Time of the session.
     minutes: Annotated[float, _ABOVE_0] | None = None
+    #: Time of one phase.
     phase_minutes: Annotated[float, _ABOVE_0] | None = None
+    #: Tokens of the session.
     tokens: Annotated[int, _ABOVE_0] | None = None
+    #: Tokens of one phase.
     phase_tokens: Annotated[int, _ABOVE_0] | None = None
+    #: Cost of the session, in the currency that the client reports.
     cost: Annotated[float, _ABOVE_0] | None = None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The clients whose own task lists can be read, by the name of their program.
 _CLIENTS = {client.program: client for client in CLIENTS.values() if client.task_list}
-_FORMATS = ("markdown", *_CLIENTS, "task-master", "backlog")
+_FORMATS = ("markdown", *_CLIENTS, "task-master", "backlog", "spec-kit")
 #: The largest directory that is read.
 _MOST_FILES = 10_000
 
@@ -43,8 +43,9 @@ def import_tasks(
 ) -> None:
     """Add the tasks of another tool, all or none.
 
-    PATH is a Markdown checklist, the JSON or the directory of a client's own tasks, tasks.json of task-master, or the
-    tasks directory of Backlog.md; - reads standard input. The tasks get new numbers after the existing ones.
+    PATH is a Markdown checklist, the JSON or the directory of a client's own tasks, tasks.json of task-master,
+    the tasks directory of Backlog.md, or tasks.md of spec-kit; - reads standard input.
+    The tasks get new numbers after the existing ones.
     """
     from detent.core.task.exchange.documents import to_documents
     from detent.core.task.row import row_of
@@ -114,6 +115,10 @@ def _drafts(request: Request, path: str, source: str, *, headings: bool, tag: st
             return read_markdown(read_text(request, path), headings=headings)
         case "task-master":
             return read_taskmaster(read_json(request, path), tag=tag)
+        case "spec-kit":
+            from detent.core.task.exchange.spec_kit import read_spec_kit
+
+            return read_spec_kit(read_text(request, path))
         case _:
             from detent.core.task.exchange.backlog import read_backlog
 

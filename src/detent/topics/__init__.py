@@ -1,0 +1,1 @@
+"""The concept pages: Markdown files that `detent help TOPIC` shows and the documentation includes."""

@@ -1,0 +1,70 @@
+"""Questions of users lead to the page that answers them, by the search of the site, without another host."""
+
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.ui_tools import chromium
+
+ANSWERS = {
+    "how do I require two approvers": "howto/two-approvers.html",
+    "why is my gate STALE": "troubleshooting.html",
+    "how do I go back two phases": "checkpoints.html",
+    "how do I add a linter": "howto/lint-gate.html",
+    "how do I limit the cost": "howto/budget.html",
+    "run agents in parallel": "howto/parallel-agents.html",
+    "my approval is refused": "troubleshooting.html",
+    "tests pass in my shell and fail in the gate": "troubleshooting.html",
+    "verify in CI": "howto/ci.html",
+    "sign with a hardware key": "decisions.html",
+    "a worktree for each phase": "howto/worktrees.html",
+    "journal is damaged": "recovery.html",
+    "packages of a monorepo": "howto/monorepo.html",
+    "uninstall": "howto/uninstall.html",
+}
+#: The answer is among this many results.
+_SHOWN = 4
+_PATIENCE_MS = 10_000
+_IS_SHOWN = """([answer, shown]) => [...document.querySelectorAll('.md-search-result__item > a')]
+    .slice(0, shown).some(link => link.getAttribute('href').includes(answer))"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def page(site):
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make test-ui installs it")
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium is installed: apt-get install chromium")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}/"
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 1280, "height": 900})
+        opened.elsewhere = []
+        opened.on("request", lambda asked: _note(opened.elsewhere, asked.url, address))
+        opened.address = address
+        yield opened
+        browser.close()
+    server.shutdown()
+    server.server_close()
+
+
+def _note(elsewhere: list[str], url: str, address: str) -> None:
+    if not url.startswith((address, "data:", "blob:")):
+        elsewhere.append(url)
+
+
+@pytest.mark.parametrize(("question", "answer"), ANSWERS.items())
+def test_a_question_leads_to_its_page(page, question, answer):
+    page.goto(f"{page.address}?q={quote(question)}")
+    page.wait_for_function(_IS_SHOWN, arg=[answer, _SHOWN], timeout=_PATIENCE_MS)
+    assert page.elsewhere == []
