@@ -14,14 +14,18 @@ import msgspec
 
 from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
+from bench.history import history
 from bench.hooks import hooks
+from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
 from bench.machines import machines, travel
+from bench.mcp import mcp
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
 from bench.peers import ENVIRONMENTS
+from bench.postgres import postgres
 from bench.protected import protected
 from bench.rollback import rollback
 from bench.runner import runner
@@ -29,6 +33,7 @@ from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
 from bench.tasks import tasks
+from bench.telemetry import telemetry
 from bench.transition import transition
 from bench.writers import writers
 
@@ -38,8 +43,11 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "writers": writers,
     "long-journal": long_journal,
     "growth": growth,
+    "history": history,
     "commands": commands,
     "hooks": hooks,
+    "mcp": mcp,
+    "in-claude-code": in_claude_code,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,
@@ -49,6 +57,8 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "runner": runner,
     "travel": travel,
     "machines": machines,
+    "postgres": postgres,
+    "telemetry": telemetry,
     "page": page,
     "page-in-browser": page_in_browser,
 }

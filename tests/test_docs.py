@@ -13,7 +13,7 @@ from detent.cli.person import WAITING
 from detent.clients.command import TRY_LATER, Result
 from detent.config.settings import AgentSettings, RunSettings, parse_settings
 from detent.core import limits
-from detent.core.run.agent_event import Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import Said, Started, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import End, Need, RunEvent
 from detent.engine import run_lease
 from detent.process import GRACE_S
@@ -44,7 +44,7 @@ def test_the_examples_of_the_api_page_run_in_order(tmp_path, monkeypatch, capsys
 
 RUN = (DOCS / "run.md").read_text()
 #: What an agent tells while it works; how it ends is told by what follows.
-TOLD_BY_AGENTS = (Started, ToolUsed, Said, Used)
+TOLD_BY_AGENTS = (Started, ToolStarted, ToolUsed, Said, Used)
 
 
 def section(title: str, *, of: str = RUN) -> str:

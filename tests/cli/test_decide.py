@@ -33,7 +33,7 @@ def test_a_vote_is_shown_with_its_evidence_and_diff_and_taken_with_its_reason(de
 
     with Terminal(detent.directory, detent.environment, "decide") as terminal:
         shown = terminal.expect("1 of 1: vote", ASK)
-        assert "gate approval of work is PENDING: 0 of 1 approvals" in shown
+        assert "1 of 2 work: gate approval is PENDING: 0 of 1 approvals" in shown
         assert "PENDING approval: 0 of 1 approvals" in shown
         assert "1 file changed since work began" in shown
         assert "-A = 1" in shown

@@ -235,7 +235,7 @@ def test_open_questions_are_listed_with_what_to_type(session):
         f"  {name} of {PHASE} asks: Which database?\n      1. postgres\n      2. sqlite\n    detent reply {name} 1\n"
     )
     shown = session("status").ok().out
-    assert shown.startswith(f"NEEDS YOU\n  {PHASE}: {name} asks: Which database? (since ")
+    assert shown.startswith(f"NEEDS YOU\n  2 of 8 Impact analysis ({PHASE}): {name} asks: Which database? (since")
     assert f"    1. postgres\n    2. sqlite\n    detent reply {name} 1\n" in shown
     assert f"detent reply {name} 1" in session("why").ok().out
 

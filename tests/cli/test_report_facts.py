@@ -38,9 +38,9 @@ def test_changed_files_have_a_diffstat(told):
 def test_tests_before_and_after_who_worked_and_who_decided(told):
     text = told("report").ok().out
 
-    assert "| work | tests | 2 passed | 2 tests |" in text
-    assert "| work | claude-code | opus | 2.1.0 | 1 |" in text
-    assert f"- {ME} approved approval of work ({ME}" in text
+    assert "| 1 of 2 work | tests | 2 passed | 2 tests |" in text
+    assert "| 1 of 2 work | claude-code | opus | 2.1.0 | 1 |" in text
+    assert f"- {ME} approved approval at 1 of 2 work ({ME}" in text
     assert "attended: " in text
 
 
@@ -80,7 +80,7 @@ def test_no_colour_of_a_terminal_is_left(detent):
 def test_a_gate_that_is_not_passed_is_never_called_open(detent):
     STOPS["closed gate"][1].build(detent.directory)
 
-    [line] = [line for line in detent("report").ok().out.splitlines() if line.startswith("| work | check |")]
+    [line] = [line for line in detent("report").ok().out.splitlines() if line.startswith("| 1 of 2 work | check |")]
 
     assert "| FAIL |" in line
     assert "open" not in line

@@ -169,7 +169,7 @@ for thread in threading.enumerate():
 
     assert called.read_text().splitlines() == [
         "WFS-add-login a: look at it",
-        "WFS-add-login b: approval of b is PENDING: 0 of 1 approvals",
+        "WFS-add-login b: gate approval is PENDING: 0 of 1 approvals",
     ]
 
 

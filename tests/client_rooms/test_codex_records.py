@@ -2,11 +2,12 @@
 
 import json
 import os
+import time
 
 import pytest
 
 from detent.clients.codex.adapter import CodexReader
-from detent.core.run.agent_event import Used
+from detent.core.run.agent_event import Failed, Failure, Used
 from detent.core.session.phase_state import Tokens
 from detent.process.conversation import Exited
 from tests.support.turns import STREAMS
@@ -53,6 +54,16 @@ def test_a_turn_that_was_ended_has_the_tokens_of_its_record(home):
     assert used(reader.unfinished()) == [Tokens(input=2400, output=236)]
 
 
+def test_an_answer_whose_tools_have_not_ended_is_counted(home):
+    reader = started(home)
+    path = record(home, PARENT, PARENT, (1000, 100))
+    usage = {"input_tokens": 2000, "output_tokens": 200}
+    answer = {"type": "token_usage_record", "payload": {"thread_id": PARENT, "thread_token_usage": usage}}
+    path.write_text(path.read_text() + json.dumps(answer) + "\n")
+
+    assert used(reader.unfinished()) == [Tokens(input=2000, output=200)]
+
+
 def test_a_turn_that_failed_has_the_tokens_of_its_record(home):
     reader = started(home)
     record(home, PARENT, PARENT, (500, 50))
@@ -87,3 +98,16 @@ def test_records_from_before_the_turn_and_damaged_ones_are_left_out(home):
     (old.parent / "rollout-broken.jsonl").write_bytes(b"\x00not json\n")
 
     assert used(reader.unfinished()) == []
+
+
+def test_the_wait_of_codex_before_its_own_retry_is_the_wait_that_the_service_asks_for(monkeypatch):
+    """No message tells it."""
+    now_s = iter([10.0, 17.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(now_s))
+    reader = CodexReader()
+    for message in ("Reconnecting... 1/1 (last status: 429 Too Many Requests)", "last status: 429 Too Many Requests"):
+        list(reader.line(json.dumps({"type": "error", "message": message}).encode()))
+
+    [end] = [event for event in reader.end(Exited(1)) if isinstance(event, Failed)]
+
+    assert (end.failure, end.retry_after_s) == (Failure.TRANSIENT, 7.0)

@@ -47,6 +47,12 @@ def failure(events):
     return last
 
 
+def test_the_wait_that_a_service_asks_for_reaches_the_run(tmp_path):
+    result = json.dumps({"status": "transient", "summary": "busy", "retry_after_s": 7})
+
+    assert failure(work(command(f"echo '{result}'", result="json"), turn(tmp_path))).retry_after_s == 7
+
+
 # What goes in
 
 

@@ -43,11 +43,17 @@ def answer(turn: Turn, *, path: str, body: dict[str, Any], prefix: str) -> tuple
         "stop_sequence": None,
         "usage": USAGE,
     }
-    reason = "tool_use" if turn.calls else "end_turn"
+    reason = "refusal" if turn.refused else "tool_use" if turn.calls else "end_turn"
     if not body.get("stream"):
         return "application/json", json.dumps({**head, "content": blocks, "stop_reason": reason}).encode()
     events = _events({**head, "content": [], "stop_reason": None}, blocks, reason)
     return "text/event-stream", b"".join(_sse(event) for event in events)
+
+
+def problem(turn: Turn) -> bytes:
+    """The body of an answer that is an error; a header tells the wait."""
+    kind = "rate_limit_error" if turn.status == 429 else "invalid_request_error"
+    return json.dumps({"type": "error", "error": {"type": kind, "message": turn.text}}).encode()
 
 
 def _events(head: dict[str, Any], blocks: list[dict[str, Any]], reason: str) -> Iterator[dict[str, Any]]:

@@ -37,11 +37,20 @@ def answer(turn: Turn, *, path: str, body: dict[str, Any], prefix: str) -> tuple
     parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text or not turn.calls else []
     for index, call in enumerate(turn.calls):
         parts.append({"functionCall": {"id": f"call_{prefix}_{index}", "name": call.tool, "args": call.input}})
-    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+    reason = "PROHIBITED_CONTENT" if turn.refused else "STOP"
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": reason, "index": 0}
     reply = json.dumps({"candidates": [candidate], "usageMetadata": USAGE, "modelVersion": "scripted"})
     if ":stream" not in path:
         return "application/json", reply.encode()
     return "text/event-stream", f"data: {reply}\n\n".encode()
+
+
+def problem(turn: Turn) -> bytes:
+    """The body of an answer that is an error, with the wait in its details."""
+    wait = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{turn.retry_after_s}s"}
+    status = "RESOURCE_EXHAUSTED" if turn.status == 429 else "INVALID_ARGUMENT"
+    error = {"code": turn.status, "message": turn.text, "status": status}
+    return json.dumps({"error": {**error, "details": [wait]} if turn.retry_after_s else error}).encode()
 
 
 def _message(entry: dict[str, Any]) -> Message:

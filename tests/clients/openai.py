@@ -44,6 +44,8 @@ def answer(turn: Turn, *, path: str, body: dict[str, Any], prefix: str) -> tuple
     output += [_called(call, f"{prefix}_{index}") for index, call in enumerate(turn.calls)]
     response = {"id": f"resp_{prefix}", "object": "response", "model": body.get("model", "scripted")}
     done = {**response, "status": "completed", "output": output, "usage": USAGE}
+    if turn.refused:
+        done |= {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
     if not body.get("stream"):
         return "application/json", json.dumps(done).encode()
     events: list[dict[str, Any]] = [
@@ -52,8 +54,13 @@ def answer(turn: Turn, *, path: str, body: dict[str, Any], prefix: str) -> tuple
     for index, item in enumerate(output):
         events.append({"type": "response.output_item.added", "output_index": index, "item": item})
         events.append({"type": "response.output_item.done", "output_index": index, "item": item})
-    events.append({"type": "response.completed", "response": done})
+    events.append({"type": f"response.{done['status']}", "response": done})
     return "text/event-stream", b"".join(_sse(number, event) for number, event in enumerate(events))
+
+
+def problem(turn: Turn) -> bytes:
+    """The body of an answer that is an error; a header tells the wait."""
+    return json.dumps({"error": {"message": turn.text, "type": "requests", "code": "scripted"}}).encode()
 
 
 def _said(text: str, prefix: str) -> dict[str, Any]:

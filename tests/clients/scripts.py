@@ -29,6 +29,11 @@ class Turn(msgspec.Struct, frozen=True):
 
     text: str = ""
     calls: tuple[Call, ...] = ()
+    #: The model refuses to answer, in the way of the wire format.
+    refused: bool = False
+    #: The HTTP status; any but 200 is an error. A service that is too busy asks for a wait.
+    status: int = 200
+    retry_after_s: int = 0
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -90,6 +95,21 @@ def say(text: str) -> Turn:
 def do(*calls: Call, text: str = "") -> Turn:
     """The model calls tools, all of them in one turn."""
     return Turn(text, calls)
+
+
+def refuse(text: str = "") -> Turn:
+    """The model refuses to answer."""
+    return Turn(text, refused=True)
+
+
+def busy(retry_after_s: int) -> Turn:
+    """The service answers no question now: status 429, and the wait that it asks for."""
+    return Turn("This request would exceed your rate limit.", status=429, retry_after_s=retry_after_s)
+
+
+def reject() -> Turn:
+    """The service rejects the request for good."""
+    return Turn("scripted: the request is invalid", status=400)
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float = 20.0) -> bool:

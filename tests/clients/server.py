@@ -7,10 +7,13 @@ noted and refused, so a run is offline by construction.
 import hashlib
 import json
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType, TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+import msgspec
 
 from tests.clients import anthropic, gemini, openai
 from tests.clients.scripts import Play, Request, Scenario, ScriptOver, Turn, conversation_of
@@ -18,9 +21,17 @@ from tests.clients.scripts import Play, Request, Scenario, ScriptOver, Turn, con
 WIRES: tuple[ModuleType, ...] = (anthropic, openai, gemini)
 BODY_BYTES_MAX = 32 * 1024 * 1024
 REQUESTS_MAX = 400
+NO_HEADERS: Mapping[str, str] = {}
 
 # What the clients ask on their own account: a title, who speaks next, which model to take. One answer suits them all.
 ASIDE = json.dumps({"title": "scripted", "next_speaker": "user", "model_choice": "pro", "reasoning": "scripted"})
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = {}
 
 
 class ModelServer:
@@ -33,7 +44,7 @@ class ModelServer:
         self.outward: list[str] = []  # what a client tried to reach elsewhere; always refused
         self.unknown: list[str] = []  # paths of ours that are not served
         self._play = Play({})
-        self._replies: dict[str, tuple[str, bytes]] = {}
+        self._replies: dict[str, Reply] = {}
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
@@ -66,8 +77,11 @@ class ModelServer:
         asked = self.conversation(name)
         return asked[-1].told if asked else ""
 
-    def answer(self, wire: ModuleType, path: str, raw: bytes) -> tuple[str, bytes]:
-        """The same request again, as a client sends after a broken connection, gets the same answer."""
+    def answer(self, wire: ModuleType, path: str, raw: bytes) -> Reply:
+        """The same request again, as a client sends after a broken connection, gets the same answer.
+
+        A service that answered with an error is asked anew.
+        """
         key = hashlib.sha256(path.encode() + raw).hexdigest()
         if key in self._replies:
             return self._replies[key]
@@ -84,9 +98,12 @@ class ModelServer:
                 body=body,
             )
             (self.asides if request.conversation is None else self.requests).append(request)
-        self._replies[key] = wire.answer(
-            self._turn(request), path=path, body=body, prefix=f"{request.conversation or 'aside'}_{number}"
-        )
+        turn = self._turn(request)
+        if turn.status != 200:
+            headers = {"retry-after": str(turn.retry_after_s)} if turn.retry_after_s else {}
+            return Reply(kind="application/json", body=wire.problem(turn), status=turn.status, headers=headers)
+        kind, reply = wire.answer(turn, path=path, body=body, prefix=f"{request.conversation or 'aside'}_{number}")
+        self._replies[key] = Reply(kind=kind, body=reply)
         return self._replies[key]
 
     def _turn(self, request: Request) -> Turn:
@@ -139,12 +156,12 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, wire: ModuleType, path: str, raw: bytes) -> None:
             try:
-                kind, reply = server.answer(wire, path, raw)
+                reply = server.answer(wire, path, raw)
             except Exception as error:  # noqa: BLE001 - a broken script must show in the test, not in an unwatched thread
                 server.problems.append(f"{path}: {error!r}")
                 self._send(400, "application/json", json.dumps({"error": {"message": repr(error)}}).encode())
             else:
-                self._send(200, kind, reply)
+                self._send(reply.status, reply.kind, reply.body, reply.headers)
 
         def _aside(self, path: str) -> None:
             found: dict[str, Any] | None = next((reply for wire in WIRES if (reply := wire.aside(path))), None)
@@ -152,9 +169,11 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
                 server.unknown.append(f"{self.command} {path}")
             self._send(404 if found is None else 200, "application/json", json.dumps(found or {}).encode())
 
-        def _send(self, status: int, kind: str, reply: bytes) -> None:
+        def _send(self, status: int, kind: str, reply: bytes, headers: Mapping[str, str] = NO_HEADERS) -> None:
             try:
                 self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(reply)))
                 self.end_headers()

@@ -4,107 +4,20 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from contextlib import contextmanager
 
 import pytest
 
 from detent.process.marked import marked
 from tests.clients import claude_code, codex, gemini_cli
+from tests.clients.running import GATE, UNASKED, checkpoints, end_of, git, run, session, set_up
 from tests.clients.scripts import Turn, do, say, wait_until
 from tests.clients.workplace import journal, read
 
-RUN_S_MAX = 240
-WORKFLOW = """\
-[workflows.small]
-phases = ["plan", "build"]
-
-[phases.plan]
-agent = "planner"
-
-[phases.build]
-agent = "builder"
-gates = [{ kind = "command", name = "answer", command = "grep -x 42 answer.txt" }]
-
-[run]
-agent = "worker"
-"""
-TASK = "[[S:main]] Find the answer"
-GATE = "grep -x 42 answer.txt"
-#: What lets each client run any command without asking.
-UNASKED = {
-    claude_code: ("--dangerously-skip-permissions",),
-    codex: ("--dangerously-bypass-approvals-and-sandbox",),
-    gemini_cli: ("--approval-mode", "yolo"),
-}
 TOOLS = {
     claude_code: ["Write", "Write", "Read", "Write"],
     codex: ["apply_patch", "apply_patch", "apply_patch"],
     gemini_cli: ["write_file", "write_file", "read_file", "write_file"],
 }
-
-
-def settings(stage, *args):
-    """The client as an agent called worker: a program of one word, and all that it needs in its environment."""
-    program = stage.client.home / "program"
-    program.write_text("#!/bin/sh\nexec " + " ".join(f"'{word}'" for word in stage.client.command) + ' "$@"\n')
-    program.chmod(0o755)
-    proxied = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), stage.server.url)
-    local = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost,::1")
-    own = stage.kind.environment(stage.client.home, stage.server.url)
-    env = "".join(f"{name} = {json.dumps(value)}\n" for name, value in {**proxied, **local, **own}.items())
-    model = ["-m", stage.kind.MODEL] if stage.kind is gemini_cli else []
-    agent = (
-        f'[agents.worker]\nadapter = "{stage.kind.NAME}"\ncommand = "{program}"\nargs = {json.dumps([*model, *args])}\n'
-    )
-    return f"{WORKFLOW}\n{agent}\n[agents.worker.env]\n{env}"
-
-
-def git(stage, *arguments):
-    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
-    subprocess.run(["git", *identity, *arguments], cwd=stage.project, check=True, capture_output=True)
-
-
-@contextmanager
-def run(stage):
-    """`detent run`, begun. It does not outlive a test that failed."""
-    command = [sys.executable, "-m", "detent", "run", TASK, "--workflow", "small", "--json"]
-    node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
-    env = {"HOME": str(stage.client.home), "PATH": f"{node}:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
-    running = subprocess.Popen(
-        command, cwd=stage.project, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    with running:
-        try:
-            yield running
-        finally:
-            running.terminate()
-
-
-def end_of(running):
-    """Its exit code and what it told."""
-    told, _ = running.communicate(timeout=RUN_S_MAX)
-    return running.returncode, told
-
-
-def set_up(stage, *args, hooked=False):
-    stage.kind.prepare(stage.client.home, stage.server.url)
-    git(stage, "init", "-q")
-    (stage.project / "detent.toml").write_text(settings(stage, *args))
-    if hooked:
-        stage.detent("init", "--agent", stage.kind.NAME)
-    git(stage, "add", ".")
-    git(stage, "commit", "-q", "-m", "begin")
-
-
-def session(stage):
-    [document] = stage.project.glob(".workflow/WFS-*/workflow-session.json")
-    return json.loads(document.read_text())
-
-
-def checkpoints(stage):
-    return stage.project.glob(".workflow/checkpoints/run-*/POST_*.json")
 
 
 def requests(agent, tools):

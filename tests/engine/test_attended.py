@@ -187,7 +187,7 @@ def test_a_vote_in_the_place_of_another_is_shown_as_such(tmp_path):
     project.close()
     for verb in ("report", "log", "why"):
         ran = subprocess.run([DETENT, verb], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True)
-        assert f"{BOB}, as bob approved consensus of work" in " ".join(ran.stdout.split())
+        assert f"{BOB}, as bob approved consensus at 1 of 2 work" in " ".join(ran.stdout.split())
 
 
 @pytest.mark.parametrize("workflow", ["canonical", "analytics", "ml", "webapp", "optimization"])

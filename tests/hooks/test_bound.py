@@ -104,6 +104,19 @@ def test_an_agent_whose_gates_are_open_stops_although_others_are_not(place):
     assert "of one is" in Agent(place, "one").blocked()
 
 
+def test_a_file_that_was_written_after_the_check_leaves_the_verdict_to_the_runner(tmp_path):
+    """The command reads a file that is no input of its evidence, so the verdict alone would stand."""
+    gates = 'gates = [{ kind = "command", name = "answer", command = "grep -x 42 answer.txt" }]'
+    place = Place(tmp_path, settings=f'[workflows.row]\nphases = [{{ key = "one", {gates} }}]\n')
+    place.detent("start", "row", "Find it")
+    place.write("answer.txt", "41\n")
+    place.refused("gate", "run", "answer")
+
+    assert "answer of one is FAIL" in Agent(place, "one").blocked()
+    place.write("answer.txt", "42\n")
+    assert Agent(place, "one").blocked() == ""
+
+
 def test_a_test_run_that_is_seen_counts_for_its_own_phase(place):
     told = Agent(place, "two").runs_tests()
 

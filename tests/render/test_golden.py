@@ -47,7 +47,7 @@ def why(told: story.Story, phase: str | None = None) -> str:
 
 
 def log(told: story.Story) -> str:
-    return log_text(told.commits, left_out=3, now=story.NOW, canvas=PAPER)
+    return log_text(told.session, told.commits, left_out=3, now=story.NOW, canvas=PAPER)
 
 
 SHOWN = {

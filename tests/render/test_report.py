@@ -241,18 +241,18 @@ def test_a_table_has_as_many_cells_in_every_row():
 def test_what_proved_a_gate_and_who_opened_it_is_told():
     text = whole().report()
 
-    assert "| plan | artifacts | PASS | existed: docs/plan.md |" in text
-    assert "| plan | owner | opened by hand | ada (attended): read it |" in text
-    assert "| code | tests | PASS | uv run pytest, exit code 0, coverage 91 %, run 1 |" not in text
-    assert "| code | tests | PASS | uv run pytest, exit code 0, coverage 91 % |" in text
-    assert "| code | delegation | PASS | claude ran |" in text
+    assert "| 1 of 3 plan | artifacts | PASS | existed: docs/plan.md |" in text
+    assert "| 1 of 3 plan | owner | opened by hand | ada (attended): read it |" in text
+    assert "| 2 of 3 code | tests | PASS | uv run pytest, exit code 0, coverage 91 %, run 1 |" not in text
+    assert "| 2 of 3 code | tests | PASS | uv run pytest, exit code 0, coverage 91 % |" in text
+    assert "| 2 of 3 code | delegation | PASS | claude ran |" in text
 
 
 def test_nothing_is_said_to_be_proved_that_was_not():
     journal = Journal().add(0, PhaseBegun(phase="plan", attempt=1))
 
-    assert "| plan | artifacts | PENDING |" in journal.report()
-    assert "| code | tests | not reached |" in journal.report()
+    assert "| 1 of 4 plan | artifacts | PENDING |" in journal.report()
+    assert "| 2 of 4 code | tests | not reached |" in journal.report()
     assert "PASS" not in journal.report()
 
 
@@ -272,8 +272,8 @@ def test_an_escalation_is_told_with_what_became_of_it():
     text = whole().report()
 
     assert (
-        "- code: the same failure 3 times (circuit\\_breaker)\n  - retry (bea, 2026-02-09 12:27): the server is back"
-        in text
+        "- 2 of 3 code: the same failure 3 times (circuit\\_breaker)\n"
+        "  - retry (bea, 2026-02-09 12:27): the server is back" in text
     )
     raised = EscalationRaised(kind="stuck", phase="plan", detail="nobody knows")
     assert "  - still open" in Journal().add(0, PhaseBegun(phase="plan", attempt=1)).add(1, raised).report()
@@ -283,7 +283,7 @@ def test_a_question_that_nobody_answered_is_told_too():
     asked = QuestionAsked(id="q-9", phase="plan", text="Which?")
 
     assert (
-        "- plan asked: Which?\n  - not answered"
+        "- 1 of 4 plan asked: Which?\n  - not answered"
         in Journal().add(0, PhaseBegun(phase="plan", attempt=1)).add(1, asked).report()
     )
 

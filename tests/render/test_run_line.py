@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from detent.core.run.agent_event import AgentEvent, Finished, Said, Used
+from detent.core.run.agent_event import AgentEvent, Finished, Said, ToolStarted, Used
 from detent.core.run.run_event import AgentDid, PersonNeeded, RunEvent
 from detent.core.session.phase_state import Report, Tokens
 from detent.render.terminal.canvas import Canvas, columns_of
@@ -46,10 +46,10 @@ def test_no_line_is_wider_than_the_paper(width, encoding):
         line.encode(encoding)
 
 
-def test_every_event_but_what_was_used_has_a_line_with_its_time():
+def test_every_event_but_what_was_used_and_begun_tools_has_a_line_with_its_time():
     for event in whole_run():
         lines = run_lines(event, canvas=Canvas(), zone=UTC)
-        if isinstance(event, AgentDid) and isinstance(event.did, Used):
+        if isinstance(event, AgentDid) and isinstance(event.did, ToolStarted | Used):
             assert lines == []
         else:
             assert lines[0].startswith(f"{event.at:%H:%M:%S}  ")

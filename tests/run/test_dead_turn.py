@@ -121,9 +121,19 @@ def claude_record(home):
     return home / "projects/-shop" / f"{TALK}.jsonl", [{"type": "assistant", "message": message}]
 
 
+def gemini_record(home):
+    tokens = {"input": 900, "output": 90, "total": 990}
+    path = home / ".gemini/tmp/shop/chats" / f"session-2026-11-17T00-00-{TALK[:8]}.jsonl"
+    return path, [{"sessionId": TALK}, {"id": "m1", "type": "gemini", "tokens": tokens}]
+
+
 @pytest.mark.parametrize(
     ("adapter", "variable", "record"),
-    [("codex", "CODEX_HOME", codex_record), ("claude-code", "CLAUDE_CONFIG_DIR", claude_record)],
+    [
+        ("codex", "CODEX_HOME", codex_record),
+        ("claude-code", "CLAUDE_CONFIG_DIR", claude_record),
+        ("gemini", "HOME", gemini_record),
+    ],
 )
 def test_the_record_of_the_client_counts_if_it_tells_more(scene, tmp_path, adapter, variable, record):
     one = dead(scene('["a"]'))

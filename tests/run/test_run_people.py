@@ -115,7 +115,7 @@ def test_an_approval_is_asked_for_and_given_with_its_reason(place):
     place.set_up(APPROVED)
 
     with place.at_terminal() as terminal:
-        terminal.expect("approval of b is PENDING")
+        terminal.expect("gate approval is PENDING")
         terminal.say("maybe")
         terminal.expect("'maybe' is neither yes nor no (try: y WHY, or n WHY)")
         terminal.say("")
@@ -132,7 +132,7 @@ def test_a_rejection_is_the_next_attempt_which_knows_why(place):
 
     with place.at_terminal() as terminal:
         terminal.say("n not like this")
-        terminal.expect("approval of b is PENDING")
+        terminal.expect("gate approval is PENDING")
         terminal.say("y")
         assert terminal.ended() == 0
 
@@ -193,10 +193,10 @@ def test_a_review_is_asked_for_and_what_follows_waits_for_it(place):
     place.set_up(more="attempts = 1\n[supervised]\nphases = ['a']")
 
     with place.at_terminal() as terminal:
-        terminal.expect("a is finished", "1  continue", "2  redo")
+        terminal.expect("1 of 2 a: finished", "1  continue", "2  redo")
         assert place.worked == ["a"]
         terminal.say("redo once more")
-        terminal.expect("a is finished")
+        terminal.expect("1 of 2 a: finished")
         assert place.worked == ["a", "a"]
         terminal.say("continue")
         assert terminal.ended() == 0
@@ -208,9 +208,9 @@ def test_a_question_that_is_settled_elsewhere_is_not_asked_any_more(place):
     place.set_up('[{key="a", gates=[{kind="approval"}]}, {key="b", gates=[{kind="approval"}]}]')
 
     with place.at_terminal() as terminal:
-        terminal.expect("approval of a is PENDING", ") > ")
+        terminal.expect("gate approval is PENDING", ") > ")
         place("approve", "-m", "seen elsewhere").ok()
-        terminal.expect("approval of b is PENDING")
+        terminal.expect("gate approval is PENDING")
         terminal.say("y")
         assert terminal.ended() == 0
 

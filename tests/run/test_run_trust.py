@@ -138,9 +138,9 @@ def test_what_was_typed_before_a_question_was_asked_does_not_answer_it(terminal_
         while not (tmp_path / "up").exists():
             time.sleep(0.02)
         terminal.type("y too early\n")
-        terminal.expect("approval of a is PENDING", ") > ")
+        terminal.expect("gate approval is PENDING", ") > ")
         terminal.type("y in time\n")
-        terminal.expect("approval of b is PENDING", ") > ")
+        terminal.expect("gate approval is PENDING", ") > ")
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.ended() == 130
 
@@ -154,7 +154,7 @@ def test_an_agent_at_a_terminal_of_its_own_is_not_asked_what_a_person_decides(te
     environment = {**terminal_place.environment, "CLAUDECODE": "1"}
 
     with Terminal(tmp_path, environment, "run", "Do it", "--workflow", "w") as terminal:
-        terminal.expect("approval of a is PENDING")
+        terminal.expect("gate approval is PENDING")
         time.sleep(1.0)  # long enough for a prompt, which must not come
         terminal.type("y by an agent\n")
         time.sleep(0.6)

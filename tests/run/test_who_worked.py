@@ -35,8 +35,8 @@ def test_a_turn_is_credited_to_the_agent_and_its_model(scene, phases):
     one.run(with_model())
 
     lines = lines_of(one)
-    assert ("actor", "actor (m-5) finished its turn of a") in lines
-    assert ("actor", "actor (m-5) finished its turn of b") in lines
+    assert ("actor", "actor (m-5) finished its turn at a") in lines
+    assert ("actor", "actor (m-5) finished its turn at b") in lines
 
 
 def test_nothing_that_a_run_did_is_credited_to_the_account_that_started_it(scene):
@@ -55,7 +55,7 @@ def test_a_failed_turn_is_credited_too(scene):
 
     one.run(with_model(broken()))
 
-    assert ("actor", "actor (m-5) failed its turn of a") in lines_of(one)
+    assert ("actor", "actor (m-5) failed its turn at a") in lines_of(one)
     assert [(work.worker, work.turns) for work in work_of(one.handle.log())] == [
         (Worker(agent="actor", model="m-5", version="1.2"), 2)
     ]

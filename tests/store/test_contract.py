@@ -20,7 +20,8 @@ from detent.store.files import FileStore
 from detent.store.journal_tail import JOURNAL
 from detent.store.memory import MemoryStore
 from detent.store.port import PROJECT, START, Cursor, SessionFile
-from tests.support.postgres import is_wanted, postgres_store
+from tests.support.postgres import postgres_store
+from tests.support.project import is_wanted
 from tests.support.values import NOON, actor, journal
 
 SESSION = "WFS-trial"

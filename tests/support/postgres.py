@@ -1,7 +1,6 @@
 """Stores and projects in the Postgres of this test process, which is started on first use."""
 
 import atexit
-import os
 import uuid
 from functools import cache
 from pathlib import Path
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
 
 #: The run-time role, with the least privileges.
 ROLE = "detent_run"
-#: Set by `make test-postgres`: the tests that any store must pass run against Postgres too.
-WANTED = "DETENT_TEST_POSTGRES"
-
-
-def is_wanted() -> bool:
-    return bool(os.environ.get(WANTED))
 
 
 @cache
@@ -76,12 +69,12 @@ def postgres_store(path: Path, project: str | None = None, *, url: str | None = 
     return PostgresStore(url, project or new_project(url), str(path / ".workflow"))
 
 
-def settings(url: str, project: str, others: str = UNGATED) -> str:
-    """The text of detent.toml."""
-    return f'{others}\n[store]\nurl = "{url}"\nproject = "{project}"\n'
+def with_table(settings: str, url: str, project: str) -> str:
+    """The text of detent.toml with the store in it."""
+    return f'{settings}\n[store]\nurl = "{url}"\nproject = "{project}"\n'
 
 
-def shared_project(root: Path, *, url: str | None = None, project: str | None = None, others: str = UNGATED) -> Path:
+def shared_project(root: Path, *, url: str | None = None, project: str | None = None, settings: str = UNGATED) -> Path:
     """A project on disk whose journals are in Postgres; with `project`, another checkout of it."""
     url = url or server_url()
-    return build_project(root, settings(url, project or new_project(url), others))
+    return build_project(root, with_table(settings, url, project or new_project(url)))

@@ -3,6 +3,7 @@
 Postgres refuses to run as root, so as root it runs as an unprivileged account.
 """
 
+import ctypes
 import importlib.util
 import os
 import pwd
@@ -106,6 +107,7 @@ class PostgresServer:
             cwd=self._top,
             env={"PATH": os.environ["PATH"], "HOME": str(self._top)},
             start_new_session=True,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - it makes one system call
             **self._as,
         )
         log.close()
@@ -159,6 +161,12 @@ class PostgresServer:
         """Make an empty database; returns its URL."""
         self.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end the server if the process of the tests is killed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, int(signal.SIGQUIT))
 
 
 def _children(pid: int) -> list[int]:

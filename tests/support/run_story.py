@@ -4,7 +4,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from detent.core.gate.evidence import Verdict
-from detent.core.run.agent_event import AgentEvent, Failed, Failure, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import (
+    AgentEvent,
+    Failed,
+    Failure,
+    Finished,
+    Said,
+    Started,
+    ToolStarted,
+    ToolUsed,
+    Used,
+)
 from detent.core.run.run_event import (
     AgentDid,
     End,
@@ -61,7 +71,7 @@ def judged(seconds: float, phase: str, gate: str, verdict: Verdict, reason: str 
 def needed(seconds: float, phase: str, **fields: Any) -> PersonNeeded:
     default = {
         "need": Need.APPROVAL,
-        "text": f"approval of {phase} is PENDING: 0 of 1 approvals",
+        "text": "gate approval is PENDING: 0 of 1 approvals",
         "way_out": f"detent approve {phase} --gate approval -m WHY",
         "about": "approval",
     }
@@ -93,6 +103,7 @@ def chain_run() -> list[RunEvent]:
         turn(82, phase, role="solution-architect", turn=2),
         did(90, phase, Said(text="The token was compared with the wrong clock.")),
         did(95, phase, Used(tokens=Tokens(input=30_100, output=2_050, cost=0.61))),
+        did(90, phase, ToolStarted(tool="Bash", input="uv run pytest -q tests/test_login.py")),
         did(100, phase, ToolUsed(tool="Bash", input="uv run pytest -q tests/test_login.py")),
     ]
 

@@ -25,7 +25,7 @@ def test_the_copy_opens_without_a_server(copy, tabs, at):
     asked = []
     window.context.on("request", lambda request: asked.append(request.url))
     tab = window.open((copy / "index.html").as_uri())
-    tab.get_by_text("gate approval of accept is PENDING").wait_for()
+    tab.get_by_text("gate approval is PENDING").wait_for()
     assert tab.get_by_role("button", name="Approve", exact=True).count() == 0
     tab.get_by_text("Copy of").wait_for()
     at(tab, f"s/{SESSION}")

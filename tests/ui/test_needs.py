@@ -13,7 +13,7 @@ def test_what_waits_for_a_person_is_the_first_screen(look, width):
     text = entry.inner_text()
     assert "Approval" in text
     assert "Let a wallet pay" in text
-    assert "gate approval of accept is PENDING" in text
+    assert "gate approval is PENDING" in text
     assert tab.title().startswith("(1) ")
     # Nothing is wider than the window.
     assert tab.evaluate("document.documentElement.scrollWidth") <= width

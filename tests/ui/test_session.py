@@ -1,6 +1,6 @@
 """A session: graph, timeline, who works, cost, and the log that stays live."""
 
-from tests.support.page_project import SESSION, TASK, PageProject
+from tests.support.page_project import SESSION, SETTINGS, TASK, PageProject
 
 
 def test_the_graph_shows_where_it_stands(look):
@@ -45,6 +45,53 @@ def test_times_are_relative_and_absolute(look):
     tab.keyboard.press("t")
     assert ":" in time.inner_text()
     assert time.get_attribute("datetime").endswith("Z")
+
+
+#: An agent that speaks as Claude Code does, and uses a tool while it is held.
+SPEAKER = """#!/usr/bin/env python
+import json, os, sys, time
+from pathlib import Path
+
+def say(**line):
+    print(json.dumps(line), flush=True)
+
+def message(role, **block):
+    say(type=role, message={"id": "m1", "content": [block]})
+
+if "--version" in sys.argv:
+    sys.exit(print("1.0"))
+sys.stdin.read()
+say(type="system", subtype="init", session_id="s1", model="scripted-1")
+message("assistant", type="tool_use", id="t1", name="Bash", input={"command": "make slow-checks"})
+while Path(os.environ["HOLD_DIRECTORY"], "hold-plan").exists():
+    time.sleep(0.05)
+message("user", type="tool_result", tool_use_id="t1")
+say(type="result", result="Summary: done", usage={})
+"""
+SPEAKING = SETTINGS.replace(
+    'adapter = "command"\ncommand = "exec python agent.py"\nresult = "json"',
+    ('adapter = "claude-code"\ncommand = "%s"'),
+)
+
+
+def test_the_tool_in_use_is_shown_with_the_agent_and_its_model(tmp_path, tabs):
+    project = PageProject(tmp_path, settings=SPEAKING % (tmp_path / "wallet/speaker"), files={"speaker": SPEAKER})
+    (project.root / "speaker").chmod(0o755)
+    project.hold("plan")
+    try:
+        link = project.serve()
+        project.begin_run(TASK)
+        project.wait_for_commits(1)
+        tab = tabs().open(link)
+        tab.get_by_role("link", name=TASK).click()
+        job = tab.locator(".job", has_text="make slow-checks")
+        job.wait_for()
+        assert job.locator(".doing code").inner_text() == "Bash"
+        assert "scripted-1" in job.inner_text()
+        project.release("plan")
+        job.wait_for(state="detached")
+    finally:
+        project.stop()
 
 
 def test_commits_and_the_work_of_agents_appear_while_the_page_is_open(fresh, tabs):

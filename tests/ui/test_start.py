@@ -14,7 +14,7 @@ def test_a_run_is_started_from_the_page(fresh, tabs, at):
     tab.get_by_role("button", name="Start the run").click()
     tab.get_by_role("heading", name=TASK).wait_for()
     # It works until a person has to approve.
-    tab.get_by_text("gate approval of accept is PENDING").wait_for(timeout=40_000)
+    tab.get_by_text("gate approval is PENDING").wait_for(timeout=40_000)
     assert fresh.commits() > 10
 
 

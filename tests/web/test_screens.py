@@ -51,6 +51,23 @@ def test_the_review_shows_the_diff_and_the_tree(page, base):
     ]
 
 
+def test_the_review_of_a_finished_phase_shows_the_files_with_which_it_was_finished(page, base, root):
+    tree = page.get(f"{base}/review", phase="work").ok()["tree"]
+    page.post(f"{base}/decide", decision="approve", phase="work", reason="fine", tree=tree).ok()
+    page.post(f"{base}/decide", decision="finish", phase="work", summary="done").ok()
+    write(root, "later.py", "x = 1\n")
+    write(root, "calc.py", "# all gone\n")
+
+    review = page.get(f"{base}/review", phase="work").ok()
+
+    assert (review["since"], review["until"]) == ("PRE_work_v1", "POST_work_v1")
+    assert [file["path"] for file in review["files"]] == ["calc.py"]
+    asked = {"from": review["since"], "to": review["until"], "path": "calc.py"}
+    [hunk] = page.get(f"{base}/diff", **asked).ok()["hunks"]
+    assert "    return b + a" in [line["text"] for line in hunk["lines"]]
+    assert page.get(f"{base}/review", phase="work").ok()["tree"] == review["tree"] != tree
+
+
 def test_what_is_approved_is_the_tree_that_was_shown(page, base, root):
     tree = page.get(f"{base}/review", phase="work").ok()["tree"]
     vote = {"decision": "approve", "phase": "work", "gate": "approval", "reason": "looks good"}
@@ -117,8 +134,12 @@ def test_tasks_are_added_and_moved(page, base):
 def test_history_has_the_sessions_that_ended(page, base, own):
     page.post(f"{base}/decide", decision="cancel", reason="enough").ok()
 
-    [row] = page.get(f"{own}/history").ok()["sessions"]
+    history = page.get(f"{own}/history").ok()
+    [row] = history["sessions"]
+    [gate] = [gate for gate in history["gates"] if gate["gate"] == "approval"]
 
+    assert (gate["phase"], gate["passages"], gate["opened"], gate["first_try_rate"]) == ("work", 1, 0, None)
+    assert [phase["phase"] for phase in history["phases"]] == ["work"]
     assert (row["session"], row["status"], row["attempts"]) == ("WFS-try-it", "cancelled", 1)
     assert page.get(f"{own}/compare", a="WFS-try-it", b="WFS-try-it").ok()["phases"][0]["phase"] == "work"
     assert page.get(f"{base}/timeline").ok()["attempts"][0]["how"] == "left"

@@ -33,7 +33,7 @@ def answer_begun(request: Request, begun: "Begun") -> None:
     note_dropped(request, begun)
     request.answer(
         lambda canvas: begun_text(begun.session, begun.token, begun.handover, canvas=canvas),
-        {
+        lambda: {
             "phase": begun.phase,
             "attempt": begun.token.attempt,
             "agent": begun.handover.agent,
@@ -55,7 +55,7 @@ def end_attempt(request: Request, session: str | None, end: "Action") -> None:
     phase = next(event.phase for event in outcome.events if isinstance(event, PhaseFinished | PhaseFailed))
     request.answer(
         lambda canvas: ended_text(outcome.session, phase, canvas=canvas, view=view, warnings=outcome.warnings),
-        {"phase": phase, "warnings": outcome.warnings, "session": session_record(outcome.session, view)},
+        lambda: {"phase": phase, "warnings": outcome.warnings, "session": session_record(outcome.session, view)},
     )
 
 
@@ -68,13 +68,14 @@ def change_session(request: Request, session: str | None, change: "Action") -> N
     done = _done(outcome)
     request.answer(
         lambda canvas: moved_text(outcome.session, done, canvas=canvas, view=view, warnings=outcome.warnings),
-        {"warnings": outcome.warnings, "session": session_record(outcome.session, view)},
+        lambda: {"warnings": outcome.warnings, "session": session_record(outcome.session, view)},
     )
 
 
 def decide(request: Request, session: str | None, decision: "Action") -> None:
     """Record the decision of a person, and answer with its events."""
     from detent.core.session.describe import describe
+    from detent.core.session.phase_name import phase_name
     from detent.engine.decisions import verdicts_now, view_now
     from detent.render.next_commands import next_commands, shown_commands
 
@@ -82,7 +83,7 @@ def decide(request: Request, session: str | None, decision: "Action") -> None:
         outcome = decision(project.session(session))
         state = outcome.session
         commands = next_commands(state, view_now(project, state), judged=verdicts_now(project, state))
-    done = [describe(event) for event in outcome.events]
+    done = [describe(event, lambda key: phase_name(state, key)) for event in outcome.events]
     request.answer(
         lambda canvas: "\n".join(
             [*(line for text in done for line in canvas.wrap(text)), "", *shown_commands(commands, canvas)]
@@ -107,7 +108,7 @@ def activate(request: Request, choose: "Callable[[Project], SessionHandle]", cha
     lines += [f"{paused} is paused" + (f"; given back: {named(held)}" if held else "")] if paused else []
     request.answer(
         lambda canvas: activated_text(state, lines, canvas=canvas),
-        {"session": session_record(state), "paused": paused},
+        lambda: {"session": session_record(state), "paused": paused},
     )
 
 
@@ -125,6 +126,7 @@ def _changed(request: Request, session: str | None, change: "Action") -> "tuple[
 def _done(outcome: "Outcome") -> "list[tuple[Status, str]]":
     from detent.core.session.describe import describe
     from detent.core.session.events import PhaseSkipped, SessionCancelled, SessionCompleted
+    from detent.core.session.phase_name import phase_name
     from detent.core.session.status import Status
 
     statuses = {
@@ -132,7 +134,8 @@ def _done(outcome: "Outcome") -> "list[tuple[Status, str]]":
         SessionCompleted: Status.COMPLETED,
         SessionCancelled: Status.SKIPPED,
     }
-    return [(statuses[type(event)], describe(event)) for event in outcome.events if type(event) in statuses]
+    shown = [event for event in outcome.events if type(event) in statuses]
+    return [(statuses[type(event)], describe(event, lambda key: phase_name(outcome.session, key))) for event in shown]
 
 
 def answer_started(request: Request, project: "Project", handle: "SessionHandle") -> "Callable[[], None]":

@@ -61,7 +61,7 @@ class Terminal:
         # Drop input that was typed before the question.
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        lines = [f"{need.phase}: {line}" if number == 0 else line for number, line in enumerate(need.text.splitlines())]
+        lines = need.headline.splitlines()
         lines += [f"  {number}  {choice}" for number, choice in enumerate(need.choices, 1)]
         self._put("".join(f"{visible(line)}\n" for line in lines))
         self._prompt()

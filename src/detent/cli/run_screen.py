@@ -176,7 +176,7 @@ class Screen:
         if self._style is not Style.JSON and sys.stdout.isatty():
             self._put(b"\a")
         if self._notify:
-            text = " ".join(f"{self._view.session} {need.phase}: {need.text}".split())
+            text = " ".join(f"{self._view.session} {need.headline}".split())
             threading.Thread(target=_notify, args=([*self._notify, text],), daemon=True).start()
 
 

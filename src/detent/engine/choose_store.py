@@ -13,8 +13,8 @@ from detent.core.session.slug import slugify
 from detent.engine.policy import Decision, authorize
 from detent.engine.stores import database_store, file_store, prepare_database
 from detent.errors import Invalid, Refused
-from detent.store.port import START, Store
 from detent.store.address import check_address, is_address
+from detent.store.port import START, Store
 
 #: The word for the store in files of the project.
 FILES = "files"

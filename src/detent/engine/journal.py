@@ -21,7 +21,7 @@ from detent.core.session.session import NO_TASKS, Session, decode_session, encod
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
 from detent.engine.projections.publish import UNREADABLE
-from detent.errors import Conflict, Corrupt, Invalid, Refused
+from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused
 from detent.store.port import START, Cursor, Store
 
 if TYPE_CHECKING:
@@ -151,12 +151,14 @@ class SessionJournal:
         now. `witness` is what a signed decision is compared with.
         """
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
+            is_again = False
             for pause_s in _pauses():
                 try:
-                    return self._try_commit(decide, actor, now, witness)
+                    return self._try_commit(decide, actor, now, witness, is_again=is_again)
                 except _Overtaken as overtaken:
                     if pause_s is None:
-                        raise overtaken.conflict from overtaken
+                        raise overtaken.error from overtaken
+                    is_again = True
                     time.sleep(pause_s)
         raise AssertionError("the last pause is none")
 
@@ -166,14 +168,22 @@ class SessionJournal:
         actor: Actor,
         now: datetime,
         witness: "Witness | None",
+        *,
+        is_again: bool,
     ) -> Committed:
-        before = self._catch_up()
+        before = self._known_to_decide(is_again=is_again)
         if not self._remembers:
             self._remembers, self._remembers_from = True, self._last_taken
-        events = decide(before)
         from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
 
-        author = authorize_events(actor, events, before, witness=witness, check_position=self._check_position)
+        try:
+            events = decide(before)
+            author = authorize_events(actor, events, before, witness=witness, check_position=self._check_position)
+        except DetentError as refusal:
+            if self._store.is_shared and self._catch_up() is not before:
+                # It was refused on what the session no longer is.
+                raise _Overtaken(refusal) from refusal
+            raise
         if self._torn:
             events = (TailDropped(bytes=self._torn), *events)
         draft = Commit(version=before.version + 1, at=now, actor=author, events=events, state="")
@@ -187,6 +197,16 @@ class SessionJournal:
         self._unsaved_events += len(events)
         self._remember(before, commit, after)
         return Committed(commit, after)
+
+    def _known_to_decide(self, *, is_again: bool) -> Session:
+        """The session to decide on: at the end of the journal if the lock keeps it there.
+
+        No lock excludes other machines. There the session as last read is as good: the append is refused if it is
+        old, and reading it costs as much as trying.
+        """
+        if self._store.is_shared and not is_again and self._session is not None:
+            return self._session
+        return self._catch_up()
 
     def _check_position(self, statement: Statement) -> None:
         """Refuse a statement that is about no position of this journal, or that a decision has used before."""
@@ -284,9 +304,9 @@ class SessionJournal:
 class _Overtaken(Exception):
     """The commit of another machine came first."""
 
-    def __init__(self, conflict: Conflict) -> None:
-        super().__init__(conflict.message)
-        self.conflict = conflict
+    def __init__(self, error: DetentError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 def _pauses() -> Iterator[float | None]:

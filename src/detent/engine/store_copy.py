@@ -50,14 +50,18 @@ def copy_store(
     names, commits, documents = source.sessions(), 0, 0
     with ExitStack() as locks:
         # The views of a database and the files of this project share a directory, and with it a lock.
-        for store in {store.location(""): store for store in (source, target)}.values():
-            locks.enter_context(store.lock(PROJECT))
+        locks.enter_context(source.lock(PROJECT))
+        if target.location("") != source.location(""):
+            locks.enter_context(target.lock(PROJECT))
+        markers = {name: source.get(name) or b"1" for name in source.names(MARKERS)}
         for number, name in enumerate(names):
             if progress is not None:
                 progress(number, len(names))
             commits += _copy_journal(source, target, name)
             documents += _copy_documents(source, target, name)
-        _copy_markers(source, target)
+        if not target.names(MARKERS):
+            for marker, rank in markers.items():
+                target.put(marker, rank)
         if not target.is_shared:
             os.sync()
         for name in names:
@@ -120,12 +124,6 @@ def _copy_documents(source: Store, target: Store, name: str) -> int:
             target.put(full, data, durable=True)
             count += 1
     return count
-
-
-def _copy_markers(source: Store, target: Store) -> None:
-    if not target.names(MARKERS):
-        for marker in source.names(MARKERS):
-            target.put(marker, source.get(marker) or b"1")
 
 
 def _verify(source: Store, target: Store, name: str) -> None:

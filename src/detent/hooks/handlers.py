@@ -160,7 +160,9 @@ def _delegated(event: Event, call: dict[str, Any]) -> str:
     state, report = handle.state.phases[phase], event.dialect.agent_report(payload)
     known = report.agent_id in {delegation.agent_id for delegation in state.delegations}
     if state.status is not Status.IN_PROGRESS:
-        return todos(handle.state) if known and state.status is Status.COMPLETED else ""
+        # The event of the agent's end came first and reached only a person.
+        has_ended = known and state.status in (Status.COMPLETED, Status.FAILED)
+        return _next_up(handle.state, phase) if has_ended else ""
     # Some clients give their agents no id and report an agent only when it has ended.
     agent_id = (
         report.agent_id or f"{payload.get('session_id')}@{payload.get('tool_use_id') or payload.get('timestamp')}"

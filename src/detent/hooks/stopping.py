@@ -8,6 +8,7 @@ from detent.core.session.decide_gate import find_gate
 from detent.core.session.open_decision import escalations_open, way_out
 from detent.engine.projections.publish import UNREADABLE
 from detent.hooks.event import Event
+from detent.objects.universe import is_changed_since
 from detent.store.port import PROJECT
 
 MAX_STOPS = 3
@@ -61,11 +62,14 @@ def _is_openable(event: Event, phase: str, judgement: Judgement) -> bool:
 
 def _is_current(event: Event, phase: str, judgement: Judgement) -> bool:
     """Whether the verdict is about the present files. If it is not, the runner runs the check when the turn ends."""
-    session = event.handle.state
-    gate = find_gate(session, phase, judgement.gate)
+    session, moment = event.handle.state, event.project.checkpoints.moment()
+    gate, at_gate = find_gate(session, phase, judgement.gate), session.phases[phase].gates.get(judgement.gate)
     if gate.runnable() is None:
         return True
-    return event.handle.gates.checks.is_current(session, phase, gate, event.project.checkpoints.moment())
+    # A command may read any file, also one that its evidence does not count as an input.
+    if at_gate is not None and at_gate.checked_at is not None and is_changed_since(moment, at_gate.checked_at):
+        return False
+    return event.handle.gates.checks.is_current(session, phase, gate, moment)
 
 
 def _needs_person(event: Event) -> bool:

@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
+from datetime import datetime
 from typing import NamedTuple
 
 from detent.core.checkpoint.manifest import Entry, changes, tree_digest
@@ -367,6 +368,12 @@ def files_now(moment: Moment) -> Files:
     """The files of the moment. Page, terminal and engine take the digest of a tree from here."""
     look = moment.look(Request())
     return Files({path: row.entry for path, row in look.rows.items() if row.origin != NAMED}, dict(look.large))
+
+
+def is_changed_since(moment: Moment, at: datetime) -> bool:
+    """Whether a file of the moment was written after that time. A file that was removed since does not show."""
+    rows = moment.look(Request()).rows.values()
+    return any(row.key[2] > at.timestamp() * 1e9 for row in rows)
 
 
 def _content(path: str, status: os.stat_result) -> tuple[Key, str, int, bytes]:

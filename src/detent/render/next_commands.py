@@ -73,7 +73,11 @@ def _work(session: Session, phase: str, judged: Judged) -> Iterator[str]:
     is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
     for judgement in closed:
         gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
-        if gate.opened_by is Opener.RUN and judgement.verdict is Verdict.PENDING and not gate.is_reported:
+        if (
+            gate.opened_by is Opener.RUN
+            and judgement.verdict is Verdict.PENDING
+            and not (gate.is_reported or gate.is_reviewed)
+        ):
             yield f"detent {run_command(gate, None if is_alone else phase)}"
 
 
@@ -104,17 +108,6 @@ def upcoming(session: Session) -> tuple[str, ...]:
         for key in session.with_status(Status.PENDING)
         if all(session.phases[need].status is Status.IN_PROGRESS for need in session.open_needs(key))
     )
-
-
-def phase_name(session: Session, key: str) -> str:
-    """The phase as people read it: its position and its title before the key, `3 of 8 Architecture (03-architecture)`.
-
-    The numbers in keys are no positions.
-    """
-    title = session.workflow.by_key[key].title
-    named = f"{title} ({key})" if title and title != key else key
-    order = session.active_order
-    return f"{order.index(key) + 1} of {len(order)} {named}" if key in order else named
 
 
 def progress(session: Session) -> tuple[int, int]:

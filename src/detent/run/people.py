@@ -61,6 +61,7 @@ def _request(entry: OpenDecision, session: Session, now: datetime) -> PersonNeed
         phase=entry.phase or session.workflow.order[-1],
         text=asked.get(entry.question or "", entry.what),
         way_out=entry.command,
+        where=entry.where,
         about=entry.question or entry.gate or entry.task or "",
         choices=entry.choices,
     )

@@ -6,25 +6,29 @@ was opened from a terminal, and the program at the other end of the connection w
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from secrets import token_hex
+from threading import Thread
 from typing import Any
 
 import msgspec
 
 from detent.core.actor import Actor, Assurance, Channel, Proof
 from detent.core.decision.statement import signed_bytes
+from detent.core.flow.progress import Abort, Decision, Retry, SetValue, Skip
 from detent.core.run.choices import RunChoices
 from detent.core.session.describe import event_lines
 from detent.core.session.events import Event, TaskWritten
 from detent.core.session.session import Session
 from detent.engine.checkpoints.rollback_plan import RollbackPlan
+from detent.engine.flow.flow import Flow, FlowOutcome
 from detent.engine.gates.check_process import start_check
 from detent.engine.project import Project
 from detent.engine.results import Outcome
 from detent.engine.session import SessionHandle
 from detent.engine.webauthn import authentication_options
-from detent.errors import Conflict, Invalid, NotFound
+from detent.errors import Conflict, DetentError, Invalid, NotFound
 from detent.web.body import Body
 from detent.web.keys import Enrolments, first_signer, page_proof
 from detent.web.peers import check_peer
@@ -38,6 +42,8 @@ from detent.web.tokens import Grant
 PAGE_METHOD = "page"
 #: Plans of rollbacks that were shown and are kept.
 MAX_PLANS = 16
+#: How long a request waits for the steps of a task. They go on afterwards; commits tell how they end.
+STEPS_S = 10.0
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +72,8 @@ class Actions:
 
     def decide(self, known: KnownProject, session: str, body: Body, caller: Caller) -> dict[str, Any]:
         name = body.word("decision")
+        if name == "step":
+            return self._step(known, session, body, caller)
         with self.changing(known, caller) as project:
             if name == "run_gate":
                 return self._run_gate(project, session, body)
@@ -101,7 +109,7 @@ class Actions:
         """What carries out the decision. Refuses one about other files than those that were shown."""
         make = _DECISIONS.get(name)
         if make is None:
-            known = ", ".join(sorted((*_DECISIONS, *_OF_SESSIONS, "run_gate")))
+            known = ", ".join(sorted((*_DECISIONS, *_OF_SESSIONS, "run_gate", "step")))
             raise Invalid(f"{name[:40]!r} is no decision of the page; there are {known}")
         tree = body.text("tree")
         if name == "approve" and not tree:
@@ -116,6 +124,26 @@ class Actions:
         project.session(session).gates.check_known(gate, phase=phase)
         check = start_check(project, session, gate, phase)
         return {"done": [f"the check of {gate} is running (process {check.pid})"], "version": None, "warnings": []}
+
+    def _step(self, known: KnownProject, session: str, body: Body, caller: Caller) -> dict[str, Any]:
+        """Decide about the step of a task that waits for a person. The steps after it run beside the server."""
+        task, decision = body.word("task"), _step_decision(body)
+        ended: Future[FlowOutcome] = Future()
+
+        def work() -> None:
+            try:
+                with self.changing(known, caller) as project:
+                    flow = Flow(project, project.session(session))
+                    ended.set_result(flow.resume(task, decision=decision))
+            except (DetentError, OSError) as error:
+                ended.set_exception(error)
+
+        Thread(target=work, daemon=True).start()
+        if not wait((ended,), STEPS_S).done:
+            return {"done": [f"the steps of {task} are running"], "version": None, "warnings": []}
+        outcome = ended.result()
+        state = f"wait at {outcome.step}: {outcome.reason}" if outcome.reason else outcome.ended or "go on"
+        return {"done": [f"the steps of {task}: {state}"], "version": None, "warnings": outcome.warnings}
 
     # Tasks
 
@@ -252,6 +280,20 @@ def _accept(handle: SessionHandle, body: Body) -> Outcome:
     if bool(names) is body.flag("all"):
         raise Invalid("name the tests to accept, or say all")
     return handle.gates.accept(body.word("gate"), names, body.word("reason"), phase=body.text("phase") or None)
+
+
+def _step_decision(body: Body) -> Decision:
+    match body.word("choice"):
+        case "retry":
+            return Retry()
+        case "skip":
+            return Skip()
+        case "set":
+            return SetValue(body.word("value"))
+        case "abort":
+            return Abort()
+        case other:
+            raise Invalid(f"{other[:40]!r} decides no step; there are retry, skip, set and abort")
 
 
 _DECISIONS: dict[str, Callable[[SessionHandle, Body], Outcome]] = {

@@ -178,6 +178,25 @@ def _task(decision: str, label: str) -> "Callable[[OpenDecision, _Words], Iterat
     return make
 
 
+def _step(_entry: OpenDecision, words: _Words) -> Iterator[Action]:
+    way = next(iter(words.options)).removeprefix("--")
+    labels = {
+        "retry": "Run the step again",
+        "skip": "Skip the step",
+        "set": "Give its output",
+        "abort": "Fail the task",
+    }
+    yield Action(
+        decision="step",
+        label=labels[way],
+        style=DANGER if way == "abort" else PLAIN,
+        needs_reason=way == "set",
+        reason_field="value",
+        reason_label="the output of the step",
+        body={"task": words.rest[0], "choice": way},
+    )
+
+
 def _resume(_entry: OpenDecision, _words: _Words) -> Iterator[Action]:
     yield Action(decision="resume", label="Make it the active session")
 
@@ -202,6 +221,7 @@ _TABLE: dict[str, Callable[[OpenDecision, _Words], Iterator[Action] | Sequence[A
     "skip": _skip,
     "task unblock": _task("unblock", "Unblock the task"),
     "task retry": _task("retry", "Try the task again"),
+    "flow resume": _step,
     "resume": _resume,
     "complete": _force,
 }

@@ -189,12 +189,12 @@ class _Collected:
         review = self._try(path, partial(review_screen, known, project, session.id, phase, self._trees))
         if review is None or review["since"] is None:
             return
-        since: str = review["since"]
+        since, until = str(review["since"]), str(review["until"])
         for file in review["files"][:MAX_DIFFS]:
             if self._diff_bytes > MAX_DIFF_BYTES:
                 return
-            path = address(f"{own}/diff", from_=since, to="now", path=file["path"])
-            record = redacted_diff(diff_screen(project, session.id, since, "now", file["path"]))
+            path = address(f"{own}/diff", from_=since, to=until, path=file["path"])
+            record = redacted_diff(diff_screen(project, session.id, since, until, file["path"]))
             self._diff_bytes += self.put(path, record)
 
     def _try(self, path: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:

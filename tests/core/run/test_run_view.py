@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detent.core.gate.evidence import Verdict
-from detent.core.run.agent_event import Failed, Failure, Finished, Said, ToolUsed, Used
+from detent.core.run.agent_event import Failed, Failure, Finished, Said, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import End, GateStarted, Need, PhaseEnded, Retrying, RunEnded, TaskEnded
 from detent.core.run.run_view import MAX_LINE, MAX_LINES, Doing, RunView, fold
 from detent.core.session.phase_state import Report, Tokens
@@ -37,6 +37,14 @@ def test_the_last_tool_is_the_one_that_is_shown():
 
     job = work_of(shown, "a")
     assert (job.tool, job.tools, job.heard) == (ToolUsed(tool="Bash", input="ls"), 2, at(2))
+
+
+def test_a_tool_that_has_not_ended_is_the_tool_in_use_and_not_counted():
+    begun = ToolStarted(tool="Bash", input="make")
+    shown = view(turn(0, "a"), did(1, "a", ToolUsed(tool="Read")), did(2, "a", begun))
+
+    job = work_of(shown, "a")
+    assert (job.tool, job.tools, job.doing) == (begun, 1, Doing.WORKING)
 
 
 def test_only_the_last_lines_are_kept_and_long_ones_are_cut():

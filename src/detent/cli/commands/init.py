@@ -25,15 +25,21 @@ _SETTINGS = "detent.toml"
     "--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Install hooks in this client; repeat it."
 )
 @click.option(
+    "--instructions", is_flag=True, help="Write how to work with Detent into AGENTS.md, which most clients read."
+)
+@click.option(
     "--store", metavar="STORE", help="Where the journals are: files, or postgresql://USER@HOST/DATABASE (no password)."
 )
 @click.option("--store-project", metavar="NAME", help="The name of the project in the database; by default a new one.")
 @click.option("--yes", is_flag=True, help="Ask nothing: write detent.toml with what was found.")
-@click.option("--dry-run", is_flag=True, help="Show what --agent would change as a diff, and change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would change in files of clients as a diff, and change nothing."
+)
 def init_verb(
     request: Request,
     *,
     agents: tuple[str, ...],
+    instructions: bool,
     store: str | None,
     store_project: str | None,
     yes: bool,
@@ -44,8 +50,8 @@ def init_verb(
     It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
     and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores until you
     remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's files in the
-    project. Existing content is not touched, and detent uninstall removes what was added. --store records in detent.toml
-    where the journals are, so that several machines can share them: docs/scale.md.
+    project. Existing content is not touched, and detent uninstall removes what was added. --store records in
+    detent.toml where the journals are, so that several machines can share them: docs/scale.md.
     """
     from detent.clients import installing
     from detent.config.discovery import discover, settings_text
@@ -55,8 +61,9 @@ def init_verb(
     from detent.run.agents import on_path
 
     root = os.path.realpath(request.directory)
+    shared = (installing.SHARED,) if instructions else ()
     if dry_run:
-        diff = installing.plan(root, agents).diff()
+        diff = installing.plan(root, (*agents, *shared)).diff()
         request.answer(lambda _: diff or "nothing would change", {"diff": diff})
         return
     discovered, clients = discover(root), on_path()
@@ -68,9 +75,10 @@ def init_verb(
         chosen = _asked(discovered, chosen)
     chosen_store = _choose_store(request, root, store, store_project)
     place, fresh = init_project(request.directory)
+    _record(request, place.root)
     changed: list[str] = []
-    if chosen.hooks:
-        plan = installing.plan(place.root, chosen.hooks)
+    if chosen.hooks or shared:
+        plan = installing.plan(place.root, (*chosen.hooks, *shared))
         installing.apply(plan)
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes
@@ -119,6 +127,21 @@ def _store_lines(chosen: "Chosen | None", canvas: "Canvas") -> list[str]:
     if chosen.url is None:
         return canvas.wrap("journals: files of this project", "  ")
     return canvas.wrap(f"journals: {chosen.url}, project {chosen.project}; commit {_SETTINGS}", "  ")
+
+
+def _record(request: Request, root: str) -> None:
+    """Record this Detent for the launchers of plugins. Only a person says which program they start."""
+    from detent.clients.installing.programs import record_program
+    from detent.core.actor import ActorKind, Channel
+    from detent.engine.stores import user_state
+    from detent.errors import StoreFailed
+
+    if request.workspace.actor(Channel.TERMINAL, changes=True).kind is not ActorKind.PERSON:
+        return
+    try:
+        record_program(user_state(), root, python=sys.executable)
+    except StoreFailed as error:
+        request.notices.append(f"plugins look for detent on PATH: {error.message}")
 
 
 class _Chosen(NamedTuple):

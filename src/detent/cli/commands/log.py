@@ -15,9 +15,10 @@ def log_verb(request: Request, count: int, session: str | None) -> None:
     from detent.render.terminal.log import commit_record, log_text
 
     with request.reading() as project:
-        commits, left_out = last(last_session(project, session).log(), count)
+        handle = last_session(project, session)
+        (commits, left_out), state = last(handle.log(), count), handle.state
         now = local_now(project)
     request.answer(
-        lambda canvas: log_text(commits, left_out=left_out, now=now, canvas=canvas),
+        lambda canvas: log_text(state, commits, left_out=left_out, now=now, canvas=canvas),
         {"commits": [commit_record(commit) for commit in commits], "left_out": left_out},
     )

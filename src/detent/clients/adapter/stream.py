@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from detent.core.run.agent_event import Failed, Failure, Finished, ToolUsed
+from detent.core.run.agent_event import Failed, Failure, Finished, ToolStarted, ToolUsed
 from detent.core.run.result_block import result_block
 from detent.core.session.phase_state import Report
 
@@ -61,9 +61,10 @@ class Calls:
         self.any = False
         self._open: dict[str, ToolUsed] = {}
 
-    def begin(self, call: str, tool: str, arguments: object) -> None:
+    def begin(self, call: str, tool: str, arguments: object) -> Iterable[ToolStarted]:
         self.any = True
-        self._open[call] = ToolUsed(tool=tool, input=described(arguments), succeeded=False)
+        begun = self._open[call] = ToolUsed(tool=tool, input=described(arguments), succeeded=False)
+        return (ToolStarted(tool=begun.tool, input=begun.input),)
 
     def end(self, call: str, *, succeeded: bool) -> Iterable[ToolUsed]:
         begun = self._open.pop(call, None)

@@ -36,6 +36,8 @@ _DEFAULTS = {
 _INSIDE = {_OWN_SANDBOX: "--sandbox danger-full-access"}
 #: Item types of the stream, with the tool names of the hooks.
 _TOOLS = {"command_execution": "Bash", "file_change": "apply_patch"}
+#: How the message begins when it is about to ask the model again.
+_ASKS_AGAIN = "Reconnecting"
 _CALLS = (*_TOOLS, "mcp_tool_call", "collab_tool_call", "web_search")
 
 
@@ -104,6 +106,9 @@ class CodexReader:
         self._last_words: str | None = None
         self._is_done = False
         self._error = ""
+        #: When it told that it asks again, and how long it waited then. It follows the header `retry-after`.
+        self._asked_again_s: float | None = None
+        self._retry_after_s = 0.0
 
     def line(self, line: bytes) -> Iterable[AgentEvent]:
         parsed = decoded(_LINE, line)
@@ -114,7 +119,7 @@ class CodexReader:
                 self._thread = parsed.thread_id
                 return (Started(conversation=parsed.thread_id),)
             case "item.started" if parsed.item.type in _CALLS:
-                self._calls.begin(parsed.item.id, _tool(parsed.item), _arguments(parsed.item))
+                return self._calls.begin(parsed.item.id, _tool(parsed.item), _arguments(parsed.item))
             case "item.completed":
                 return self._completed(parsed.item)
             case "turn.completed":
@@ -125,10 +130,18 @@ class CodexReader:
                 self._error = parsed.error.message if parsed.error else "the turn failed"
             case "error":
                 self._error = parsed.message
+                self._note_wait(parsed.message)
                 return (Said(text=parsed.message),)
             case _:
                 pass
         return ()
+
+    def _note_wait(self, message: str) -> None:
+        """Measure the wait before its own retry, because no message tells it."""
+        now_s = time.monotonic()
+        if self._asked_again_s is not None:
+            self._retry_after_s = now_s - self._asked_again_s
+        self._asked_again_s = now_s if message.startswith(_ASKS_AGAIN) else None
 
     def unfinished(self) -> Iterable[AgentEvent]:
         """The tool calls without a result, and the tokens that the stream does not tell.
@@ -155,7 +168,9 @@ class CodexReader:
     def _ended(self, exited: Exited) -> Finished | Failed:
         if self._is_done and exited.exit_code == 0:
             return finished(self._last_words or "", self._calls)
-        return failed(self._error) if self._error else crashed(PROGRAM, exited)
+        if self._error:
+            return failed(self._error, retry_after_s=self._retry_after_s)
+        return crashed(PROGRAM, exited)
 
 
 def _tool(item: _Item) -> str:

@@ -14,7 +14,9 @@ _DAYS = 2
 #: File systems store times in steps.
 _STEP_S = 2.0
 _MAX_BYTES = 256 * 1024 * 1024
-_MARK = b'"token_count"'
+#: Lines that tell the total of the thread: one after each answer of the model, and one when its tools have ended. Older
+#: versions write only the second.
+_MARKS = (b'"token_usage_record"', b'"token_count"')
 
 
 class _Usage(msgspec.Struct, frozen=True):
@@ -28,6 +30,8 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 class _Payload(msgspec.Struct, frozen=True):
+    #: A field of the record of an answer.
+    thread_token_usage: _Usage | None = None
     #: Fields of the first line: the thread, and the thread that it belongs to, which is itself without a parent.
     id: str = ""
     session_id: str = ""
@@ -68,13 +72,26 @@ def _records(home: str, since_s: float) -> Iterator[bytes]:
 
 def _last_count(data: bytes) -> Tokens:
     """The last total of the thread."""
+    totals = (_last(data, mark) for mark in _MARKS)
+    return max(totals, key=lambda tokens: tokens.input + tokens.output)
+
+
+def _last(data: bytes, mark: bytes) -> Tokens:
     end = len(data)
-    while (at := data.rfind(_MARK, 0, end)) >= 0:
+    while (at := data.rfind(mark, 0, end)) >= 0:
         start = data.rfind(b"\n", 0, at) + 1
         stop = data.find(b"\n", at)
         line = decoded(_LINE, data[start : stop if stop >= 0 else len(data)])
-        if line is not None and line.payload.type == "token_count" and line.payload.info is not None:
-            used = line.payload.info.total_token_usage
+        if line is not None and (used := _total(line)) is not None:
             return Tokens(input=used.input_tokens, output=used.output_tokens)
         end = start
     return Tokens()
+
+
+def _total(line: _Line) -> _Usage | None:
+    payload = line.payload
+    if line.type == "token_usage_record":
+        return payload.thread_token_usage
+    if payload.type != "token_count" or payload.info is None:
+        return None
+    return payload.info.total_token_usage

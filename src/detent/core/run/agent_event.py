@@ -32,6 +32,14 @@ class Started(_Event, frozen=True, kw_only=True, tag="agent_started"):
     version: str = ""
 
 
+class ToolStarted(_Event, frozen=True, kw_only=True, tag="tool_started"):
+    """The agent began to use a tool; `ToolUsed` follows when the tool has ended."""
+
+    tool: str
+    #: The command or path, shortened.
+    input: str = ""
+
+
 class ToolUsed(_Event, frozen=True, kw_only=True, tag="tool_used"):
     tool: str
     #: The command or path, shortened.
@@ -62,4 +70,4 @@ class Failed(_Event, frozen=True, kw_only=True, tag="agent_failed"):
     retry_after_s: float = 0.0
 
 
-AgentEvent = Started | ToolUsed | Said | Used | Finished | Failed
+AgentEvent = Started | ToolStarted | ToolUsed | Said | Used | Finished | Failed

@@ -122,7 +122,14 @@ class PersonNeeded(_RunEvent, frozen=True, kw_only=True, tag="person_needed"):
     way_out: str
     #: The question or gate.
     about: str = ""
+    #: The phase as people read it.
+    where: str = ""
     choices: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The text, with its phase before it."""
+        return f"{self.where or self.phase}: {self.text}"
 
     @property
     def key(self) -> tuple[str, ...]:

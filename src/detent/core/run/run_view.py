@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from detent.core.gate.evidence import Verdict
-from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
     GateJudged,
@@ -56,7 +56,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     #: The time of the next retry.
     until: datetime | None = None
-    tool: ToolUsed | None = None
+    #: The tool in use, or the last one.
+    tool: ToolStarted | ToolUsed | None = None
     tools: int = 0
     #: The time of the last event.
     heard: datetime
@@ -168,6 +169,8 @@ def _agent_did(view: RunView, event: AgentDid, did: AgentEvent) -> RunView:
     match did:
         case Started():
             return _changed(view, event, event.task, model=did.model)
+        case ToolStarted():
+            return _changed(view, event, event.task, doing=Doing.WORKING, tool=did)
         case ToolUsed():
             used = _job(view, event.phase, event.task, event.at).tools + 1
             return _changed(view, event, event.task, doing=Doing.WORKING, tool=did, tools=used)

@@ -8,39 +8,43 @@ from detent.core.checkpoint.checkpoint import Taken
 from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import CheckpointTaken, Event
+from detent.core.session.phase_name import Named
 from detent.core.session.phase_state import run_agent
 
 #: Maximum number of lines about one commit. An import may write thousands of tasks.
 MAX_LINES = 20
 
 
-def event_lines(commit_events: Iterable[Event]) -> list[str]:
-    """The lines about one commit. A checkpoint that belongs to the begin or end of a phase has no line."""
+def event_lines(commit_events: Iterable[Event], named: Named = str) -> list[str]:
+    """The lines about one commit. A checkpoint that belongs to the begin or end of a phase has no line.
+
+    `named` names the phases.
+    """
     shown = (event for event in commit_events if not isinstance(event, CheckpointTaken) or event.taken is Taken.NOTE)
-    lines = [describe(event) for event in shown]
+    lines = [describe(event, named) for event in shown]
     return lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
 
 
-def describe(event: Event) -> str:
+def describe(event: Event, named: Named = str) -> str:
     match event:
         case events.SessionStarted():
             return f"started {event.workflow.name}"
         case events.PhasesImported():
             return f"imported from {event.source}"
         case events.PhaseBegun():
-            return f"began {event.phase}"
+            return f"began {named(event.phase)}"
         case events.PhaseRedone():
-            return f"began {event.phase} again, attempt {event.attempt}"
+            return f"began {named(event.phase)} again, attempt {event.attempt}"
         case events.PhaseFinished():
-            return f"finished {event.phase}: {event.summary}"
+            return f"finished {named(event.phase)}: {event.summary}"
         case events.PhaseFailed():
-            return f"failed {event.phase}: {event.error.partition(chr(10))[0][:120]}"
+            return f"failed {named(event.phase)}: {event.error.partition(chr(10))[0][:120]}"
         case events.PhaseSkipped():
-            return f"skipped {event.phase}: {event.reason}"
+            return f"skipped {named(event.phase)}: {event.reason}"
         case events.PhaseReset():
-            return f"reset {event.phase}: {event.reason}"
+            return f"reset {named(event.phase)}: {event.reason}"
         case events.GateChecked():
-            return f"{event.gate} of {event.phase}: {_receipt_text(event.receipt)}"
+            return f"{event.gate} at {named(event.phase)}: {_receipt_text(event.receipt)}"
         case events.LossAccepted():
             return f"accepted the loss of {', '.join(event.names[:3])}{_more(event.names)}: {event.reason}"
         case events.GateCommandSet():
@@ -50,28 +54,28 @@ def describe(event: Event) -> str:
         case events.BaselineReplaced():
             return f"made {event.tests.count} tests the baseline of {event.command or 'the tests'}: {event.reason}"
         case events.QuestionAnswered():
-            return f"answered at {event.phase}" + (f": {event.choice}" if event.choice else "")
+            return f"answered at {named(event.phase)}" + (f": {event.choice}" if event.choice else "")
         case events.VoteCast():
             who = spoken_as(event.approver, event.stands_for)
-            return f"{who} {'approved' if event.approve else 'rejected'} {event.gate} of {event.phase}"
+            return f"{who} {'approved' if event.approve else 'rejected'} {event.gate} at {named(event.phase)}"
         case events.GateApproved():
-            return f"opened {event.gate} of {event.phase} by hand: {event.reason}"
+            return f"opened {event.gate} at {named(event.phase)} by hand: {event.reason}"
         case events.AgentLaunched():
-            return f"launched {_launched(event)} for {event.phase}"
+            return f"launched {_launched(event)} for {named(event.phase)}"
         case events.AgentEnded():
             worker = event.report.worker if event.report is not None else None
             who = worker.describe() if worker is not None else event.worked_by or "an agent"
-            return f"{who} {'finished' if event.succeeded else 'failed'} its turn of {event.phase}"
+            return f"{who} {'finished' if event.succeeded else 'failed'} its turn at {named(event.phase)}"
         case events.QuestionAsked():
-            return f"{event.phase} asks: {event.text.partition(chr(10))[0][:120]}"
+            return f"{named(event.phase)} asks: {event.text.partition(chr(10))[0][:120]}"
         case events.QuestionReplied():
-            return f"replied to {event.phase}: {event.answer.partition(chr(10))[0][:120]}"
+            return f"replied to {named(event.phase)}: {event.answer.partition(chr(10))[0][:120]}"
         case events.EscalationRaised():
-            return f"needs a person at {event.phase}: {event.detail}"
+            return f"needs a person at {named(event.phase)}: {event.detail}"
         case events.EscalationsResolved():
             return f"resolved: {event.action}" + (f" ({event.reason})" if event.reason else "")
         case events.PhaseReviewed():
-            return f"reviewed {event.phase}: {event.decision}" + (f" ({event.note})" if event.note else "")
+            return f"reviewed {named(event.phase)}: {event.decision}" + (f" ({event.note})" if event.note else "")
         case events.SessionCompleted():
             return "completed the session" + (" (forced)" if event.forced else "")
         case events.SessionCancelled():
@@ -108,7 +112,7 @@ def describe(event: Event) -> str:
         case events.RunOptionsSet():
             return f"set the options of the run: {event.run}"
         case events.SettingsChanged():
-            working = ", ".join(f"{agent or 'no agent'} at {phase}" for phase, agent in event.working.items())
+            working = ", ".join(f"{agent or 'no agent'} at {named(phase)}" for phase, agent in event.working.items())
             return f"noticed that detent.toml was {'changed' if event.digest else 'removed'}" + (
                 f"; at work: {working}" if working else ""
             )

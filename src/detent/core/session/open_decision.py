@@ -20,6 +20,7 @@ from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.budget import BUDGET_EXCEEDED
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
@@ -70,9 +71,12 @@ class DecisionKind(StrEnum):
 
 class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: DecisionKind
+    #: The reason; it does not name the phase.
     what: str
     since: datetime | None = None
     phase: str | None = None
+    #: The phase as people read it.
+    where: str = ""
     task: str | None = None
     gate: str | None = None
     question: str | None = None
@@ -86,6 +90,11 @@ class OpenDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @property
     def commands(self) -> tuple[str, ...]:
         return self.command, *self.others
+
+    @property
+    def headline(self) -> str:
+        """The phase and the reason."""
+        return f"{self.where}: {self.what}" if self.where else self.what
 
     @property
     def is_yours(self) -> bool:
@@ -120,7 +129,7 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         return ()
     verdicts = recorded_verdicts(session) if judged is None else judged
     listed = _Listed(session, view)
-    return (
+    entries = (
         *map(listed.question, session.questions),
         *listed.escalations(),
         *listed.reviews(),
@@ -128,15 +137,20 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
         *listed.failed(),
         *listed.tasks(),
     )
+    return tuple(_placed(session, entry) for entry in entries)
 
 
 def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
     """One for each phase with escalations, the first escalation first."""
-    return tuple(_Listed(session, view).escalations())
+    return tuple(_placed(session, entry) for entry in _Listed(session, view).escalations())
 
 
 def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
-    return tuple(_Listed(session, view).reviews())
+    return tuple(_placed(session, entry) for entry in _Listed(session, view).reviews())
+
+
+def _placed(session: Session, entry: OpenDecision) -> OpenDecision:
+    return entry if entry.phase is None else msgspec.structs.replace(entry, where=phase_name(session, entry.phase))
 
 
 def recorded_verdicts(
@@ -222,7 +236,7 @@ class _Listed:
             choices = ("continue", *(["redo"] if can_redo else []), "review")
             yield OpenDecision(
                 kind=DecisionKind.REVIEW,
-                what=f"{key} is finished, and waits for a person's review: {state.summary}",
+                what=f"finished, waits for a person's review: {state.summary}",
                 since=state.completed,
                 phase=key,
                 command=self._typed(f"review continue {key}"),
@@ -248,7 +262,7 @@ class _Listed:
 
     def _personal(self, phase: str, gate: Gate, judgement: Judgement) -> Iterator[OpenDecision]:
         name, chosen = shlex.quote(judgement.gate), self._in(phase)
-        what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        what = f"gate {judgement.gate} is {judgement.verdict}: {judgement.reason}"
         approve = f"approve {phase} --gate {name} -m WHY"
         kind, command, waits_for = DecisionKind.VOTE, approve, self._voters_left(phase, gate, judgement)
         others: tuple[str, ...] = (f"{approve} --reject",)
@@ -265,6 +279,8 @@ class _Listed:
             kind = DecisionKind.REPORT
             command = f"gate report {name} --compliant{chosen}"
             others = (f"gate report {name} --not-compliant -m WHY{chosen}",)
+        elif gate.is_reviewed:
+            kind, others, what = DecisionKind.CLOSED, (), gate.person_task(phase) or what
         elif gate.opened_by is Opener.RUN:
             kind, others = DecisionKind.COMMAND, (approve,)
             what = gate.person_task(phase) or what
@@ -274,13 +290,15 @@ class _Listed:
     def _closed(self, phase: str, gate: Gate, judgement: Judgement) -> Iterator[OpenDecision]:
         """A closed gate that no person has to open, where no run opens it either."""
         name, chosen = shlex.quote(judgement.gate), self._in(phase)
-        what = f"gate {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        what = f"gate {judgement.gate} is {judgement.verdict}: {judgement.reason}"
         approve, run = f"approve {phase} --gate {name} -m WHY", run_command(gate, phase if chosen else None)
         if gate.opened_by is Opener.DELEGATION and judgement.verdict is Verdict.FAIL:
             yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, f"redo {phase}", (approve,))
         if gate.opened_by is not Opener.RUN or judgement.verdict is Verdict.PENDING:
             return
-        if judgement.verdict is Verdict.STALE:
+        if gate.is_reviewed:
+            yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, approve, ())
+        elif judgement.verdict is Verdict.STALE:
             yield self._gate_entry(DecisionKind.STALE, phase, judgement, what, run, ())
         elif (accept := self._acceptance(phase, gate)) is not None:
             yield self._gate_entry(DecisionKind.ACCEPT, phase, judgement, what, run, (f"{accept}{chosen}",))
@@ -299,7 +317,7 @@ class _Listed:
             return None
         if receipt.program is not None and other_program(self._session.programs, receipt.program) is not None:
             return f"gate accept {name} {shlex.quote(accepted_name(receipt.program))} -m WHY"
-        if receipt.lost:
+        if receipt.lost or (receipt.findings and gate.accepts_findings):
             return f"gate accept {name} --all -m WHY"
         return f"gate baseline {name} -m WHY" if receipt.lost_count else None
 
@@ -430,7 +448,7 @@ class _Listed:
             return OpenDecision(kind=DecisionKind.TASKS_LEFT, what=what, command=force)
         return OpenDecision(
             kind=DecisionKind.TASKS_LEFT,
-            what=f"tasks are left, and {phase} is {self._session.phases[phase].status}",
+            what=f"tasks are left, and the phase is {self._session.phases[phase].status}",
             phase=phase,
             command=self._typed(redo_command(self._session, phase)),
             others=(force,),

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 #: The variable that names the socket.
 SOCKET = b"DETENT_SOCKET"
 #: Verbs that change the session and are open to agents. All others run in the sandbox, where they can only read.
-VERBS = frozenset(("ask", "note", "task", "begin", "finish", "fail", "redo", "gate", "flow", "checkpoint", "hook"))
+VERBS = frozenset(
+    ("ask", "note", "task", "begin", "finish", "fail", "redo", "gate", "flow", "checkpoint", "hook", "mcp")
+)
 #: The option that opens a file; its content is passed on as standard input.
 _FILE = "--file"
 HEAD_BYTES = 8

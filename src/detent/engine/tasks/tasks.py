@@ -319,19 +319,23 @@ class Tasks:
 
     def _gone(self, session: Session) -> frozenset[str]:
         active = session.tasks.with_status(TaskStatus.ACTIVE)
-        return frozenset(task for task in active if self._is_gone(task, session.claims.get(task)))
+        if not active:
+            return frozenset()
+        # Once for all of them: the clock and the leases may be those of a database.
+        now, leases = self._lease_time(), frozenset(self._project.store.names(f"{self._session}/{LEASES}/"))
+        return frozenset(task for task in active if self._is_gone(task, session.claims.get(task), now, leases))
 
-    def _is_gone(self, task: str, claim: Claim | None) -> bool:
+    def _is_gone(self, task: str, claim: Claim | None, now: datetime, leases: frozenset[str]) -> bool:
         if claim is None:
             return True
         if claim.pid is not None and claim.host == os.uname().nodename and not _is_alive(claim.pid):
             return True
-        last = claim.since
-        beat = (self._project.store.get(f"{self._session}/{LEASES}/{task}") or b"").split()
+        last, name = claim.since, f"{self._session}/{LEASES}/{task}"
+        beat = (self._project.store.get(name) or b"").split() if name in leases else []
         if len(beat) == 2 and beat[0] == b"%d" % claim.fence:
             # By the clock that all machines share; that of the holder may differ.
             last = last.fromtimestamp(int(beat[1]), last.tzinfo)
-        return self._lease_time() - last > timedelta(seconds=claim.lease_s)
+        return now - last > timedelta(seconds=claim.lease_s)
 
     def _lease_time(self) -> datetime:
         return lease_time(self._project.store, self._project.clock())
@@ -363,7 +367,7 @@ class Tasks:
     def _next_move(self, session: Session, claim: Claim) -> MoveTask:
         task = self._next(session)
         if task is None:
-            raise NotFound(_nothing_ready(session), way_out="detent task list")
+            raise NotFound(nothing_ready(session), way_out="detent task list")
         return MoveTask(task=task, action=Action.START, claim=claim)
 
 
@@ -377,7 +381,8 @@ def _free_id(session: Session, parent: str | None) -> str:
     return str(above.child(max((int(task.rpartition(".")[2]) for task in parts), default=0) + 1))
 
 
-def _nothing_ready(session: Session) -> str:
+def nothing_ready(session: Session) -> str:
+    """Why no task can be started."""
     plan = session.tasks
     if not len(plan):
         return "there are no tasks"

@@ -39,6 +39,7 @@ from detent.core.session.events import (
     TaskEvent,
     VoteCast,
 )
+from detent.core.session.phase_name import Named
 from detent.core.task.title import escaped
 from detent.render.markdown.blocks import clock
 
@@ -54,7 +55,7 @@ _Others = (
 )
 
 
-def question_lines(commits: Sequence[Commit]) -> Iterator[str]:
+def question_lines(commits: Sequence[Commit], named: Named) -> Iterator[str]:
     asked: dict[str, tuple[str, str]] = {}
     answered: dict[str, str] = {}
     for commit in commits:
@@ -68,15 +69,15 @@ def question_lines(commits: Sequence[Commit]) -> Iterator[str]:
                     answered[event.id] = f"{escaped(event.answer)} ({escaped(commit.by)}, {clock(commit.at)})"
                 case QuestionAnswered():
                     if event.choice:
-                        yield f"- {escaped(event.phase)}, {escaped(event.gate)}: {escaped(event.choice)}"
+                        yield f"- {escaped(named(event.phase))}, {escaped(event.gate)}: {escaped(event.choice)}"
                 case _:
                     assert_never(event)
     for key, (phase, text) in asked.items():
-        yield f"- {escaped(phase)} asked: {escaped(text)}"
+        yield f"- {escaped(named(phase))} asked: {escaped(text)}"
         yield f"  - {answered.get(key, 'not answered')}"
 
 
-def decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
+def decision_lines(commits: Sequence[Commit], named: Named) -> Iterator[str]:
     """Escalations with their decisions, reviews, votes, and gates that were opened by hand."""
     raised: list[str] = []
     for commit in commits:
@@ -88,7 +89,7 @@ def decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                 continue
             match event:
                 case EscalationRaised():
-                    raised.append(f"{escaped(event.phase)}: {escaped(event.detail)} ({escaped(event.kind)})")
+                    raised.append(f"{escaped(named(event.phase))}: {escaped(event.detail)} ({escaped(event.kind)})")
                 case EscalationsResolved():
                     why = f": {escaped(event.reason)}" if event.reason else ""
                     yield from _resolved(raised, f"{escaped(event.action)} ({who}){why}")
@@ -107,27 +108,27 @@ def decision_lines(commits: Sequence[Commit]) -> Iterator[str]:
                     replaced = f"{event.tests.count} tests became the baseline"
                     yield f"- {replaced} ({who}): {escaped(event.reason)}"
                 case GateApproved():
-                    opened = f"{escaped(event.gate)} of {escaped(event.phase)} was opened by hand"
+                    opened = f"{escaped(event.gate)} at {escaped(named(event.phase))} was opened by hand"
                     yield f"- {opened} ({who}): {escaped(event.reason)}"
                 case VoteCast():
                     vote = "approved" if event.approve else "rejected"
                     why = f": {escaped(event.reason)}" if event.reason else ""
                     voter = escaped(spoken_as(event.approver, event.stands_for))
-                    yield f"- {voter} {vote} {escaped(event.gate)} of {escaped(event.phase)} ({who}){why}"
+                    yield f"- {voter} {vote} {escaped(event.gate)} at {escaped(named(event.phase))} ({who}){why}"
                 case PhaseReviewed():
                     why = f": {escaped(event.note)}" if event.note else ""
-                    yield f"- {escaped(event.phase)} was reviewed: {escaped(event.decision)} ({who}){why}"
+                    yield f"- {escaped(named(event.phase))} was reviewed: {escaped(event.decision)} ({who}){why}"
                 case _:
                     assert_never(event)
     yield from _resolved(raised, "still open")
 
 
-def record_lines(commits: Sequence[Commit]) -> Iterator[str]:
+def record_lines(commits: Sequence[Commit], named: Named) -> Iterator[str]:
     """What happened to the journal and to the settings from outside."""
     for commit in commits:
         for event in commit.events:
             if isinstance(event, RecordEvent):
-                yield f"- {escaped(describe(event))} ({escaped(commit.by)}, {clock(commit.at)})"
+                yield f"- {escaped(describe(event, named))} ({escaped(commit.by)}, {clock(commit.at)})"
 
 
 def _resolved(raised: Iterable[str], how: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from detent.core.actor import spoken_as
 from detent.core.checkpoint.checkpoint import Taken
@@ -12,6 +13,7 @@ from detent.core.gate.kind import Evidence
 from detent.core.gate.kinds.tests import counts_text
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import CheckpointTaken, Commit
+from detent.core.session.phase_name import phase_name
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
@@ -21,7 +23,7 @@ from detent.render.elapsed import duration, elapsed
 from detent.render.markdown.blocks import clock, fenced, table
 from detent.render.markdown.gantt import MOST_BARS, gantt
 from detent.render.markdown.people import decision_lines, question_lines, record_lines
-from detent.render.report_facts import MOST_FILES, Changes, sandbox_of, test_runs, work_of
+from detent.render.report_facts import MOST_FILES, Changes, Work, sandbox_of, test_runs, work_of
 from detent.render.size import counted
 from detent.render.tokens import cost_text, count_text, tokens_text
 
@@ -35,7 +37,7 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
     """The report in Markdown. The same journal always gives the same bytes."""
     journal = list(commits)
     until = session.ended_at or (journal[-1].at if journal else session.started_at)
-    tried = attempts(journal)
+    tried, named = attempts(journal), partial(phase_name, session)
     parts = [
         ("", _head(session, until, journal)),
         ("Timeline", _timeline(session, tried, until)),
@@ -44,13 +46,13 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
         ("Tests", test_lines(session)),
         ("Gates", gate_lines(session)),
         ("Lost tests", lost_lines(session)),
-        ("Failures", _failure_lines(tried)),
-        ("Who worked", worker_lines(journal)),
-        ("Questions", question_lines(journal)),
-        ("Decisions of people", decision_lines(journal)),
+        ("Failures", _failure_lines(session, tried)),
+        ("Who worked", worker_lines(session, journal)),
+        ("Questions", question_lines(journal, named)),
+        ("Decisions of people", decision_lines(journal, named)),
         ("Tasks", _task_lines(session)),
         ("Checkpoints", _checkpoint_lines(session, journal)),
-        ("Record and settings", record_lines(journal)),
+        ("Record and settings", record_lines(journal, named)),
     ]
     lines = [GENERATED, f"# {escaped(session.task)}"]
     for title, part in parts:
@@ -107,7 +109,7 @@ def _phases(session: Session, tried: Sequence[AttemptRecord], until: datetime) -
         summary = state.summary or state.error or state.skip_reason or ""
         rows.append(
             (
-                escaped(key),
+                escaped(phase_name(session, key)),
                 str(state.status).replace("_", " "),
                 str(len(own) or ""),
                 duration(60 * sum(attempt.minutes(until) for attempt in own)) if own else "",
@@ -127,7 +129,7 @@ def gate_lines(session: Session) -> Iterator[str]:
     yield from table(
         ("Phase", "Gate", "Verdict", "Evidence"),
         (
-            tuple(map(escaped, (key, gate_name(gate), *_proved(session, key, gate))))
+            tuple(map(escaped, (phase_name(session, key), gate_name(gate), *_proved(session, key, gate))))
             for key in session.workflow.order
             for gate in session.workflow.by_key[key].gates
         ),
@@ -156,7 +158,7 @@ def test_lines(session: Session) -> Iterator[str]:
     """The tests before and after: how many stood at the start, and how the last run of each gate ended."""
     rows = (
         (
-            escaped(key),
+            escaped(phase_name(session, key)),
             escaped(gate),
             "unknown" if before is None else f"{before} passed",
             counts_text(receipt.tests, None).removeprefix(": ") or str(receipt.result),
@@ -168,11 +170,12 @@ def test_lines(session: Session) -> Iterator[str]:
     return table(("Phase", "Gate", "At the start", "In the last run", "Lost", "Command"), rows)
 
 
-def worker_lines(commits: Sequence[Commit]) -> Iterator[str]:
-    rows = (
-        tuple(map(escaped, (work.phase, work.worker.agent, work.worker.model, work.worker.version, str(work.turns))))
-        for work in work_of(commits)
-    )
+def worker_lines(session: Session, commits: Sequence[Commit]) -> Iterator[str]:
+    def row(work: Work) -> tuple[str, ...]:
+        worker = work.worker
+        return phase_name(session, work.phase), worker.agent, worker.model, worker.version, str(work.turns)
+
+    rows = (tuple(map(escaped, row(work))) for work in work_of(commits))
     return table(("Phase", "Agent", "Model", "Version", "Turns"), rows)
 
 
@@ -184,7 +187,8 @@ def lost_lines(session: Session) -> Iterator[str]:
             receipt = at_gate.receipt
             if receipt is None or not receipt.lost_count:
                 continue
-            yield f"- {escaped(name)} of {escaped(key)}: {receipt.lost_count} of the tests that passed at the start"
+            where = f"{escaped(name)} at {escaped(phase_name(session, key))}"
+            yield f"- {where}: {receipt.lost_count} of the tests that passed at the start"
             for test, outcome in receipt.lost.items():
                 yield f"  - {escaped(test)}: {outcome}" + (", accepted" if test in accepted else "")
 
@@ -231,12 +235,12 @@ def _receipt_text(receipt: Receipt) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _failure_lines(tried: Sequence[AttemptRecord]) -> Iterator[str]:
+def _failure_lines(session: Session, tried: Sequence[AttemptRecord]) -> Iterator[str]:
     failed = [attempt for attempt in tried if attempt.error or attempt.closed]
     for attempt in failed[-_MOST_FAILURES:]:
         how = f" {escaped(attempt.how)}" if attempt.how not in ("completed", "") else ""
         reason = f": {escaped(attempt.error)}" if attempt.error else ""
-        yield f"- **{escaped(attempt.phase)}**, attempt {attempt.attempt}{how}{reason}"
+        yield f"- **{escaped(phase_name(session, attempt.phase))}**, attempt {attempt.attempt}{how}{reason}"
         for check in attempt.closed:
             code = f", exit code {check.receipt.exit_code}" if check.receipt.exit_code is not None else ""
             error = f": {escaped(check.receipt.error)}" if check.receipt.error else ""

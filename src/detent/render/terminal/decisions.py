@@ -32,7 +32,7 @@ def escalations_text(
     lines: list[str] = []
     for decision in decisions:
         for entry in (entry for entry in escalations if entry.phase == decision.phase):
-            lines.append(canvas.clean(f"{moment(entry.at, now)}  {entry.phase}  {entry.kind}"))
+            lines.append(canvas.clean(f"{moment(entry.at, now)}  {decision.where}  {entry.kind}"))
             lines += canvas.wrap(entry.detail, "  ")
         lines += [*_command_lines(decision, canvas), ""]
     return "\n".join(lines[:-1]) or "nothing waits for a decision"
@@ -61,13 +61,7 @@ def entry_lines(entry: OpenDecision, *, now: datetime, canvas: Canvas) -> Iterat
 def headline(entry: OpenDecision, now: datetime) -> str:
     """What it is about, and since when."""
     since = f" (since {moment(entry.since, now)}, {elapsed(entry.since, now)})" if entry.since else ""
-    return f"{about(entry.phase, entry.what)}{since}"
-
-
-def about(phase: str | None, text: str) -> str:
-    """The text with its phase before it, unless it names the phase itself."""
-    is_named = phase is None or text.startswith(f"{phase} ") or f" of {phase} " in text
-    return text if is_named else f"{phase}: {text}"
+    return f"{entry.headline}{since}"
 
 
 def _other_lines(command: str, canvas: Canvas) -> list[str]:

@@ -12,6 +12,7 @@ import msgspec
 
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import Verdict
+from detent.core.run.agent_event import ToolUsed
 from detent.core.run.estimate import minutes_left
 from detent.core.run.run_event import End, Need, PersonNeeded
 from detent.core.run.run_view import Doing, JobView, RunView
@@ -165,7 +166,7 @@ def _foot(frame: _Frame) -> Iterator[Line]:
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:
-    text = need.text if need.phase in need.text else f"{need.phase}: {need.text}"
+    text = need.headline
     lines = canvas.wrap(text, "  ")[:_MOST_TEXT]
     if need.choices:
         lines.append(canvas.cut(f"    one of: {', '.join(need.choices)}", canvas.width))
@@ -313,7 +314,8 @@ def _doing(frame: _Frame, job: JobView) -> str:
             return f"at work{quiet if job.lines else f'  ({elapsed(job.since, frame.now)})'}"
         case Doing.WORKING:
             assert job.tool is not None
-            failed = "" if job.tool.succeeded else ", which failed"
+            has_failed = isinstance(job.tool, ToolUsed) and not job.tool.succeeded
+            failed = ", which failed" if has_failed else ""
             return f"{job.tool.tool}  {frame.canvas.cut(job.tool.input, frame.canvas.width // 2)}{failed}{quiet}"
 
 

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from detent.core.session.open_decision import ANYONE, View
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.render.elapsed import elapsed
-from detent.render.next_commands import command_lines, phase_name, progress
+from detent.render.next_commands import command_lines, progress
 from detent.render.terminal.canvas import Canvas
 
 if TYPE_CHECKING:

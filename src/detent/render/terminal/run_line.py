@@ -6,7 +6,7 @@ from datetime import tzinfo
 import msgspec
 
 from detent.core.gate.evidence import Verdict
-from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolUsed, Used
+from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
     End,
@@ -108,7 +108,7 @@ def _agent_texts(did: AgentEvent) -> Iterator[tuple[str, str]]:
             yield f"{did.tool}  {did.input}{'' if did.succeeded else '  (failed)'}", "dim"
         case Said():
             yield _first_line(did.text), "dim"
-        case Used():
+        case ToolStarted() | Used():
             return
         case Finished():
             used = tokens_text(did.report.tokens)

@@ -8,6 +8,7 @@ import msgspec
 
 from detent.core.gate import gate_name
 from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
+from detent.core.session.phase_name import phase_name
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Question, Session, SessionStatus
 from detent.core.session.status import Status
@@ -15,7 +16,7 @@ from detent.core.session.token import Token
 from detent.core.testrun.baseline import FILES_ONLY
 from detent.core.workflow.graph import Phase
 from detent.render.elapsed import elapsed, moment
-from detent.render.next_commands import MOST_SHOWN, START, next_commands, phase_name, shown_commands, upcoming
+from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import Lanes, lanes_of
 from detent.render.terminal.outcome import bar_line, begun_text, session_state

@@ -1,16 +1,17 @@
 """The obstacles of a session, and the commands that remove them."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from detent.core.session.describe import event_lines
 from detent.core.session.events import Commit
 from detent.core.session.obstacle import Obstacle
 from detent.core.session.open_decision import ANYONE, View
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.render.next_commands import command_lines
 from detent.render.terminal.canvas import Canvas
-from detent.render.terminal.decisions import about
 
 
 def why_text(
@@ -24,23 +25,25 @@ def why_text(
 ) -> str:
     """`obstacles` are all of them, or those of `phase`; `decided` are the last decisions of people."""
     if not obstacles:
-        return "\n".join([*_free_lines(session, phase, canvas, view=view), *_decided_lines(decided, canvas)])
+        return "\n".join([*_free_lines(session, phase, canvas, view=view), *_decided_lines(session, decided, canvas)])
     held = f"phase {phase}" if phase else f"session {session.id}"
     lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
     for obstacle in obstacles:
         mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
-        first, *rest = canvas.wrap(about(obstacle.phase, obstacle.message), "  ")
+        where = f"{phase_name(session, obstacle.phase)}: " if obstacle.phase else ""
+        first, *rest = canvas.wrap(f"{where}{obstacle.message}", "  ")
         lines += [mark + first[2:], *rest]
         lines += canvas.command(canvas.clean(canvas.draw(obstacle.way_out)), "    ")
-    return "\n".join([*lines, *_decided_lines(decided, canvas)])
+    return "\n".join([*lines, *_decided_lines(session, decided, canvas)])
 
 
-def _decided_lines(decided: Sequence[Commit], canvas: Canvas) -> list[str]:
+def _decided_lines(session: Session, decided: Sequence[Commit], canvas: Canvas) -> list[str]:
     lines = ["", "decided last:"] if decided else []
     for commit in decided:
         proof = commit.actor.proof
         how = f" ({proof.describe()})" if proof is not None else ""
-        lines += canvas.wrap(f"{commit.by}: {'; '.join(event_lines(commit.events))}{how}", "  ")
+        did = "; ".join(event_lines(commit.events, partial(phase_name, session)))
+        lines += canvas.wrap(f"{commit.by}: {did}{how}", "  ")
     return lines
 
 

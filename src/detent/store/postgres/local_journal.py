@@ -12,7 +12,7 @@ import msgspec
 
 from detent.errors import Corrupt, LockTimeout
 from detent.store import disk
-from detent.store.journal_tail import JOURNAL, SUM_TAIL, sum_at_end
+from detent.store.journal_tail import JOURNAL, SUM_TAIL, is_at, sum_at_end
 from detent.store.lock import exclusive
 from detent.store.port import START, Cursor
 
@@ -53,22 +53,13 @@ def catch_up(root: str, session: str, read: Callable[[Cursor], Lines], end: Curs
         with _Copy(root, session) as copy:
             if copy.ends_with(end):
                 return
-            cursor, more = copy.end(), True
-            if cursor.version > end.version:
-                # Another command of this machine has seen more.
-                more = False
-            while more:
-                try:
-                    lines, behind, more = read(cursor)
-                except Corrupt:
-                    if cursor == START:
-                        raise
-                    cursor = START
-                    continue
-                if cursor == START:
-                    copy.clear()
-                copy.write(lines)
-                cursor = behind
+            cursor = copy.end()
+            is_other = cursor.version == end.version and cursor.hint != end.hint
+            if not is_other and cursor.version <= end.version:
+                is_other = not copy.continue_from(cursor, read)
+            if is_other or not copy.holds(end):
+                copy.clear()
+                copy.continue_from(START, read)
     except (OSError, LockTimeout):
         return
 
@@ -103,6 +94,22 @@ class _Copy:
         if size != position.hint:
             return False
         return not size or sum_at_end(os.pread(self._fd, SUM_TAIL, max(0, size - SUM_TAIL))) == position.sum
+
+    def holds(self, position: Cursor) -> bool:
+        return is_at(self._fd, position.sum, position.hint)
+
+    def continue_from(self, cursor: Cursor, read: Callable[[Cursor], Lines]) -> bool:
+        """Write the lines behind the end of the copy; False if that is no position of the journal."""
+        more = True
+        while more:
+            try:
+                lines, cursor, more = read(cursor)
+            except Corrupt:
+                if cursor == START:
+                    raise
+                return False
+            self.write(lines)
+        return True
 
     def end(self) -> Cursor:
         """The position behind the last line; the start if that cannot be read."""

@@ -5,6 +5,7 @@ comes back is used within a second. Connections are in autocommit mode and hold 
 uses, so a pooler that works by transaction may stand in between.
 """
 
+import atexit
 import os
 import threading
 import time
@@ -27,6 +28,9 @@ WAIT_S = 60.0
 #: From here on a person is told that the command waits.
 TELL_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+#: Uses of a statement before it is prepared, and the errors that say that the server does not know it.
+_PREPARED_AFTER = 2
+_NOT_PREPARED = ("26000", "42P05")
 #: What libpq is asked for, unless the URL says otherwise: a peer that is gone is noticed.
 _DEFAULTS = {
     "connect_timeout": "5",
@@ -59,7 +63,8 @@ def pool_of(url: str) -> "Pool":
     with _opening:
         key = (os.getpid(), url)
         if key not in _pools:
-            _pools[key] = Pool(url)
+            pool = _pools[key] = Pool(url)
+            atexit.register(pool.close)
         return _pools[key]
 
 
@@ -74,6 +79,8 @@ class Pool:
         self._guard = threading.Lock()
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._has_connected = False
+        self._prepares = True
+        self._process = os.getpid()
 
     def run(self, action: "Callable[[psycopg.Connection[Any]], Result]", *, wait_s: float | None = None) -> Result:
         """Call the action with a connection; again with another one if the connection breaks.
@@ -100,20 +107,27 @@ class Pool:
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             except self._driver.Error as error:
+                if error.sqlstate in _NOT_PREPARED and self._prepares:
+                    # A pooler gave the statement to another server: from now on each is sent whole.
+                    self._prepares = False
+                    self.close()
+                    continue
                 raise self._failure(error) from error
 
     def connect(self) -> "psycopg.Connection[Any]":
         """A connection beside the pool, which the caller closes."""
         given = self._driver.conninfo.conninfo_to_dict(self.url)
         options = {name: value for name, value in _DEFAULTS.items() if name not in given}
-        # Without prepared statements: a pooler may give each statement another server.
         connection: psycopg.Connection[Any] = self._driver.connect(
-            self.url, autocommit=True, prepare_threshold=None, **options
+            self.url, autocommit=True, prepare_threshold=_PREPARED_AFTER if self._prepares else None, **options
         )
         self._has_connected = True
         return connection
 
     def close(self) -> None:
+        if self._process != os.getpid():
+            # The connections of a parent are not ours to end.
+            return
         with self._guard:
             idle, self._idle = self._idle, []
         for connection in idle:

@@ -8,12 +8,12 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from detent.core.session.events import Commit
-from detent.errors import Conflict, Corrupt, NotFound, StoreFailed
+from detent.errors import Conflict, Corrupt, NotFound
 from detent.store import disk
 from detent.store.files import FileStore
 from detent.store.line import decode_line, encode_line
@@ -22,6 +22,7 @@ from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail
 from detent.store.postgres import local_journal
 from detent.store.postgres.listener import Listener
 from detent.store.postgres.migrating import check_schema
+from detent.store.postgres.notifier import Notifier
 from detent.store.postgres.pool import Pool, pool_of
 from detent.store.postgres.projects import add_project
 from detent.store.postgres.queries import queries
@@ -35,7 +36,9 @@ _LOCKS = ".locks"
 #: Commits of one answer of the database.
 _AT_ONCE = 1_000
 
+#: One a pool, and with it one a process.
 _listeners: dict[Pool, Listener] = {}
+_notifiers: dict[Pool, Notifier] = {}
 
 
 class PostgresStore:
@@ -323,6 +326,8 @@ class PostgresStore:
 
     def close(self) -> None:
         self.local.close()
+        if self._pool is not None and self._pool in _notifiers:
+            _notifiers[self._pool].flush()
         with self._guard:
             while self._locks:
                 os.close(self._locks.popitem()[1][0])
@@ -410,11 +415,9 @@ class PostgresStore:
         return rows[:wanted], len(rows) > wanted
 
     def _notify(self, session: int, version: int) -> None:
-        """Tell listeners, in a transaction of its own: within the commit's it would make all commits wait in a row."""
-        # The commit stands; who does not hear of it reads it a second later.
-        with suppress(StoreFailed):
-            text, payload = self._statements["notify"], {"payload": f"{session} {version}"}
-            self._open().run(lambda connection: connection.execute(text, payload), wait_s=0)
+        pool = self._open()
+        notifier = _notifiers.get(pool) or _notifiers.setdefault(pool, Notifier(pool))
+        notifier.tell(session, version)
 
     # This machine
 

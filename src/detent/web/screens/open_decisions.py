@@ -78,7 +78,7 @@ def _records(
             "session": session.id,
             "task_text": session.task,
             "kind": entry.kind,
-            "what": entry.what,
+            "what": entry.headline,
             "since": entry.since,
             "phase": entry.phase,
             "gate": entry.gate,

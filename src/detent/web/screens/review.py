@@ -1,4 +1,7 @@
-"""The review of a phase: the files that changed since it began, and the digest of the tree that is shown."""
+"""The review of a phase: the files that changed since it began, and the digest of the tree that is shown.
+
+A phase that is finished is shown as it was finished; files that changed later are not part of it.
+"""
 
 import threading
 from collections import OrderedDict
@@ -8,7 +11,9 @@ from typing import Any
 
 from detent.core.path_text import from_text, to_text
 from detent.core.session.decide_phase import known_phase
+from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session
+from detent.core.session.status import Status
 from detent.engine.checkpoints.checkpoints import NOW
 from detent.engine.checkpoints.comparison import MAX_SHOWN_BYTES, Comparison
 from detent.engine.project import Project
@@ -75,16 +80,16 @@ def review_screen(known: KnownProject, project: Project, name: str, phase: str, 
     session, end = handle.state, project.journal(name).end
     key = known_phase(session, phase)
     state = session.phases[key]
+    since, until = f"PRE_{key}_v{state.pre}" if state.pre else None, _until(key, state)
     # The digest comes first: a file that changes while the diff is made is then found to have changed.
-    there = project.working_on(name, key)
-    tree = trees.show(there)
-    since = f"PRE_{key}_v{state.pre}" if state.pre else None
-    comparison = handle.checkpoints.compare(since, NOW) if since is not None else None
+    tree = trees.show(project.working_on(name, key)) if until == NOW else _digest(project, name, until)
+    comparison = handle.checkpoints.compare(since, until) if since is not None else None
     files, left_out = file_records(comparison) if comparison is not None else ([], 0)
     return {
         "phase": key,
         "attempt": state.attempt,
         "since": since,
+        "until": until,
         "tree": tree,
         "position": {"version": end.version, "sum": end.sum},
         "summary": state.summary,
@@ -93,6 +98,15 @@ def review_screen(known: KnownProject, project: Project, name: str, phase: str, 
         "gates": _gates(project, name, session, key),
         "needs": [need for need in session_needs(known, project, session) if need["phase"] == key],
     }
+
+
+def _until(phase: str, state: PhaseState) -> str:
+    """The end of the diff: the files with which the phase was finished, or the present ones while it is not."""
+    return f"POST_{phase}_v{state.post}" if state.status is Status.COMPLETED and state.post else NOW
+
+
+def _digest(project: Project, session: str, checkpoint: str) -> str:
+    return project.checkpoints.find(session, checkpoint).event.tree.manifest
 
 
 def _gates(project: Project, name: str, session: Session, phase: str) -> list[dict[str, Any]]:

@@ -60,9 +60,6 @@ LISTEN detent
 SELECT version, sum, CASE WHEN version > %(after)s THEN line END
 FROM detent.commit WHERE session = %(session)s AND version >= %(after)s ORDER BY version LIMIT %(limit)s
 
--- name: head
-SELECT version, sum FROM detent.commit WHERE session = %(session)s ORDER BY version DESC LIMIT 1
-
 -- name: get
 SELECT data FROM detent.document WHERE project = %(project)s AND name = %(name)s
 

@@ -68,7 +68,7 @@ const ReviewScreen = ({ data, phase }) => {
 	return html`<div class="review">${loaded(now, () => shown && html`
 		<div class="review-head">
 			<div class="grow"><h2 class="title">Changes of ${plain(phase)}</h2>
-				<p class="facts"><span class="note">attempt ${shown.attempt}</span>${shown.since && html`<span class="note">since ${plain(shown.since)}</span>`}<span class="note">tree <code title=${shown.tree}>${plain(String(shown.tree).slice(0, 12))}</code></span>
+				<p class="facts"><span class="note">attempt ${shown.attempt}</span>${shown.since && html`<span class="note">${plain(`${shown.since} – ${shown.until}`)}</span>`}<span class="note">tree <code title=${shown.tree}>${plain(String(shown.tree).slice(0, 12))}</code></span>
 					${shown.gates.map((gate) => html`<a key=${gate.gate} class="quiet-link" href=${at.gate(phase, gate.gate)}>${status(gate.verdict, `${plain(gate.gate)} ${gate.verdict}`)}</a>`)}</p></div>
 			<div class="verdict">
 				${approve && html`<button class="primary" onClick=${() => decide(need, approve, { given: shown })}>Approve <kbd>a</kbd></button>`}
@@ -80,7 +80,7 @@ const ReviewScreen = ({ data, phase }) => {
 		${shown.summary && html`<details class="summary" open><summary>What the agent says</summary><p class="prose">${text(shown.summary, 3000)}</p></details>`}
 		${!shown.since && html`<p class="note">No checkpoint was taken when this phase began, so there is nothing to compare with.</p>`}
 		${shown.since && !shown.files.length && html`<p class="note">No file changed since the phase began.</p>`}
-		${shown.files.length > 0 && html`<${Files} key=${shown.tree} base=${at.api} from=${shown.since} until="now" files=${shown.files} leftOut=${shown.left_out} comments=${comments} onComment=${reject && onComment} />`}
+		${shown.files.length > 0 && html`<${Files} key=${shown.tree} base=${at.api} from=${shown.since} until=${shown.until} files=${shown.files} leftOut=${shown.left_out} comments=${comments} onComment=${reject && onComment} />`}
 	`)}${dialog}</div>`;
 };
 
