@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tests.support.fork_server import ForkServer, fork_server
+from tests.support.project import wanted_settings
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 
@@ -104,7 +105,7 @@ class Tool:
 
 
 def make_project(tool: Tool) -> None:
-    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+    (tool.directory / "detent.toml").write_text(wanted_settings('gates = "off"\n'))
     tool("init").ok()
 
 
