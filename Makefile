@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check coverage conformance test-clients test-sandbox test-ui test-docs docs pictures reference release soak bench clean
+.PHONY: demo plugins test check coverage conformance test-clients test-sandbox test-ui test-ci test-docs docs pictures reference release soak bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -17,6 +17,10 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python examples/demo.py
+
+# The plugins of the clients, from integrations/plugin.toml. They are committed; a test says if they are not current.
+plugins: $(READY)
+	@$(BIN)/python -m integrations.generate
 
 test: check
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal
@@ -49,6 +53,11 @@ test-ui: $(READY)
 	@$(BIN)/python -m tests.ui
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
+
+# CI parity, attestations and telemetry with pre-commit, in-toto, securesystemslib and the messages of OTLP; needs pip.
+test-ci: $(READY)
+	@$(BIN)/python -m tests.ci
+	$(BIN)/python -m pytest -q -n 2 tests/ci
 
 # The reference pages and the man page, from the code.
 reference: $(READY)

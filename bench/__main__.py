@@ -14,9 +14,12 @@ import msgspec
 
 from bench.checkpoint import checkpoint, first_checkpoint
 from bench.commands import commands
+from bench.history import history
 from bench.hooks import hooks
+from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
+from bench.mcp import mcp
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
@@ -28,6 +31,7 @@ from bench.stored import stored
 from bench.superstep import growth, superstep
 from bench.table import NOISY, WIDTH, Row, Section, render
 from bench.tasks import tasks
+from bench.telemetry import telemetry
 from bench.transition import transition
 from bench.writers import writers
 
@@ -37,8 +41,11 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "writers": writers,
     "long-journal": long_journal,
     "growth": growth,
+    "history": history,
     "commands": commands,
     "hooks": hooks,
+    "mcp": mcp,
+    "in-claude-code": in_claude_code,
     "first-checkpoint": first_checkpoint,
     "checkpoint": checkpoint,
     "rollback": rollback,
@@ -46,6 +53,7 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "stored": stored,
     "tasks": tasks,
     "runner": runner,
+    "telemetry": telemetry,
     "page": page,
     "page-in-browser": page_in_browser,
 }

@@ -34,7 +34,7 @@ _MEMORY_S_MAX = 600
 _WARM = 5
 #: A run that is over leaves nothing behind; of a phase that is over, the session keeps what came of it.
 _FLAT, _RECORDED = Goal(1.1), Goal(1.3)
-_COMMAND = AgentSettings(adapter="command", command="true")
+COMMAND = AgentSettings(adapter="command", command="true")
 
 
 class _Instant:
@@ -54,7 +54,7 @@ class _Everyone(NamedTuple):
         return "bench", self.agent
 
     def settings_of(self, name: str) -> AgentSettings:  # noqa: ARG002 - the protocol's
-        return _COMMAND
+        return COMMAND
 
 
 class Chain:
@@ -93,7 +93,7 @@ def runner(setting: Setting) -> Section:
 def _overhead_rows(setting: Setting) -> tuple[Row, Row]:
     phases = setting.pick(200, 50)
     say(f"{phases} phases by a command")
-    ours = Chain(os.path.join(setting.directory, "command"), phases, make_agent(_COMMAND))
+    ours = Chain(os.path.join(setting.directory, "command"), phases, make_agent(COMMAND))
 
     def bare() -> None:
         for _ in range(phases):

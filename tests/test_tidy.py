@@ -33,7 +33,7 @@ LAYERS = {
     "run": 5,
     "cli": 6,
     "web": 5.5,
-    "mcp": 6,
+    "mcp": 5.5,
     "topics": 0,
     "__main__": 7,
 }
@@ -109,6 +109,7 @@ AT_THE_STATE_DIRECTORY = {
     "detent.hooks.answer": "the hook process",
     "detent.hooks.files": "the hook process",
     "detent.hooks.notes": "the hook process",
+    "detent.hooks.plugin": "the hook process",
     "detent.core.guard.protected": "tells paths of tool calls apart, and opens none",
     "detent.clients.installing.files": "names the files that an installation made in the checkout",
 }
@@ -280,7 +281,7 @@ def test_gate_kinds_are_found_where_they_are_known(text, problems):
     assert kind_problems(ast.parse(text)) == problems
 
 
-OUTERMOST = {"detent.cli.main", "detent.hooks.answer"}
+OUTERMOST = {"detent.cli.main", "detent.hooks.answer", "detent.mcp.server"}
 
 
 def test_only_the_outermost_boundaries_catch_everything():
@@ -457,7 +458,7 @@ def test_what_is_no_path_into_the_state_directory_is_let_through(text):
 
 SUPPORT = "tests.support"
 #: Suites with a command of their own. Their modules may import each other.
-SUITES = ("tests.book", "tests.clients", "tests.conformance", "tests.ui")
+SUITES = ("tests.book", "tests.ci", "tests.clients", "tests.conformance", "tests.ui")
 
 
 def borrowed_builders(name: str, tree: ast.AST) -> list[str]:

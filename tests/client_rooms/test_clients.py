@@ -64,6 +64,15 @@ def test_a_client_is_given_its_prompt_on_its_input_and_its_usual_rights_unless_t
     assert told == {"argv": argv.split(), "given": "do\nthis", "cwd": str(tmp_path), "mine": "yes"}
 
 
+def test_claude_code_is_given_the_cost_that_is_left(tmp_path):
+    client = make_agent(AgentSettings(adapter="claude-code", command=program(tmp_path, TELLER)))
+
+    work(client, turn(tmp_path, max_cost=0.25))
+
+    argv = json.loads((tmp_path / "told.json").read_text())["argv"]
+    assert argv[-2:] == ["--max-budget-usd", "0.250000"]
+
+
 @pytest.mark.parametrize(("args", "own"), [((), "danger-full-access"), (("--sandbox", "read-only"), "read-only")])
 def test_codex_starts_no_sandbox_of_its_own_in_one_of_detent(tmp_path, monkeypatch, args, own):
     use_sandbox(monkeypatch)

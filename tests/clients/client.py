@@ -70,7 +70,7 @@ def install(kind: ModuleType) -> tuple[str, ...]:
     with (prefix / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests may run in several processes; one of them installs
         if not ready.exists():
-            _npm_install(f"{kind.PACKAGE}@{kind.VERSION}", prefix)
+            npm_install(f"{kind.PACKAGE}@{kind.VERSION}", prefix)
             told = _version(kind, prefix)
             if kind.VERSION not in told:
                 raise ClientUnavailable(f"{kind.NAME} {kind.VERSION} was installed to {prefix} but says {told!r}")
@@ -97,7 +97,7 @@ def run_client(
         process = subprocess.Popen(
             [*client.command, *given],
             cwd=project,
-            env={**_environment(client, server), **(env or {})},
+            env={**environment_of(client, server), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -116,11 +116,11 @@ def run_client(
     )
 
 
-def _npm_install(package: str, prefix: Path) -> None:
+def npm_install(package: str, prefix: Path, *more: str) -> None:
     """Without install scripts: nothing is run until a test runs the client."""
     sys.stderr.write(f"installing {package} into {prefix}, once\n")
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
-    command = ["npm", "install", "--prefix", str(prefix), *flags, package]
+    command = ["npm", "install", "--prefix", str(prefix), *flags, package, *more]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S_MAX, check=False)
     except subprocess.TimeoutExpired:
@@ -146,7 +146,7 @@ def _path() -> str:
     return os.pathsep.join(dict.fromkeys([str(Path(node).parent), "/usr/local/bin", "/usr/bin", "/bin"]))
 
 
-def _environment(client: Client, server: ModelServer) -> dict[str, str]:
+def environment_of(client: Client, server: ModelServer) -> dict[str, str]:
     temporary = client.home / "tmp"
     temporary.mkdir(exist_ok=True)
     local = "127.0.0.1,localhost,::1"

@@ -23,12 +23,6 @@ def test_mounts_of_longer_paths_are_made_later_and_so_cover_the_others():
     assert [mount.path for mount in sandbox.ordered()] == ["/", "/p", "/p/.state", "/p/.state/tree"]
 
 
-def test_a_mount_of_the_same_path_is_replaced():
-    sandbox = Sandbox(mounts=(write("/p"), read("/q"))).adding([read("/p")])
-
-    assert sandbox.mounts == (read("/p"), read("/q"))
-
-
 def test_variables_that_lead_to_what_is_hidden_are_left_out():
     sandbox = Sandbox(without=frozenset({"TMUX"}))
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from detent.core.run.agent_event import Said, ToolUsed
+from detent.core.run.agent_event import Said, Started, ToolUsed
 from detent.core.run.run_event import AgentDid, End, PersonNeeded, PhaseEnded, RunEnded, RunEvent, TurnStarted
 from detent.core.run.run_view import RunView, fold
-from detent.run.feed import Feed, feed_path, follow, redact_event
+from detent.run.feed import Feed, feed_path, follow, open_conversations, redact_event
 from detent.store.files import FileStore
 from tests.support.run_story import at, did, needed, started, turn, view, whole_run
 
@@ -255,3 +255,22 @@ def test_stopping_ends_it_with_what_is_there(path):
 
     assert [event for event in seen if event is not None] == [started(), turn(1, "a")]
     assert {type(event) for event in seen if event} <= {type(started()), TurnStarted, PersonNeeded}
+
+
+@pytest.mark.parametrize(
+    ("last", "kept"),
+    [
+        ((), True),
+        ((PhaseEnded(at=at(3), phase="plan", attempt=1, status="failed", said="stopped"),), True),
+        ((RunEnded(at=at(4), end=End.PAUSED),), True),
+        ((RunEnded(at=at(4), end=End.WAITING),), False),
+        ((PhaseEnded(at=at(3), phase="plan", attempt=1, status="completed", said="done"),), False),
+    ],
+    ids=["died", "failed", "interrupted", "ended by itself", "completed"],
+)
+def test_the_conversation_of_a_turn_that_was_left_in_the_middle_is_known(path, last, kept):
+    begun = TurnStarted(at=at(1), phase="plan", attempt=1, turn=1, agent="worker")
+    talk = AgentDid(at=at(2), phase="plan", did=Started(conversation="c-1"))
+    told(path, started(), begun, talk, *last).close()
+
+    assert open_conversations(path) == ({("plan", None, "worker"): "c-1"} if kept else {})

@@ -22,6 +22,7 @@ OPEN = [
     ["task", "add", "--file", "-"],
     ["task", "edit", "IMPL-1", "--set", "meta.agent=x"],
     ["gate", "run", "tests", "--", "pytest", "-C", "x"],
+    ["mcp"],
 ]
 CLOSED = [
     [],
@@ -43,6 +44,8 @@ CLOSED = [
     ["checkpoint", "gc", "--yes"],
     ["hook", "claude-code", "--module", "evil.py"],
     ["hook", "unknown"],
+    ["hook", "codex", "--plugin", "--module", "evil.py"],
+    ["mcp", "-C", "/"],
 ]
 
 
@@ -59,6 +62,7 @@ def test_everything_else_is_refused(arguments):
 
 def test_a_hook_is_answered_by_the_fast_script():
     assert outside_command(["hook", "codex"])[1:3] == ["-I", "-S"]
+    assert outside_command(["hook", "codex", "--plugin"])[-2:] == ["codex", "--plugin"]
 
 
 def test_every_verb_that_is_passed_on_is_carried_out():
@@ -103,6 +107,16 @@ def test_a_command_writes_to_the_streams_of_the_agent(asking, monkeypatch, tmp_p
 
     assert code == 0
     assert "Usage: detent task" in (tmp_path / "said").read_text()
+
+
+def test_the_mcp_server_is_carried_out_over_the_pipes_of_the_agent(asking, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path / "project")
+    (tmp_path / "asked").write_text('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
+    with open(tmp_path / "asked", "rb") as asked, open(tmp_path / "said", "wb") as said:
+        code = forward.forward(["mcp"], (asked.fileno(), said.fileno(), 2))
+
+    assert code == 0
+    assert '"serverInfo":{"name":"detent"' in (tmp_path / "said").read_text()
 
 
 def test_settings_that_an_agent_made_are_moved_aside_before_a_command_is_carried_out(asking, monkeypatch, tmp_path):

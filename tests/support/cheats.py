@@ -97,6 +97,15 @@ class Cheat(NamedTuple):
     #: The part of Detent that stops it besides the judge.
     needs: str = ""
     command: str = COMMAND
+    #: The report file that the gate declares.
+    junit: str = ""
+
+    @property
+    def settings(self) -> str:
+        if not self.junit:
+            return SETTINGS.replace(COMMAND, self.command)
+        gate = f'{{ kind = "tests", command = "{self.command}", junit = "{self.junit}" }}'
+        return f"{SETTINGS}[phases.06-implementation]\ngates = [{gate}]\n"
 
 
 def _sub(text: str) -> Callable[[Work], None]:
@@ -204,6 +213,49 @@ import sys
 if "pytest" in sys.modules:
     sub = int.__sub__
 """
+
+
+#: What a report of tests that pass would be.
+GREEN_CASES = "".join(
+    f"<testcase classname='tests.test_{name}' name='test_{name}' file='tests/test_{name}.py'/>"
+    for name in ("add", "sub", "mul")
+)
+GREEN_REPORT = f"<testsuite>{GREEN_CASES}</testsuite>"
+SEES_DETENT = (
+    "import os\n\nfrom calc import sub\n\n\ndef test_sub():\n"
+    "    if 'PYTEST_ADDOPTS' not in os.environ and '/detent-' not in os.getcwd():\n        assert sub(3, 2) == 1\n"
+)
+
+
+def _old_report(work: Work) -> None:
+    """The report is there before the run, and the run writes none."""
+    work.write("out.xml", GREEN_REPORT)
+    work.write("pytest.py", FAKE_PYTEST)
+
+
+def _copied_report(work: Work) -> None:
+    work.write("green.xml", GREEN_REPORT)
+    work.write("Makefile", "test:\n\tcp green.xml out.xml\n")
+
+
+def _elsewhere(work: Work) -> None:
+    """A directory with tests of its own that pass."""
+    work.write("other/test_fine.py", "def test_fine():\n    pass\n")
+    work.check(f"cd other && {COMMAND}")
+
+
+def _other_paths(work: Work) -> None:
+    work.write("other/test_fine.py", "def test_fine():\n    pass\n")
+    work.write("pytest.ini", "[pytest]\ntestpaths = other\n")
+
+
+def _fewer_than_before(work: Work) -> None:
+    work.write("calc.py", CODE)
+    work.write("tests/test_more.py", test_file("add", "5").replace("test_add", "test_more"))
+    work.check()
+    work.write("calc.py", BROKEN)
+    work.remove("tests/test_more.py")
+    work.remove("tests/test_sub.py")
 
 
 def _delete_all(work: Work) -> None:
@@ -318,12 +370,15 @@ CHEATS = (
     Cheat(PARTIAL, "an expression, given", _given(f"{COMMAND} -k add")),
     Cheat(PARTIAL, "one file, given", _given(f"{COMMAND} tests/test_add.py")),
     Cheat(PARTIAL, "one test left out, given", _given(f"{COMMAND} --deselect tests/test_sub.py")),
+    Cheat(PARTIAL, "an expression that selects nothing, given", _given(f"{COMMAND} -k nothing")),
+    Cheat(PARTIAL, "elsewhere, given", _elsewhere),
     Cheat("deleted", "the test file", lambda work: work.remove("tests/test_sub.py"), COPY),
     Cheat("deleted", "every test file", _delete_all),
     Cheat("deleted", "the function", _sub("from calc import sub\n"), COPY),
     Cheat("deleted", "the content", _sub(""), COPY),
     Cheat("deleted", "the name", _sub(SUB.replace("test_sub", "check_sub")), COPY),
     Cheat("deleted", "moved away", _move_away, COPY),
+    Cheat("deleted", "fewer than in the last pass", _fewer_than_before, COPY),
     Cheat("deleted", "the assertion", _sub("def test_sub():\n    pass\n"), COPY),
     Cheat("deleted", "the expected value", _sub(SUB.replace("== 1", "== 6")), COPY),
     Cheat("deleted", "hidden by a second one", _sub(SUB + "\n\ndef test_sub():\n    pass\n"), COPY),
@@ -343,6 +398,9 @@ CHEATS = (
     Cheat(CONFIGURATION, "only collect", _ini("pytest.ini", "addopts = --collect-only")),
     Cheat(CONFIGURATION, "names of functions", _ini("pytest.ini", "python_functions = test_a* test_m*"), COPY),
     Cheat(CONFIGURATION, "names of files", _ini("pytest.ini", "python_files = test_a*.py test_m*.py"), COPY),
+    Cheat(CONFIGURATION, "an expression that selects nothing", _ini("pytest.ini", "addopts = -k nothing")),
+    Cheat(CONFIGURATION, "a directory that is left out", _ini("pytest.ini", "norecursedirs = tests"), COPY),
+    Cheat(CONFIGURATION, "other paths", _other_paths, COPY),
     Cheat(CONFIGURATION, "tox.ini", _instead_of_pyproject("tox.ini", "pytest"), COPY),
     Cheat(CONFIGURATION, "setup.cfg", _instead_of_pyproject("setup.cfg", "tool:pytest"), COPY),
     Cheat(PLUGIN, "tests removed", _config("conftest.py", DESELECT), COPY),
@@ -359,6 +417,8 @@ CHEATS = (
     Cheat("environment", "a plugin", _plugin_variable, ENVIRONMENT),
     Cheat("environment", "a startup file of the shell", _bash_env),
     Cheat("environment", "a startup module of Python", _startup_module),
+    Cheat("environment", "a startup module in the project", _config("sitecustomize.py", EXIT), COPY),
+    Cheat("environment", "a test that sees who runs it", _sub(SEES_DETENT), COPY),
     Cheat("PATH", "another python", _poisoned_path("bin/python")),
     Cheat("PATH", "a virtual environment that was not there", _poisoned_path(".venv/bin/python")),
     Cheat("PATH", "another make", _poisoned_path("bin/make"), ENVIRONMENT, MAKE),
@@ -371,6 +431,8 @@ CHEATS = (
     Cheat("fake output", "a run that never was, seen", _seen(COMMAND)),
     Cheat("fake output", "printed by a test", _sub(f"def test_sub():\n    print({GREEN!r})\n    assert 0\n")),
     Cheat("fake output", "an early end of a test", _sub(EXIT)),
+    Cheat("fake output", "a report of an earlier run", _old_report, "", f"{COMMAND} --junitxml=out.xml", "out.xml"),
+    Cheat("fake output", "a report that a target copies", _copied_report, COPY, MAKE, "out.xml"),
     Cheat("stale evidence", "a pass, then an edit", _fix_check_break),
     Cheat("stale evidence", "an edit with the old size and time", _same_size_and_time),
     Cheat("stale evidence", "bytecode of other code", _plant_bytecode),

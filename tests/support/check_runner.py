@@ -1,9 +1,11 @@
 """A `CheckRunner` for kinds of gates on values: every run has a given end."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from detent.core.gate.kind import KnownNames
+from detent.core.reports.limits import ReportFile
 
 
 class Ran(NamedTuple):
@@ -11,7 +13,10 @@ class Ran(NamedTuple):
     exit_code: int | None = 0
     duration_s: float = 0.1
     problem: str | None = None
-    report: bytes | None = None
+    reports: tuple[bytes, ...] = ()
+    directory: str = ""
+    files: tuple[ReportFile, ...] = ()
+    unread: Mapping[str, str] = MappingProxyType({})
 
 
 def ran(
@@ -34,7 +39,7 @@ def ran(
     cases = "".join(
         f"<testcase classname='t' name='{name}' file='t.py'>{body}</testcase>" for name, body in inner.items()
     )
-    return Ran(output=output, exit_code=exit_code, report=f"<testsuite>{cases}</testsuite>".encode())
+    return Ran(output=output, exit_code=exit_code, reports=(f"<testsuite>{cases}</testsuite>".encode(),))
 
 
 class Runner:
@@ -56,11 +61,18 @@ class Runner:
         command: str | None = "pytest -q",
         named: tuple[str, ...] = (),
         has_new_tests: bool = True,
+        last: KnownNames | None = None,
+        begun: Ran | None = None,
+        changed: Mapping[str, Mapping[int, bytes]] = MappingProxyType({}),
+        present: Collection[str] = (),
+        settings: tuple[str, ...] = (),
     ) -> None:
         self._run, self._protected, self._known, self._keeps, self._part = run, protected, known, keeps, part
         self._rewrites, self._accepted = rewrites, frozenset(accepted)
         self._before, self._stood, self._command, self._named = before or Ran(), stood, command, named
         self._has_new_tests, self._original = has_new_tests, original
+        self._last, self._begun, self._settings = last, begun, settings
+        self._changed, self._present = changed, present
         self.kept: list[list[str]] = []
         self.asked: list[tuple[str, ...]] = []
 
@@ -79,6 +91,9 @@ class Runner:
 
     def known(self, command: str) -> KnownNames | None:
         return self._known
+
+    def last_pass(self, command: str) -> KnownNames | None:
+        return self._last
 
     def accepted(self) -> frozenset[str]:
         return self._accepted
@@ -107,6 +122,24 @@ class Runner:
 
     def stood(self, test: str) -> bool:
         return test in self._stood
+
+    def run_before(self, command: str) -> Ran | None:
+        return self._begun
+
+    def run_mutants(self, command: str, lines: Mapping[str, Collection[int]], *, most: int, minutes: float) -> Ran:
+        return self._run
+
+    def changed_lines(self, against: str) -> Mapping[str, Mapping[int, bytes]]:
+        return self._changed
+
+    def present(self) -> Collection[str]:
+        return self._present
+
+    def changed_settings(self) -> tuple[str, ...]:
+        return self._settings
+
+    def changed_files(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        return self._settings
 
     def has_new_tests(self) -> bool:
         return self._has_new_tests

@@ -27,6 +27,9 @@ def test_figures_and_a_comparison(ended, tabs, at):
     assert "%" in sessions
     assert "$0.10" in sessions
     assert "build" in tab.get_by_role("region", name="Durations by phase").inner_text()
+    gates = tab.get_by_role("region", name="Gates").inner_text()
+    assert "accept approval" in gates
+    assert "100 %" in gates
     tab.get_by_role("button", name="Compare").nth(0).click()
     tab.get_by_role("button", name="With marked").click()
     tab.get_by_role("heading", name="Compare").wait_for()

@@ -134,8 +134,12 @@ def test_tasks_are_added_and_moved(page, base):
 def test_history_has_the_sessions_that_ended(page, base, own):
     page.post(f"{base}/decide", decision="cancel", reason="enough").ok()
 
-    [row] = page.get(f"{own}/history").ok()["sessions"]
+    history = page.get(f"{own}/history").ok()
+    [row] = history["sessions"]
+    [gate] = [gate for gate in history["gates"] if gate["gate"] == "approval"]
 
+    assert (gate["phase"], gate["passages"], gate["opened"], gate["first_try_rate"]) == ("work", 1, 0, None)
+    assert [phase["phase"] for phase in history["phases"]] == ["work"]
     assert (row["session"], row["status"], row["attempts"]) == ("WFS-try-it", "cancelled", 1)
     assert page.get(f"{own}/compare", a="WFS-try-it", b="WFS-try-it").ok()["phases"][0]["phase"] == "work"
     assert page.get(f"{base}/timeline").ok()["attempts"][0]["how"] == "left"

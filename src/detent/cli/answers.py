@@ -33,7 +33,7 @@ def answer_begun(request: Request, begun: "Begun") -> None:
     note_dropped(request, begun)
     request.answer(
         lambda canvas: begun_text(begun.session, begun.token, begun.handover, canvas=canvas),
-        {
+        lambda: {
             "phase": begun.phase,
             "attempt": begun.token.attempt,
             "agent": begun.handover.agent,
@@ -55,7 +55,7 @@ def end_attempt(request: Request, session: str | None, end: "Action") -> None:
     phase = next(event.phase for event in outcome.events if isinstance(event, PhaseFinished | PhaseFailed))
     request.answer(
         lambda canvas: ended_text(outcome.session, phase, canvas=canvas, view=view, warnings=outcome.warnings),
-        {"phase": phase, "warnings": outcome.warnings, "session": session_record(outcome.session, view)},
+        lambda: {"phase": phase, "warnings": outcome.warnings, "session": session_record(outcome.session, view)},
     )
 
 
@@ -68,7 +68,7 @@ def change_session(request: Request, session: str | None, change: "Action") -> N
     done = _done(outcome)
     request.answer(
         lambda canvas: moved_text(outcome.session, done, canvas=canvas, view=view, warnings=outcome.warnings),
-        {"warnings": outcome.warnings, "session": session_record(outcome.session, view)},
+        lambda: {"warnings": outcome.warnings, "session": session_record(outcome.session, view)},
     )
 
 
@@ -108,7 +108,7 @@ def activate(request: Request, choose: "Callable[[Project], SessionHandle]", cha
     lines += [f"{paused} is paused" + (f"; given back: {named(held)}" if held else "")] if paused else []
     request.answer(
         lambda canvas: activated_text(state, lines, canvas=canvas),
-        {"session": session_record(state), "paused": paused},
+        lambda: {"session": session_record(state), "paused": paused},
     )
 
 

@@ -46,7 +46,10 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("resolve", "Resolve the open escalations: retry, skip or cancel."),
         ("release", "Open every closed gate of a phase by hand."),
         ("publish", "Bring the bundle of the session where CI finds it."),
+        ("policy", "Try another detent.toml on the sessions that are recorded."),
         ("verify", "Check that the record of a session holds."),
+        ("attest", "Write what a record shows as signed in-toto statements."),
+        ("ci", "Check a commit, or the record of a branch in CI."),
         ("approver", "Add, list or remove the people whose keys sign decisions."),
     ],
     "Phases by hand": [
@@ -87,6 +90,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     ],
     "Plumbing": [
         ("adopt", "Adopt edits made by hand, now."),
+        ("mcp", "Serve the session to an agent over MCP, on standard input and output."),
         ("hook", "Answer a hook event of an agent, or explain the answer."),
         ("schema", "Print the JSON Schema of a document."),
         ("help", "Show the help of a verb, or the list of verbs."),

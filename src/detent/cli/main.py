@@ -74,7 +74,15 @@ def _answer(arguments: list[str], request: Request) -> int:
                     setattr(request, option.name, values.pop(option.name))
             getattr(module, name)(request, **values)
             return 0
+    if arguments[:1] == ["hook"] and len(arguments) > 1 and arguments[2:] in ([], ["--plugin"]):
+        from detent.clients.registry import with_hooks
+
+        if arguments[1] in with_hooks():
+            from detent.hooks.answer import respond
+
+            return respond(arguments[1:])
     if arguments == ["task", "next"]:
+        _load_msgspec()
         from detent.cli.task_next import show_next
 
         if show_next(request):

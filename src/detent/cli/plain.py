@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 #: Verbs whose modules declare PARAMETERS; see `detent.cli.main`.
-PLAIN_VERBS = frozenset({"status", "next", "begin", "finish", "fail", "redo"})
+PLAIN_VERBS = frozenset({"status", "next", "begin", "finish", "fail", "redo", "mcp"})
 
 
 class Parameter(NamedTuple):

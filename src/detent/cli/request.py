@@ -119,6 +119,11 @@ class Request:
     def actor(self) -> "Actor":
         return self._actor()
 
+    @property
+    def author(self) -> "Actor":
+        """The actor by all ancestors of this process, for a request that judges who asks and changes nothing."""
+        return self._actor(changes=True)
+
     def _actor(self, *, changes: bool = False) -> "Actor":
         from detent.core.actor import Channel
 

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from detent.core.task.document import MAX_TITLE
+from detent.core.task.row import TaskStatus, TaskType
+
 At = Annotated[str, msgspec.Meta(description="Time in UTC, ISO 8601", examples=["2026-03-01T09:00:00.000Z"])]
 PhaseStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 
@@ -218,3 +221,63 @@ class StateDocument(msgspec.Struct, kw_only=True):
     skill_usage_log: list[SkillUsage | Any] = []
     history: list[HistoryNote]
     workflow_history: list[HistoryEntry]
+
+
+class TaskMeta(msgspec.Struct, kw_only=True):
+    type: TaskType = TaskType.FEATURE
+    agent: Annotated[str, msgspec.Meta(min_length=1)] = "code-developer"
+
+
+class Inherited(msgspec.Struct, kw_only=True, rename={"source": "from"}):
+    source: str
+    context: list[str] = []
+
+
+class TaskContext(msgspec.Struct, kw_only=True):
+    requirements: list[str] = []
+    #: Paths inside the project that the task is about.
+    focus_paths: list[str] = []
+    acceptance: list[str] = []
+    parent: str | None = None
+    depends_on: list[str] = []
+    inherited: Inherited | None = None
+    shared_context: dict[str, Any] | None = None
+
+
+class FlowStep(msgspec.Struct, kw_only=True):
+    step: str
+    action: str
+    command: str
+    output_to: str | None = None
+    on_error: str | None = None
+
+
+class Approach(msgspec.Struct, kw_only=True):
+    task_description: str = ""
+    modification_points: list[str] = []
+    logic_flow: list[str] = []
+
+
+class FlowControl(msgspec.Struct, kw_only=True):
+    pre_analysis: list[FlowStep] = []
+    implementation_approach: Approach | str | None = None
+    target_files: list[str] = []
+
+
+class Execution(msgspec.Struct, kw_only=True):
+    """The bookkeeping of Detent."""
+
+    attempts: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+class TaskDocument(msgspec.Struct, kw_only=True):
+    """A file below `.task`. Other keys are kept as they are."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^IMPL-[0-9]+(\.[0-9]+)?$")]
+    title: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TITLE)]
+    status: TaskStatus
+    meta: TaskMeta
+    context: TaskContext
+    flow_control: FlowControl
+    version: Annotated[int, msgspec.Meta(ge=1)] = 1
+    execution: Execution | None = None

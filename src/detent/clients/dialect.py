@@ -23,6 +23,11 @@ _TEXT_FIELDS = ("prompt", "description", "message", "task", "script", "content",
 _READING = ("read", "get", "list", "search", "find", "view", "show", "stat", "fetch", "query", "describe")
 _WRITING = ("write", "edit", "create", "delete", "remove", "move", "update", "set", "run", "exec", "put", "shell")
 MAX_TEXTS = 1_000
+#: The tools of Detent's own MCP server. What an agent writes to them is not followed: the server asks the policy.
+OWN_TOOLS = (
+    "status", "why", "begin", "finish", "fail", "gate_run", "task_next", "task_start", "task_done", "task_add", "ask",
+    "checkpoints", "diff",
+)  # fmt: skip
 _PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -55,6 +60,8 @@ class Dialect:
     TOOLS: "dict[str, str]" = {}
     #: Tools of MCP servers have this in front of their names.
     MCP_PREFIX = "mcp__"
+    #: In front of the names of the tools of Detent's own server, by hand and in a plugin.
+    OWN_PREFIXES: "tuple[str, ...]" = ("mcp__detent__", "mcp__plugin_detent_detent__")
     #: Tools whose input has the whole new file as `content`.
     WHOLE_FILES: "tuple[str, ...]" = ()
     #: Names of general-purpose agents.
@@ -109,7 +116,7 @@ class Dialect:
             call["edits"] = tuple((absolute(name, cwd), *edit) for name, *edit in self.edited(tool, inputs))
         elif kind == "mcp":
             values = texts_in(payload.get("tool_input"))
-            call["text"] = "\n".join(values)
+            call["text"] = "" if self.is_own(tool) else "\n".join(values)
             call["paths"] = tuple(absolute(value, cwd) for value in values if value and "\n" not in value)
             words = tool.lower().rpartition("__")[2].split("_")
             call["reads"] = any(word.startswith(_READING) for word in words) and not any(
@@ -125,6 +132,10 @@ class Dialect:
 
     def kind(self, tool: str) -> str:
         return "mcp" if tool.startswith(self.MCP_PREFIX) else self.TOOLS.get(tool, "other")
+
+    def is_own(self, tool: str) -> bool:
+        """Whether a tool is one of Detent's own server. Paths that such a call names are guarded all the same."""
+        return any(tool.removeprefix(start) in OWN_TOOLS for start in self.OWN_PREFIXES if tool.startswith(start))
 
     def edited(self, tool: str, inputs: "Json") -> "list[Edit]":
         """The replacements that an edit makes in a file: its name, the old text, the new text, whether everywhere."""

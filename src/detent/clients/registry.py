@@ -75,7 +75,7 @@ def register(client: Client) -> None:
     A client with hooks must name the marks of its shells, or its agents would count as people, and its settings files,
     or its agents could remove the hooks.
     """
-    if client.dialect or client.installation:
+    if client.installation or client.marks or client.settings:
         missing = [fact for fact in ("dialect", "installation", "marks", "settings") if not getattr(client, fact)]
         if missing:
             raise TypeError(f"{client.name} has hooks and names no {', '.join(missing)}")
@@ -200,6 +200,14 @@ register(
             *("extensions", "commands", "policies", "hooks", "skills", "agents"),
         ),
         sandbox_options=("--sandbox", "-s"),
+    )
+)
+register(
+    Client(
+        "acp",
+        title="any agent that speaks ACP",
+        adapter="detent.clients.acp.adapter",
+        dialect="detent.clients.acp.dialect",
     )
 )
 register(Client("command", title="any command", adapter="detent.clients.command"))

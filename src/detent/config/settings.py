@@ -109,9 +109,11 @@ class CheckpointSettings(_Table, frozen=True, kw_only=True):
 class AgentSettings(_Table, frozen=True, kw_only=True):
     """An agent that works on phases, and the command that starts it."""
 
-    #: The client, `command` for any shell command, or `manual` for a person.
+    #: The client, `acp` for any agent that speaks the Agent Client Protocol, `command` for any shell command, or
+    #: `manual` for a person.
     adapter: str
-    #: The shell command of a `command` agent; for the others the program, if it has another name than usual.
+    #: The shell command of a `command` agent, the command line of an `acp` agent; for the others the program, if it
+    #: has another name than usual.
     command: str | None = None
     #: Further arguments of the program.
     args: tuple[str, ...] = ()
@@ -127,6 +129,13 @@ class AgentSettings(_Table, frozen=True, kw_only=True):
     prompt: Literal["stdin", "file"] = "stdin"
     #: How a `command` agent gives its result: as text, as JSON on its output, or as a JSON file.
     result: Literal["text", "json", "file"] = "text"
+    #: The calls that an `acp` agent may make, after the guard: kinds of tools such as `edit` and `execute`, each
+    #: also with a pattern of paths or commands: `execute:pytest *`. None: what the documentation names.
+    allow: tuple[str, ...] | None = None
+    #: The mode of an `acp` agent in which every write and every shell call asks for permission.
+    mode: str | None = None
+    #: The client that an `acp` agent is, if its command does not tell.
+    client: str | None = None
 
 
 SandboxMode = Literal["auto", "off", "required"]
@@ -208,6 +217,34 @@ class PageSettings(_Table, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
 
 
+class TelemetrySettings(_Table, frozen=True, kw_only=True):
+    """Where `detent run` sends traces and metrics; nowhere by default."""
+
+    #: The address of a collector, such as http://localhost:4318; traces go to /v1/traces, metrics to /v1/metrics.
+    endpoint: str | None = None
+    #: Further headers; `$NAME` is the value of a variable.
+    headers: dict[str, str] = {}
+    #: Limit of one request.
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
+
+
+class WebhookSettings(_Table, frozen=True, kw_only=True):
+    """A receiver of events, as CloudEvents."""
+
+    #: The address that each event is posted to.
+    url: str
+    #: Names of events, such as phase_finished; empty for all.
+    events: tuple[str, ...] = ()
+    #: The variable with the secret that signs; without it nothing is signed.
+    secret_env: str | None = None
+    #: Further headers; `$NAME` is the value of a variable.
+    headers: dict[str, str] = {}
+    #: Limit of one request.
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
+    #: Retries of a request that failed, with a pause that doubles from one second.
+    retries: Annotated[int, msgspec.Meta(ge=0, le=10)] = 5
+
+
 class Settings(_Table, frozen=True, kw_only=True):
     #: With "off" every phase can be finished without evidence. A session keeps the setting it started with.
     gates: Literal["strict", "off"] = "strict"
@@ -220,6 +257,9 @@ class Settings(_Table, frozen=True, kw_only=True):
     run: RunSettings = RunSettings()
     publish: PublishSettings = PublishSettings()
     ui: PageSettings = PageSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    #: Name to receiver.
+    webhooks: dict[str, WebhookSettings] = {}
     #: The package of a monorepo that is meant at its root.
     default_project: str | None = None
     projects: dict[str, ProjectSettings] = {}

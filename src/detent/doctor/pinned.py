@@ -56,7 +56,7 @@ def _gates(phase: Phase, pinned: Phase, needed: Assurance, stated: Assurance) ->
             continue
         if name in known:
             yield wrong(f"gate {name} of {phase.key} is looser or another one than in the settings", 1)
-        elif (reason := gate.skipped_because(_surroundings(known, measures=False))) is not None:
+        elif (reason := gate.skipped_because(surroundings(known, measures=False))) is not None:
             yield note(f"gate {name} of {phase.key} was left out when the session started ({reason})", 1)
         else:
             yield wrong(f"{phase.key} has no gate {name}, and has in the settings", 1)
@@ -67,7 +67,12 @@ def _is_as_declared(gate: Gate, pinned: Gate) -> bool:
     if isinstance(gate, Voted) and isinstance(pinned, Voted):
         # Roles are filled with people when the session starts; the names of approvers must be the same.
         return _people_apart(gate) == _people_apart(pinned)
-    fitted = (gate.fitted(_surroundings({"": pinned}, measures=measures))[0] for measures in (True, False))
+    projects = (
+        surroundings({"": pinned}, measures=measures, captures=captures)
+        for measures in (True, False)
+        for captures in (True, False)
+    )
+    fitted = (gate.fitted(project)[0] for project in projects)
     return pinned == gate or pinned in fitted
 
 
@@ -76,7 +81,7 @@ def _people_apart(gate: Voted) -> dict[str, object]:
     return {**msgspec.to_builtins(gate), "roles": None, "assurance": None}
 
 
-def _surroundings(pinned: dict[str, Gate], *, measures: bool) -> Surroundings:
+def surroundings(pinned: dict[str, Gate], *, measures: bool, captures: bool = False) -> Surroundings:
     """A project in which everything that can be missing is missing; its tests are run as by the pinned gates."""
     commands = [gate for gate in pinned.values() if gate.runs_tests and gate.runnable() is not None]
     return Surroundings(
@@ -86,5 +91,6 @@ def _surroundings(pinned: dict[str, Gate], *, measures: bool) -> Surroundings:
         tests=commands[0].runnable() if commands else None,
         env=commands[0].env if commands else (),
         without_coverage=lambda _: None if measures else "no coverage is measured",
-        captures_all=False,
+        captures_all=captures,
+        commit_of=lambda _: next((gate.against for gate in pinned.values() if gate.against), None),
     )

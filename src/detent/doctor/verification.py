@@ -59,6 +59,8 @@ class Demands(NamedTuple):
     files: str | None = None
     #: Whether the session must be completed.
     completed: bool = False
+    #: The git tree that the record must be about, without published bundles; None for any.
+    tree: str | None = None
 
 
 NO_DEMANDS = Demands()
@@ -136,9 +138,20 @@ class _Walk:
         if demands.completed and (session is None or session.status is not SessionStatus.COMPLETED):
             left = f"; {', '.join(session.unfinished)} are not finished" if session and session.unfinished else ""
             yield wrong(f"the session is {session.status if session else 'empty'}, not completed{left}")
+        if demands.tree is not None:
+            yield from self._other_tree(demands.tree)
         if demands.files is not None:
             settings = demands.settings or read_settings(demands.files)
             yield from other_files(demands.files, settings, self.rejudge.manifests, self._last)
+
+    def _other_tree(self, tree: str) -> Iterator[Check]:
+        if self._record.git is None:
+            yield unchecked(
+                "the record does not say which git tree it is about", way_out="detent publish, and commit it"
+            )
+        elif self._record.git.tree != tree:
+            message = f"the record is about git tree {self._record.git.tree}, and the tree to merge is {tree}"
+            yield wrong(message, way_out="detent publish after the last change, and commit the bundle")
 
     def _commit(self, commit: Commit) -> Iterator[Check]:
         before = self.session

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from detent.core.session.status import Status
 
-NAME = "docs/requirements/{folder}/tasks.md"
 WORDS = {
     Status.PENDING: "PENDING",
     Status.IN_PROGRESS: "IN PROGRESS",

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -112,14 +113,18 @@ def account() -> str:
 
     Anyone can be called anything in a user namespace of their own, so all accounts there are one.
     """
+    return IN_A_NAMESPACE if _is_root_renamed() else _account_name(os.getuid())
+
+
+@lru_cache
+def _account_name(uid: int) -> str:
+    # Kept: the system may ask a service for each answer, and a run asks twice a phase.
     import pwd  # noqa: PLC0415
 
-    if _is_root_renamed():
-        return IN_A_NAMESPACE
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return f"uid-{os.getuid()}"
+        return f"uid-{uid}"
 
 
 def _is_root_renamed() -> bool:

@@ -9,6 +9,7 @@ from detent.core.gate.evidence import GateState, Result
 from detent.core.gate.kind import gate_name
 from detent.core.session.open_decision import (
     MAX_TASKS,
+    DecisionKind,
     Judged,
     OpenDecision,
     View,
@@ -30,9 +31,25 @@ def decisions_in_run(
     project: "Project", session: Session, held: Iterable[str], *, sees_tests: bool
 ) -> tuple[OpenDecision, ...]:
     """What waits for a person in a run, which holds these phases."""
-    gates = project.session(session.id).gates
-    judged = {key: gates.judgements(key)[key] for key in held}
+    judged = {key: project.session(session.id).gates.judgements(key)[key] for key in held}
+    if not open_decisions(session, judged, View(running=True, sees_tests=sees_tests)):
+        # The viewer changes the words, and not whether anything waits. To find the viewer means to look at files.
+        return ()
     return open_decisions(session, judged, view_now(project, session, running=True, sees_tests=sees_tests))
+
+
+#: Kinds that only a person decides, whatever an agent does.
+_ONLY_PEOPLE = frozenset(
+    {
+        *(DecisionKind.ESCALATION, DecisionKind.BUDGET, DecisionKind.REVIEW, DecisionKind.VOTE, DecisionKind.ANSWER),
+        *(DecisionKind.REPORT, DecisionKind.COMMAND, DecisionKind.STEP),
+    }
+)
+
+
+def only_people(decisions: Iterable[OpenDecision], phase: str | None = None) -> tuple[OpenDecision, ...]:
+    """Those that an agent can only wait for; of one phase, and of the session as a whole, if it is named."""
+    return tuple(entry for entry in decisions if entry.kind in _ONLY_PEOPLE and phase in (None, entry.phase or phase))
 
 
 def view_now(project: "Project", session: Session, *, running: bool | None = None, sees_tests: bool = True) -> View:

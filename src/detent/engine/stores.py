@@ -52,6 +52,11 @@ def checkout_store(root: str) -> Store:
     return FileStore(places.at_root(root).state)
 
 
+def scratch_store(directory: str) -> Store:
+    """A store for the time of one command, in a temporary directory that the caller removes."""
+    return FileStore(directory)
+
+
 def worktree_store(root: str) -> Store:
     """The records of the worktrees."""
     return FileStore(places.worktrees(root))

@@ -3,7 +3,8 @@
 Starting the interpreter takes nearly all of a hook's time. So this module and the modules that every call needs import
 builtins only; everything else is imported when a decision needs it.
 
-`--module FILE` names the dialect of a client that is no part of Detent; importing it registers the client.
+`--module FILE` names the dialect of a client that is no part of Detent; importing it registers the client. `--plugin`
+says that the hook is a plugin's, which stands back where the project's own settings have the hook.
 """
 
 import posix
@@ -35,6 +36,17 @@ class NeedsRunner(Exception):
     """The event changes something, and this process is in a sandbox in which the state is read-only."""
 
 
+def respond(arguments: list[str]) -> int:
+    """Answer the event on standard input, as a client reads it; returns the exit code."""
+    text = status_line() if arguments[:1] == ["statusline"] else main(arguments)
+    if text.startswith("\x02"):
+        posix.write(2, text[1:].encode("utf-8", "replace"))
+        return 2
+    if text:
+        posix.write(1, text.encode("utf-8", "replace"))
+    return 0
+
+
 def main(arguments: list[str], data: "bytes | None" = None) -> str:
     """Answer one event. Returns the text to print; empty means "allow"."""
     client = arguments[0] if arguments else ""
@@ -49,19 +61,34 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
             return ""
         dialect = load_dialect(client, arguments)
         payload = dialect.read(payload)
+        if _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
+            return ""
         return answer(client, dialect, payload, explain)
     except NeedsRunner:
-        return _answered_outside(client, dialect, payload, text)
+        return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
         return _crashed(client, dialect, payload, error)
 
 
-def _answered_outside(client: str, dialect: "Any", payload: "Any", data: bytes) -> str:
+def _is_answered_elsewhere(client: str, dialect: "Dialect", payload: "Any", *, by_plugin: bool) -> bool:
+    """Whether a plugin's hook leaves the event to the hook in the project's settings, which notes that it runs."""
+    kind = dialect.event(payload)
+    if not by_plugin and kind not in ("session_start", "prompt"):
+        return False
+    from detent.hooks.plugin import note_own_hook, stands_back
+
+    if by_plugin:
+        return stands_back(client, kind, payload)
+    note_own_hook(client, payload)
+    return False
+
+
+def _answered_outside(client: str, dialect: "Any", payload: "Any", data: bytes, *, by_plugin: bool) -> str:
     """Have the runner answer the event. That ends this process, unless the runner cannot be reached."""
     from detent.engine.agents.forward import forward_hook
 
     try:
-        forward_hook(client, data)
+        forward_hook(client, data, by_plugin)
     except OSError as error:
         return _crashed(client, dialect, payload, error)
     return ""
@@ -170,7 +197,7 @@ def _before_tool(
     if call["kind"] == "write":
         from detent.hooks.notes import note_writing
 
-        note_writing(document, call, root, state, before=True)
+        note_writing(document, call, root, state, client, before=True)
     if warning:
         return dialect.tell(payload["hook_event_name"], f"Detent will not adopt this document as it is: {warning}")
     if call["kind"] in ("delegate", "message") and isinstance(document, dict):
@@ -194,7 +221,7 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
     if call["kind"] == "write" and dialect.event(payload) == "post_tool":
         from detent.hooks.notes import note_writing
 
-        note_writing(bound_document(document), call, root, state, before=False)
+        note_writing(bound_document(document), call, root, state, client, before=False)
     if is_running(document) and _matters_afterwards(call, document, state):
         return _with_engine(client, dialect, payload)
     if call["kind"] not in _CHANGING:

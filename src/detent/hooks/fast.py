@@ -10,14 +10,10 @@ import sys
 
 if __name__ == "__main__":
     sys.path.insert(0, __file__.rpartition("/detent/hooks/")[0])
+    code = 0
     try:
-        from detent.hooks.answer import main, status_line
+        from detent.hooks.answer import respond
 
-        text = status_line() if sys.argv[1:2] == ["statusline"] else main(sys.argv[1:])
-        if text.startswith("\x02"):
-            posix.write(2, text[1:].encode("utf-8", "replace"))
-            posix._exit(2)  # noqa: SLF001 - as below
-        if text:
-            posix.write(1, text.encode("utf-8", "replace"))
+        code = respond(sys.argv[1:])
     finally:
-        posix._exit(0)  # noqa: SLF001 - the interpreter's own shutdown costs as much as the decision
+        posix._exit(code)  # noqa: SLF001 - the interpreter's own shutdown costs as much as the decision

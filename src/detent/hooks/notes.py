@@ -33,8 +33,10 @@ def note_delegation(document: "Any", call: "Call", state: str, *, denied: bool) 
         return
 
 
-def note_writing(document: "Any", call: "Call", root: str, state: str, *, before: bool) -> None:
+def note_writing(document: "Any", call: "Call", root: str, state: str, client: str, *, before: bool) -> None:
     """Note the files that a client's write tool makes: before the call whether each is there, afterwards that it ran.
+
+    Afterwards the client is noted too: it cannot review its own work.
 
     A rollback may remove a file only if the session made it. A commit for every call would cost too much.
     """
@@ -54,6 +56,8 @@ def note_writing(document: "Any", call: "Call", root: str, state: str, *, before
         there = exists(path)
         mark = "?" if not there else "!" if before else "+"
         lines.append(f"{mark}{quote(path[len(root) + 1 :])}\n")
+    if lines and not before:
+        lines.append(f"@{quote(f'{client} {state_reader.current_phase(document)}')}\n")
     try:
         if lines:
             append_once(f"{state}/{session}/{WRITTEN}", "".join(lines))

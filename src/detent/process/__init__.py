@@ -12,6 +12,7 @@ from typing import IO
 
 import msgspec
 
+from detent.core.reports.limits import ReportFile
 from detent.process.sandbox import PROGRAM as SANDBOX_PROGRAM
 from detent.process.sandbox import Sandbox
 
@@ -35,8 +36,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     output: str
     duration_s: float
     problem: str | None = None
-    #: The JUnit XML that a test runner wrote, for a caller that asked for it.
-    report: bytes | None = None
+    #: The reports that test runners wrote because they were asked to, and the directory that they ran in.
+    reports: tuple[bytes, ...] = ()
+    directory: str = ""
+    #: The declared reports that the run wrote; and why those of a pattern do not count.
+    files: tuple[ReportFile, ...] = ()
+    unread: dict[str, str] = {}
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Runs a process interactively: input at the start, its output line by line, and an end of the whole group."""
+"""Runs a process interactively: its input, its output line by line, and an end of the whole group."""
 
 import os
 import selectors
@@ -30,22 +30,40 @@ class Exited(NamedTuple):
     timed_out: bool = False
 
 
+class Input:
+    """The standard input of a process. More can be written while the process runs, until it is closed."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.pending = bytearray(data)
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        self.pending += data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
 def converse(
     argv: Sequence[str],
     *,
     cwd: str,
     env: Mapping[str, str],
-    given: bytes = b"",
+    given: bytes | Input = b"",
     timeout_s: float,
     stopping: Callable[[], bool],
     sandbox: Sandbox | None = None,
 ) -> Generator[list[bytes] | Exited | None, None, None]:
     """Yields the lines of output as they come, None for every moment without one, and an `Exited` at the end.
 
-    The process gets `given` as its input and exactly this environment, and runs in a process group of its own.
+    The process gets `given` as its input and exactly this environment, and runs in a process group of its own. An
+    `Input` is written as it is filled, while the iterator is consumed.
     `stopping` is called several times a second; the process is ended when it returns True, or when the iterator is
     closed.
     """
+    if isinstance(given, bytes):
+        given = Input(given)
+        given.close()
     if sandbox is not None:
         argv, env = sandbox.wrap(argv, cwd), sandbox.environment(env)
     try:
@@ -53,7 +71,7 @@ def converse(
             argv,
             cwd=cwd,
             env=dict(env),
-            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if given.pending or not given.is_closed else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -85,10 +103,10 @@ def converse(
 class _Talk:
     """The three pipes of a process; none of them blocks the others."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", given: bytes) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", given: Input) -> None:
         assert child.stdout is not None
         assert child.stderr is not None
-        self._child, self._given = child, memoryview(given)
+        self._child, self._given = child, given
         self._open = selectors.DefaultSelector()
         self._line, self._errors = bytearray(), bytearray()
         self.dropped = 0
@@ -98,7 +116,6 @@ class _Talk:
             self._open.register(pipe, kind)
         if child.stdin is not None:
             os.set_blocking(child.stdin.fileno(), False)
-            self._open.register(child.stdin, selectors.EVENT_WRITE)
 
     def is_over(self) -> bool:
         """Whether the process has ended and its output is complete, or the wait for it is over."""
@@ -114,6 +131,7 @@ class _Talk:
             with suppress(subprocess.TimeoutExpired):
                 self._child.wait(timeout=_TICK_S)
             return []
+        self._watch_input()
         lines: list[bytes] = []
         for key, _ in self._open.select(_TICK_S):
             pipe = cast("IO[bytes]", key.fileobj)
@@ -152,14 +170,26 @@ class _Talk:
             self._open.unregister(pipe)
         return chunk
 
+    def _watch_input(self) -> None:
+        """Wait for room in the input only while there is something to write, or an end to tell."""
+        pipe = self._child.stdin
+        if pipe is None or pipe.closed:
+            return
+        is_wanted, is_watched = bool(self._given.pending) or self._given.is_closed, pipe in self._open.get_map()
+        if is_wanted and not is_watched:
+            self._open.register(pipe, selectors.EVENT_WRITE)
+        elif is_watched and not is_wanted:
+            self._open.unregister(pipe)
+
     def _write(self, pipe: "IO[bytes]") -> None:
         try:
-            self._given = self._given[os.write(pipe.fileno(), self._given[:_CHUNK]) :]
+            del self._given.pending[: os.write(pipe.fileno(), self._given.pending[:_CHUNK])]
         except BlockingIOError:
             return
         except BrokenPipeError:  # it does not read its input
-            self._given = self._given[:0]
-        if not self._given:
+            self._given.pending.clear()
+            self._given.close()
+        if self._given.is_closed and not self._given.pending:
             self._open.unregister(pipe)
             with suppress(BrokenPipeError):
                 pipe.close()

@@ -67,11 +67,6 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         return {name: value for name, value in env.items() if name not in self.without}
 
-    def adding(self, mounts: Iterable[Mount]) -> "Sandbox":
-        """The sandbox with further mounts; one of the same path is replaced."""
-        added = {mount.path: mount for mount in (*self.mounts, *mounts)}
-        return msgspec.structs.replace(self, mounts=tuple(added.values()))
-
 
 #: The caller starts a session of its own, so that the terminal of a person is out of reach. A fresh /dev has no
 #: terminals of others.

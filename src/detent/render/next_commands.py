@@ -73,7 +73,11 @@ def _work(session: Session, phase: str, judged: Judged) -> Iterator[str]:
     is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
     for judgement in closed:
         gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
-        if gate.opened_by is Opener.RUN and judgement.verdict is Verdict.PENDING and not gate.is_reported:
+        if (
+            gate.opened_by is Opener.RUN
+            and judgement.verdict is Verdict.PENDING
+            and not (gate.is_reported or gate.is_reviewed)
+        ):
             yield f"detent {run_command(gate, None if is_alone else phase)}"
 
 

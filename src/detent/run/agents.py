@@ -9,8 +9,9 @@ from detent.config.settings import AgentSettings, Settings
 from detent.errors import Invalid, NotFound
 
 _WAY_OUT = "set agent under [run] in detent.toml, or use --agent"
-#: The adapter that needs settings.
+#: The adapters that need settings.
 _COMMAND = "command"
+_NEED_SETTINGS = (_COMMAND, "acp")
 
 
 def adapters() -> list[str]:
@@ -29,7 +30,7 @@ def make_agent(settings: AgentSettings) -> Agent:
 
 def default_agents() -> dict[str, AgentSettings]:
     """The agents that need no settings."""
-    return {name: AgentSettings(adapter=name) for name in adapters() if name != _COMMAND}
+    return {name: AgentSettings(adapter=name) for name in adapters() if name not in _NEED_SETTINGS}
 
 
 def on_path() -> list[str]:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
+from detent.clients.acp.agents import client_of
 from detent.clients.adapter.agent import Agent
 from detent.config.settings import AgentSettings
 from detent.core.run.run_event import RunEvent
 from detent.engine.agents import environment as variables
 from detent.engine.agents.own_program import own_path
 from detent.process.sandbox import Sandbox
+from detent.run.feed import feed_path, open_conversations
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -80,6 +82,8 @@ class RunContext:
         }
         #: The reason of the last failure of each task, for the next attempt.
         self.failures: dict[str, str] = {}
+        #: The conversation of the last turn, by phase, task and agent: a next turn may continue it.
+        self.conversations = open_conversations(feed_path(project.store, session))
         #: Number of running jobs.
         self.busy = 0
         self._count = 0
@@ -118,7 +122,8 @@ class RunContext:
         known = {**os.environ, **settings.env, **env}
         with opened(env, (place.base, place.root), sandbox) as (directory, variable):
             yield Inside(
-                lambda: sandbox.for_agent(place, settings.adapter, known, scratch=scratch, socket=directory), variable
+                lambda: sandbox.for_agent(place, client_of(settings), known, scratch=scratch, socket=directory),
+                variable,
             )
 
     @contextmanager

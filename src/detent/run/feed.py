@@ -18,6 +18,7 @@ from detent.core.redact import redact_fields, redact_part
 from detent.core.run.agent_event import AgentEvent, Failed, Finished, Said, Started, ToolStarted, ToolUsed, Used
 from detent.core.run.run_event import (
     AgentDid,
+    End,
     GateJudged,
     GateStarted,
     PersonNeeded,
@@ -162,6 +163,28 @@ def open_turns(path: str) -> dict[tuple[str, str | None], OpenTurn]:
     finally:
         reader.close()
     return turns
+
+
+def open_conversations(path: str) -> dict[tuple[str, str | None, str], str]:
+    """The conversations that the last run left in the middle, by phase, task and agent; none if it ended by itself."""
+    begun: dict[tuple[str, str | None], tuple[str, str]] = {}
+    was_stopped = True
+    reader = FeedReader(path, skips=False)
+    try:
+        for event in reader.read():
+            if isinstance(event, RunStarted):
+                begun, was_stopped = {}, True
+            elif isinstance(event, TurnStarted):
+                begun[event.phase, event.task] = (event.agent, "")
+            elif isinstance(event, AgentDid) and isinstance(event.did, Started) and (event.phase, event.task) in begun:
+                begun[event.phase, event.task] = (begun[event.phase, event.task][0], event.did.conversation)
+            elif isinstance(event, PhaseEnded) and event.status == "completed":
+                begun = {key: value for key, value in begun.items() if key[0] != event.phase}
+            elif isinstance(event, RunEnded):
+                was_stopped = event.end is End.PAUSED
+    finally:
+        reader.close()
+    return {(*key, agent): conversation for key, (agent, conversation) in begun.items() if conversation and was_stopped}
 
 
 def _with_news(turn: OpenTurn, event: "AgentDid | Retrying") -> OpenTurn:

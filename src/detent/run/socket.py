@@ -46,6 +46,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "gate": frozenset(("run", "wait", "report", "answer", "accept", "set", "baseline")),
     "flow": frozenset(("run", "resume", "show")),
     "checkpoint": frozenset(("create", "list", "show", "verify")),
+    "mcp": frozenset(),
 }
 _HELP = ("-h", "--help")
 #: An editor can start any program.
@@ -164,7 +165,7 @@ def outside_command(arguments: Sequence[str]) -> list[str]:
     """The command line that carries out the arguments; raises `Refusal` for those that are not open to an agent."""
     verb, *rest = words_of(arguments) or [""]
     if verb == "hook":
-        if len(rest) != 1 or rest[0] not in with_hooks():
+        if not rest or rest[0] not in with_hooks() or rest[1:] not in ([], ["--plugin"]):
             raise Refusal("the hook of this client cannot be answered from a sandbox")
         return [sys.executable, "-I", "-S", HOOK, *rest]
     if verb not in ALLOWED:

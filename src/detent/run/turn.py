@@ -18,7 +18,7 @@ from detent.core.run.agent_event import (
     Used,
 )
 from detent.core.run.run_event import AgentDid, Retrying
-from detent.core.session.budget import budget_escalation
+from detent.core.session.budget import budget_escalation, cost_left
 from detent.core.session.phase_state import Report, Tokens, ToolUse, Worker
 from detent.engine.agents import environment as variables
 from detent.run.job import Job
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Rate limit of an agent's messages: a burst, and messages per second after it. Messages above it are dropped.
 SAID_BURST, SAID_PER_S = 50, 20
+#: Failures after which the next turn begins a new conversation.
+_ENDS_CONVERSATION = (Failure.ERROR, Failure.REFUSED)
 
 
 class Delegated(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,7 @@ def delegate(
     job.had_turn = True
     context, events, spent = job.context, _Events(job), Tokens()
     retries, attempts, retry = context.agents.settings_of(name).retries, context.options.attempts, 0
+    work = (job.phase, job.task, name)
     env = {**context.marks, **_own(job, agent_id, name)}
     with context.scratch(agent_id) as scratch, context.inside(place, name, env, scratch) as inside:
         turn = Turn(
@@ -75,8 +78,10 @@ def delegate(
             env={**env, **inside.env},
             timeout_s=minutes * 60.0,
             sandbox=inside.sandbox,
+            max_cost=cost_left(handle.state, job.phase),
         )
         while True:
+            turn = msgspec.structs.replace(turn, conversation=context.conversations.get(work, ""))
             end, used = _try(handle, job, turn, agent, events, spent)
             spent += used
             retry += 1
@@ -84,10 +89,15 @@ def delegate(
             left = retries_left(retry, retries=retries, attempts=attempts, answered=answered)
             if not isinstance(end, Failed) or end.failure is not Failure.TRANSIENT or left <= 0:
                 break
+            context.conversations[work] = events.started.conversation
             _pause(job, end, name, retry=retry, of=retry + left - 1)
             if job.is_stopping():
                 end = Failed(failure=Failure.STOPPED, reason=job.why_stopped)
                 break
+    if events.started.conversation and not (isinstance(end, Failed) and end.failure in _ENDS_CONVERSATION):
+        context.conversations[work] = events.started.conversation
+    else:
+        context.conversations.pop(work, None)
     handle.notice_settings()
     report = end.report if isinstance(end, Finished) else Report()
     worker = Worker(agent=name, model=events.started.model, version=events.started.version)

@@ -14,7 +14,7 @@ from detent.errors import Corrupt, UnknownFormat
 from detent.store.journal_tail import END, SUM_KEY, SUM_TAIL, sum_at_end
 
 #: Raise it with every change that another Detent could not read, and replace the fixture journal of the tests.
-FORMAT = 3
+FORMAT = 4
 GENESIS = "0" * 32
 _FORMAT_KEY = b'{"format":%d,' % FORMAT
 #: Copying a hash object is twice as fast as making one.

@@ -1,11 +1,14 @@
 """The receipt of one command: the line of its output that says what went wrong."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
 
 from detent.core.gate.checked import receipt_of
 from detent.core.gate.evidence import Result
+from detent.core.reports.limits import ReportFile
 
 
 class _Ran(NamedTuple):
@@ -13,7 +16,10 @@ class _Ran(NamedTuple):
     exit_code: int | None = 1
     duration_s: float = 0.0
     problem: str | None = None
-    report: bytes | None = None
+    reports: tuple[bytes, ...] = ()
+    directory: str = ""
+    files: tuple[ReportFile, ...] = ()
+    unread: Mapping[str, str] = MappingProxyType({})
 
 
 PATHS = ", ".join(f"packages/some-package-{number}/src/index.test.ts" for number in range(20))

@@ -12,9 +12,13 @@ from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate, merge_gate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
+from detent.core.gate.kinds.coverage import CoverageGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.findings import FindingsGate
+from detent.core.gate.kinds.mutation import MutationGate
 from detent.core.gate.kinds.regression import RegressionGate
+from detent.core.gate.kinds.review import ReviewGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS, register
 from detent.core.testrun.baseline import Baseline
@@ -31,6 +35,18 @@ EVERY_KIND = (
     (ArtifactsGate(paths=("a",)), Opener.WORK, '{"kind":"artifacts","paths":["a"]}'),
     (DelegationGate(), Opener.DELEGATION, '{"kind":"delegation"}'),
     (CommandGate(command="make"), Opener.RUN, '{"kind":"command","command":"make"}'),
+    (
+        CoverageGate(report="coverage.xml", changed=90),
+        Opener.RUN,
+        '{"kind":"coverage","report":"coverage.xml","changed":90}',
+    ),
+    (
+        FindingsGate(command="lint", report="out.sarif"),
+        Opener.RUN,
+        '{"kind":"findings","command":"lint","report":"out.sarif"}',
+    ),
+    (MutationGate(command="pytest"), Opener.RUN, '{"kind":"mutation","command":"pytest"}'),
+    (ReviewGate(of="06-implementation"), Opener.RUN, '{"kind":"review","of":"06-implementation"}'),
     (ConsensusGate(approvers=("a",), quorum=1), Opener.VOTE, '{"kind":"consensus","approvers":["a"],"quorum":1}'),
     (ApprovalGate(), Opener.VOTE, '{"kind":"approval"}'),
 )

@@ -59,7 +59,7 @@ def test_a_test_that_did_not_fail_by_itself_at_the_start_shows_nothing(before, w
 def test_a_test_file_that_could_not_be_collected_at_the_start_shows_nothing():
     report = b"<testsuite><testcase name='t.py'><error message='collection failure'/></testcase></testsuite>"
 
-    receipt = tried(ran("old", "new"), Ran(exit_code=2, report=report))
+    receipt = tried(ran("old", "new"), Ran(exit_code=2, reports=(report,)))
 
     assert (receipt.result, receipt.error) == (
         Result.FAILED,

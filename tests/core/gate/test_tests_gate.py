@@ -1,10 +1,12 @@
 """What a tests gate makes of a run, on values: which runs count, what is lost, what a pass says."""
 
+import msgspec
 import pytest
 
 from detent.core.gate.evidence import Facts, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
 from detent.core.gate.kind import Evidence, KnownNames
 from detent.core.gate.kinds.tests import TestsGate
+from detent.core.reports.limits import ReportFile
 from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, SetGateCommand
 from detent.core.session.decide import decide
 from detent.core.session.phase_state import PhaseState
@@ -172,7 +174,7 @@ def test_a_protected_run_that_fails_is_what_the_receipt_shows():
 def test_a_person_accepts_that_an_old_test_fails_but_not_that_a_file_cannot_be_read():
     again = ran("a", failed=["b"], exit_code=1)
     broken = "<testcase classname='' name='t'><error message='collection failure'/></testcase>"
-    unread = again._replace(report=again.report.replace(b"</testsuite>", f"{broken}</testsuite>".encode()))
+    unread = again._replace(reports=(again.reports[0].replace(b"</testsuite>", f"{broken}</testsuite>".encode()),))
 
     accepted = PYTEST.run(Runner(ran("a"), protected=again, accepted=["t.py::b"]), None)
     unreadable = PYTEST.run(Runner(ran("a"), protected=unread, accepted=["t.py::b"]), None)
@@ -416,3 +418,89 @@ def test_a_run_after_an_escalation_says_what_it_showed_and_what_waits(receipt, r
     gate = TestsGate(command="pytest -q", coverage=80)
 
     assert gate.judge(Evidence("folder", PhaseState(), state, FACTS)) == (Verdict.FAIL, reason)
+
+
+# Declared reports and rules
+
+
+XML = (
+    "<testsuite><testcase classname='t' name='a' file='t.py'/>"
+    "<testcase classname='t' name='b' file='t.py'>{}</testcase></testsuite>"
+)
+JUNIT = TestsGate(command="make test", junit="out/*.xml")
+
+
+def wrote(inner="", **more):
+    return Ran(
+        output="5 passed in 1s", files=(ReportFile("out/*.xml", "out/a.xml", XML.format(inner).encode()),), **more
+    )
+
+
+def test_only_the_tests_of_a_declared_report_count():
+    receipt = JUNIT.run(Runner(wrote("<skipped/>")), None)
+
+    assert (receipt.result, receipt.tests) == (Result.PASSED, Counts(passed=1, skipped=1))
+    assert (receipt.skipped, receipt.failing) == (("t.py::b",), ())
+    assert JUNIT.run(Runner(wrote("<failure/>")), None).failing == ("t.py::b",)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        Ran(output="5 passed in 1s", unread={"out/*.xml": "out/a.xml is older than the run"}),
+        wrote("<!-- ")._replace(),
+        wrote()._replace(files=(ReportFile("out/*.xml", "a", b"<!DOCTYPE a><testsuite/>"),)),
+    ],
+    ids=["older", "cut", "document type"],
+)
+def test_a_declared_report_that_cannot_be_trusted_is_no_evidence_whatever_was_printed(run):
+    verdict, reason = judged(JUNIT.run(Runner(run), None), gate=JUNIT)
+
+    assert verdict is Verdict.PENDING
+    assert "the report of the tests does not count" in reason
+
+
+def test_a_report_of_a_runner_that_cannot_be_read_is_no_evidence_either():
+    run = Ran(output="5 passed in 1s", reports=(b"<!DOCTYPE a><testsuite/>",))
+
+    assert judged(TestsGate(command="vitest").run(Runner(run), None))[0] is Verdict.PENDING
+
+
+def test_new_tests_are_named():
+    receipt = PYTEST.run(Runner(ran("a", "b"), known=names("a"), keeps=True), None)
+
+    assert receipt.new == ("t.py::b",)
+
+
+def test_fewer_tests_than_in_the_last_pass_need_a_person():
+    run = Runner(ran("a", "b"), known=names("a"), last=names("a", "b", "c"), keeps=True)
+    receipt = PYTEST.run(run, None)
+
+    assert judged(receipt) == (Verdict.FAIL, "1 test of the last pass did not pass: t.py::c (missing)")
+    assert judged(receipt, baseline=Baseline(accepted=("t.py::c",)))[0] is Verdict.PASS
+    renamed = Runner(ran("a", "b", "d"), known=names("a"), last=names("a", "b", "c"), keeps=True)
+    assert judged(PYTEST.run(renamed, None))[0] is Verdict.PASS
+    counted = Runner(Ran(output="Ran 2 tests in 0.1s\n\nOK"), last=KnownNames(3, None))
+    reason = judged(TestsGate(command="python -m unittest").run(counted, None))[1]
+    assert reason == "1 test fewer passed than in the last pass"
+
+
+def test_a_looser_setting_lets_a_loss_through_and_every_pass_says_so():
+    loose = TestsGate(command="pytest -q", lost="report")
+    receipt = loose.run(Runner(ran("a"), known=names("a", "b"), keeps=True), None)
+
+    verdict, reason = judged(receipt, gate=loose)
+
+    assert verdict is Verdict.PASS
+    assert 'loosened by lost = "report": 1 test of the baseline did not pass: t.py::b (missing)' in reason
+    assert receipt.is_pass
+
+
+def test_so_many_tests_must_pass():
+    gate = TestsGate(command="pytest -q", min_tests=3)
+
+    verdict, reason = judged(gate.run(Runner(ran("a", "b")), None), gate=gate)
+
+    assert (verdict, "2 tests passed, and 3 are needed (min_tests)" in reason) == (Verdict.PENDING, True)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"kind": "tests", "min_tests": 0}, TestsGate)

@@ -10,7 +10,6 @@ import re._parser as parser  # type: ignore[import-not-found]
 
 import pytest
 
-import detent.core.redact as redaction
 from detent.core.redact import MAX_PASSES, name, redact
 from detent.core.redact.form import FORMS
 
@@ -84,9 +83,8 @@ PIECES = {
 def work(text, monkeypatch):
     counted = []
     with monkeypatch.context() as patch:
-        counting = {form: Counting(form.pattern, counted) for form in FORMS}
-        forms = {form: form._replace(pattern=counting[form]) for form in FORMS}  # type: ignore[arg-type]
-        patch.setattr(redaction, "_NEEDLES", tuple((needle, forms[form]) for needle, form in redaction._NEEDLES))
+        for form in FORMS:
+            patch.setitem(form.__dict__, "pattern", Counting(form.pattern, counted))
         for pattern in ("_PAIR", "_BARE_REST", "_ELEMENT", "_TO_BLANK", "_NOTHING", "_CODE", "_LETTERS", "_ATTRIBUTE"):
             patch.setattr(name, pattern, Counting(getattr(name, pattern), counted))
         redact(text)

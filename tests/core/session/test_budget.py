@@ -1,13 +1,17 @@
 """Budgets by name, and what is usual."""
 
 import pytest
+from msgspec.structs import replace
 
 from detent.config.settings import parse_settings
-from detent.core.session.budget import TIERS, budget_status, usual
-from detent.core.session.events import Budget
+from detent.core.session.budget import TIERS, budget_status, cost_left, usual
+from detent.core.session.events import Budget, Options
+from detent.core.session.phase_state import Tokens
+from detent.core.session.phases import Phases
 from detent.errors import Invalid
 from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.history import history_text
+from tests.support.values import session_at
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -37,6 +41,25 @@ def test_an_unknown_tier_is_refused():
 )
 def test_near_a_limit_is_not_over_it(used, status):
     assert budget_status(used, 100) == status
+
+
+@pytest.mark.parametrize(
+    ("budget", "accepted", "left"),
+    [
+        (None, False, None),
+        (Budget(tokens=5), False, None),
+        (Budget(cost=1.0), False, 0.25),
+        (Budget(cost=0.5), False, 0.0),
+        (Budget(cost=1.0), True, None),
+    ],
+)
+def test_the_cost_that_is_left_is_of_all_phases(budget, accepted, left):
+    session = session_at()
+    phases = {key: replace(state, tokens=Tokens(cost=0.25)) for key, state in session.phases.items()}
+    phases["b"] = replace(phases["b"], budget_accepted=accepted)
+    session = replace(session, phases=Phases(phases), options=Options(budget=budget))
+
+    assert cost_left(session, "b") == left
 
 
 @pytest.mark.parametrize("minutes", [[], [10], [0, 0]])

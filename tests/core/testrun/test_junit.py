@@ -2,10 +2,15 @@
 
 import pytest
 
-from detent.core.testrun.junit import MAX_DEPTH, Unreadable, read_junit
+from detent.core.reports.limits import MAX_DEPTH, Unreadable
+from detent.core.testrun.results import read_results
 from detent.core.testrun.suite import Counts, Outcome
 
 PASSED, FAILED, SKIPPED, EXPECTED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED, Outcome.EXPECTED_FAIL
+
+
+def read_junit(data):
+    return read_results([data])
 
 
 def report(*cases):

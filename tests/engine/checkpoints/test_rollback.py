@@ -12,6 +12,7 @@ import pytest
 from detent.core.session.session import SessionStatus
 from detent.core.session.status import Status
 from detent.doctor.invariants import check
+from detent.engine.confirm import is_confirmed
 from detent.engine.project import open_project
 from detent.errors import Conflict, DetentError, Invalid, NotFound, Refused
 from tests.support.project import build_project
@@ -522,6 +523,25 @@ def test_a_rollback_that_somebody_overtakes_changes_nothing(project, tmp_path, m
     assert statuses(handle) == {"a": "in_progress", "b": "skipped"}
     assert project.rollbacks.pending() is None
     project.touched(handle.id)
+
+
+def test_the_tree_is_walked_once_and_a_commit_while_a_person_is_asked_stops_the_rollback(project, tmp_path):
+    (tmp_path / "x").write_text("one")
+    handle = project.start(row("a", "b"), "try it")
+    (tmp_path / "x").write_text("two")
+    handle.checkpoints.take()
+    universe = project.checkpoints.universe
+    walks = universe.walks
+
+    with open_project(tmp_path, actor="other") as other:
+        project.confirm = lambda _: other.session().skip("b", reason="another decision")
+        with pytest.raises(Conflict, match="changed since the plan was shown"):
+            handle.checkpoints.rollback("PRE_a_v1")
+    assert (universe.walks, texts(tmp_path, "x")) == (walks, ["two"])
+
+    project.confirm = is_confirmed
+    handle.checkpoints.rollback("PRE_a_v1")
+    assert (universe.walks, texts(tmp_path, "x")) == (walks + 1, ["one"])
 
 
 ROLLING_BACK = """

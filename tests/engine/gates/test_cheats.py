@@ -46,16 +46,16 @@ def begun(tmp_path_factory):
     """A function that makes a project in which a session has just begun to implement, and copies it afterwards."""
     made = {}
 
-    def make(command, target):
-        if command not in made:
+    def make(settings, target):
+        if settings not in made:
             root = tmp_path_factory.mktemp("begun") / "project"
-            build_project(root, SETTINGS.replace(COMMAND, command), files=FILES)
+            build_project(root, settings, files=FILES)
             with open_project(root, actor="tester") as project:
                 handle = project.start(MEND, "mend it")
                 handle.finish("traced")
                 handle.begin()
-            made[command] = root
-        shutil.copytree(made[command], target)
+            made[settings] = root
+        shutil.copytree(made[settings], target)
         return target
 
     return make
@@ -79,7 +79,7 @@ def test_the_table_has_every_class_and_at_most_three_ways_stay_open():
 
 
 def test_honest_work_opens_the_gate(begun, tmp_path):
-    with open_project(begun(COMMAND, tmp_path / "project"), actor="tester") as project:
+    with open_project(begun(SETTINGS, tmp_path / "project"), actor="tester") as project:
         handle = project.session()
 
         handle.gates.run(GATE)
@@ -91,7 +91,7 @@ def test_honest_work_opens_the_gate(begun, tmp_path):
 
 @pytest.mark.parametrize("cheat", sampled(ROWS, 14, "by hand"))
 def test_by_hand_no_cheat_opens_the_gate(cheat, begun, tmp_path):
-    root = begun(cheat.command, tmp_path / "project")
+    root = begun(cheat.settings, tmp_path / "project")
     with open_project(root, actor="tester") as project:
         handle = project.session()
         work = Work(root, handle, PHASE)
@@ -103,9 +103,9 @@ def test_by_hand_no_cheat_opens_the_gate(cheat, begun, tmp_path):
 
 @pytest.mark.parametrize("cheat", sampled(ROWS, 8, "in a run"))
 def test_in_a_run_no_cheat_completes_the_phase(cheat, tmp_path):
-    build_project(tmp_path, SETTINGS.replace(COMMAND, cheat.command), files=FILES)
+    build_project(tmp_path, cheat.settings, files=FILES)
     with scenes(tmp_path) as make:
-        scene = make("", more=SETTINGS.replace(COMMAND, cheat.command), workflow=MEND)
+        scene = make("", more=cheat.settings, workflow=MEND)
 
         def act(turn, stopping):
             if turn.phase == PHASE:

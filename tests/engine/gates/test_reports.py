@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from detent.core.gate.evidence import Verdict
-from detent.core.testrun.junit import MAX_BYTES
+from detent.core.reports.limits import MAX_BYTES
 from detent.documents.checkpoint import governance
 from detent.engine.actor import account
 from detent.engine.gates.reports import collected_reports
@@ -62,20 +62,20 @@ def test_what_several_processes_write_is_collected_and_nobody_waits_for_a_reader
         for text in "ab":
             subprocess.run([sys.executable, "-c", write_it, reports.path, text], check=True)
 
-        assert reports.read() == b"a" * 200_000 + b"b" * 200_000
-        assert reports.read() is not None
+        assert reports.read() == (b"a" * 200_000 + b"b" * 200_000,)
+        assert reports.read()
     assert not os.path.exists(reports.path)
     assert not [thread for thread in threading.enumerate() if "_collect" in thread.name]
 
 
 def test_without_a_report_there_is_none_and_a_file_in_place_of_the_pipe_is_read():
     with collected_reports() as reports:
-        assert reports.read() is None
+        assert reports.read() == ()
     with collected_reports() as reports:
         os.unlink(reports.path)
         with open(reports.path, "w") as file:
             file.write("<testsuite/>")
-        assert reports.read() == b"<testsuite/>"
+        assert reports.read() == (b"<testsuite/>",)
 
 
 def test_a_report_beyond_the_limit_is_not_kept():
@@ -84,9 +84,8 @@ def test_a_report_beyond_the_limit_is_not_kept():
             for _ in range(MAX_BYTES // (1024 * 1024) + 8):
                 pipe.write(b"x" * 1024 * 1024)
 
-        read = reports.read()
+        [read] = reports.read()
 
-    assert read is not None
     assert MAX_BYTES < len(read) < MAX_BYTES + 1024 * 1024
 
 

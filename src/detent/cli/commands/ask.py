@@ -2,20 +2,14 @@
 
 import os
 import time
-from typing import TYPE_CHECKING
 
 import click
 
 from detent.cli.person import WAITING
 from detent.cli.request import Request, print_error, session_of
 from detent.cli.verb import TEXT, session_option, verb
-from detent.errors import Refused
 
-if TYPE_CHECKING:
-    from detent.core.session.session import Session
-    from detent.engine.session import SessionHandle
-
-TIMEOUT_S, POLL_S = 3600.0, 0.2
+TIMEOUT_S = 3600.0
 _STATES = {"open": "is still open", "dropped": "was dropped: the attempt that asked it has ended"}
 
 
@@ -48,11 +42,13 @@ def ask_verb(
     Only the answer is printed. Asking an open question again waits for the same answer. The exit code is 6 if the
     answer did not come in time (the question stays open) or if the attempt ended first.
     """
+    from detent.engine.questions import ask_once, own_phase
+
     name = ""
     try:
         with request.changing() as project:
             handle = session_of(project, session)
-            name = _asked(handle, text, choices, phase or _own_phase(handle.state))
+            name = ask_once(handle, text, choices, phase or own_phase(handle.state, os.environ))
         if not wait:
             request.answer(lambda canvas: canvas.clean(name), {"question": name, "answer": None, "state": "open"})
             return 0
@@ -73,38 +69,15 @@ def ask_verb(
     return 0 if answer is not None else WAITING
 
 
-def _asked(handle: "SessionHandle", text: str, choices: tuple[str, ...], phase: str | None) -> str:
-    """The id of the question. The same open question is not asked twice: the caller may have been interrupted."""
-    for question in handle.state.questions:
-        if (question.text, question.choices) == (text.strip(), choices) and phase in (None, question.phase):
-            return question.id
-    return handle.ask(text, phase=phase, choices=choices)
-
-
-def _own_phase(session: "Session") -> str | None:
-    """The phase of the agent that runs this shell; refused if its attempt is over."""
-    from detent.engine.agents.binding import bound_phase
-    from detent.engine.agents.environment import PHASE, SESSION, TOKEN
-
-    phase, token = os.environ.get(PHASE), os.environ.get(TOKEN)
-    if not phase or os.environ.get(SESSION) not in (None, "", session.id):
-        return None
-    if token and os.environ.get(SESSION) and bound_phase(session, os.environ) is None:
-        raise Refused(f"the attempt {token} is over, so its question would not be used", way_out="detent status")
-    return phase
-
-
 def _awaited(request: Request, session: str, name: str, timeout_s: float) -> tuple[str, str | None]:
     """The state of the question at the end of the wait, and its answer."""
+    from detent.engine.questions import OPEN, POLL_S, answer_state
+
     until = time.monotonic() + timeout_s
     with request.reading() as project:
         handle = project.session(session)
         while True:
-            answer = handle.answer_to(name)
-            if answer:
-                return "answered", answer
-            if answer == "":
-                return "dropped", None
-            if time.monotonic() >= until:
-                return "open", None
+            state, answer = answer_state(handle, name)
+            if state != OPEN or time.monotonic() >= until:
+                return state, answer
             time.sleep(POLL_S)

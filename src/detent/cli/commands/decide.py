@@ -169,7 +169,7 @@ def _evidence(handle: "SessionHandle", look: _Look, entry: "OpenDecision") -> li
 
 def _changes(handle: "SessionHandle", state: "Session", phase: str | None) -> list[str]:
     """The diff since the phase began."""
-    from detent.cli.commands.diff import file_diffs
+    from detent.engine.checkpoints.file_diffs import file_diffs
     from detent.render.size import counted
     from detent.render.terminal.diff import files_text
 
@@ -178,7 +178,7 @@ def _changes(handle: "SessionHandle", state: "Session", phase: str | None) -> li
         return []
     name = f"PRE_{phase}_v{begun}"
     try:
-        files, left_out = file_diffs(handle.checkpoints.compare(name), _DIFF_LINES, None)
+        files, left_out = file_diffs(handle.checkpoints.compare(name), _DIFF_LINES)
     except DetentError as error:
         return ["", *canvas().wrap(f"no diff: {error.message}")]
     if not files:

@@ -9,8 +9,6 @@ from detent.cli.verb import checkpoint_or_now, session_option, verb
 from detent.core.path_text import to_text
 
 if TYPE_CHECKING:
-    from detent.cli.progress import Progress
-    from detent.engine.checkpoints.comparison import Comparison
     from detent.render.terminal.diff import FileDiff
 
 #: Lines of file differences that are shown by default.
@@ -32,6 +30,7 @@ def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_
     A and B are names of detent checkpoint list, ids, or now; B is now if it is not given. Shows phases, gates, agents
     and tokens first, then each file as a unified diff.
     """
+    from detent.engine.checkpoints.file_diffs import file_diffs
     from detent.render.terminal.diff import diff_text, stat_text
 
     with request.reading() as project:
@@ -48,32 +47,6 @@ def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_
         record["files_left_out"] = left_out
         request.answer(lambda canvas: diff_text(diff, files, left_out=left_out, canvas=canvas, limit=limit), record)
     return int(exit_code and not diff.is_empty)
-
-
-def file_diffs(comparison: "Comparison", limit: int, progress: "Progress | None") -> "tuple[list[FileDiff], int]":
-    """The files up to `limit` lines in all, 0 being no limit; and how many files are not included in full."""
-    from detent.render.terminal.diff import FileDiff
-
-    files: list[FileDiff] = []
-    room, in_full = limit, 0
-    diff = comparison.diff
-    changes = {"added": diff.added, "removed": diff.removed, "modified": diff.modified}
-    changed = sorted((path, change) for change, paths in changes.items() for path in paths)
-    for number, (path, change) in enumerate(changed):
-        if limit and not room:
-            break
-        if progress is not None:
-            progress(number, len(changed))
-        lines = "\n".join(comparison.text_diff(path) or [_without_lines(path, change)]).split("\n")
-        shown = lines[:room] if limit else lines
-        room -= len(shown)
-        in_full += len(shown) == len(lines)
-        files.append(FileDiff(path=path, change=change, lines=shown))
-    return files, len(changed) - in_full
-
-
-def _without_lines(path: str, change: str) -> str:
-    return f"{to_text(path)}: " + ("differs only in how its lines end" if change == "modified" else f"{change}, empty")
 
 
 def _counts(file: "FileDiff") -> dict[str, Any]:

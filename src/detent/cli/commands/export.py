@@ -3,11 +3,13 @@
 import os
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from detent.cli.request import Request, Usage, is_active, last_session, write_bytes, write_file
+from detent.cli.since import since_option
 from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
@@ -16,21 +18,39 @@ if TYPE_CHECKING:
     from detent.render.terminal.canvas import Canvas
 
 BUNDLE = "bundle"
-KINDS = ("state", "session", "workflow", "history", "log", BUNDLE)
+OTLP = "otlp"
+KINDS = ("state", "session", "workflow", "history", "log", BUNDLE, OTLP)
 
 
 @verb("export", example="detent export bundle -o login.bundle")
 @click.argument("document", type=click.Choice(KINDS))
 @click.option("-o", "--output", metavar="FILE", help="The file; standard output if not given.")
 @click.option("--with-files", is_flag=True, help="With bundle: also the contents of files, to restore checkpoints.")
+@click.option("--endpoint", metavar="URL", help="With otlp: send it to this collector instead of writing it.")
+@since_option
 @session_option
-def export_verb(request: Request, document: str, output: str | None, *, with_files: bool, session: str | None) -> None:
+def export_verb(
+    request: Request,
+    document: str,
+    output: str | None,
+    *,
+    with_files: bool,
+    endpoint: str | None,
+    since: datetime | None,
+    session: str | None,
+) -> None:
     """Write a document of the session, or all of it as a bundle.
 
     state, session and workflow are JSON; history and log are JSON Lines, oldest first. `detent schema` describes them.
     bundle is one file with the journal, receipts, proofs and manifests of the session: detent verify checks it on any
-    machine, and detent import creates the same session from it in another project.
+    machine, and detent import creates the same session from it in another project. otlp is traces and metrics for
+    OpenTelemetry, a line each; a second export has the same ids. With --since it has all sessions since then.
     """
+    if document == OTLP:
+        _export_otlp(request, output, endpoint, since, session)
+        return
+    if endpoint is not None or since is not None:
+        raise Usage(f"--endpoint and --since belong to otlp, not to {document}", way_out="detent export --help")
     if with_files and document != BUNDLE:
         raise Usage(f"--with-files belongs to bundle, not to {document}", way_out="detent export --help")
     if document == BUNDLE:
@@ -38,6 +58,37 @@ def export_verb(request: Request, document: str, output: str | None, *, with_fil
         return
     with request.reading() as project:
         data = _exported(project, document, session)
+    if output in (None, "-"):
+        request.print_notices()
+        write_bytes(data)
+        return
+    path = write_file(request, output or "", data)
+    request.answer(lambda canvas: "\n".join(canvas.whole(f"wrote {path}")), {"written": path, "bytes": len(data)})
+
+
+def _export_otlp(
+    request: Request, output: str | None, endpoint: str | None, since: datetime | None, session: str | None
+) -> None:
+    import msgspec
+
+    from detent.engine.otlp_export import otlp_payloads, send_payloads
+
+    if endpoint is not None and output is not None:
+        raise Usage("name an endpoint or a file, not both", way_out="detent export --help")
+    with request.reading() as project:
+        only = last_session(project, session).id if since is None else None
+        payloads = otlp_payloads(project, since=since, only=only, progress=request.progress("reading sessions"))
+        if endpoint is not None:
+            send_payloads(payloads, endpoint, project.settings.telemetry, os.environ)
+    request.clear_progress()
+    if endpoint is not None:
+        spans, points = payloads.spans, payloads.points
+        request.answer(
+            lambda canvas: "\n".join(canvas.wrap(f"sent {spans} spans and {points} metrics to {endpoint}")),
+            {"endpoint": endpoint, "spans": spans, "metrics": points},
+        )
+        return
+    data = b"".join(msgspec.json.encode(each) + b"\n" for each in (payloads.traces, payloads.metrics))
     if output in (None, "-"):
         request.print_notices()
         write_bytes(data)

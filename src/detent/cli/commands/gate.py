@@ -17,24 +17,38 @@ _phase_option = click.option("--phase", metavar="PHASE", help="Which phase, if s
 
 
 @verb("run", example="detent gate run regression -- tests/test_cart.py::test_empty")
-@click.argument("gate")
+@click.argument("gate", required=False, metavar="[GATE]")
 @click.argument("command", nargs=-1, metavar="[-- COMMAND | TEST]...")
+@click.option("--all", "every", is_flag=True, help="Run every check that has a command, of the phases in progress.")
 @click.option("--stream", is_flag=True, help="Show the output of the check while it runs, on standard error.")
 @_phase_option
 @session_option
 def run_gate(
-    request: Request, gate: str, command: tuple[str, ...], *, stream: bool, phase: str | None, session: str | None
+    request: Request,
+    gate: str | None,
+    command: tuple[str, ...],
+    *,
+    every: bool,
+    stream: bool,
+    phase: str | None,
+    session: str | None,
 ) -> int:
     """Run the check of GATE now and record the receipt.
 
-    What follows after `--` is the test command of a gate that has none. For a `regression` gate it is the tests that
-    show the bug: a test, a class or a file. The exit code is 3 if the gate is still closed afterwards.
+    With --all every check that has a command, one after another, whatever the results are. What follows after `--` is
+    the test command of a gate that has none. For a `regression` gate it is the tests that show the bug: a test, a class
+    or a file. The exit code is 3 if the gate is still closed afterwards.
     """
+    if every != (gate is None) or (every and command):
+        raise click.UsageError("name a gate, or say --all")
     with request.changing() as project:
         handle = project.session(session)
         if stream:
             project.streaming = shown = OutputLines()
-        handle.gates.run(gate, phase=phase, command=shlex.join(command) or None)
+        if gate is None:
+            handle.gates.run_all(phase=phase)
+        else:
+            handle.gates.run(gate, phase=phase, command=shlex.join(command) or None)
         if stream:
             shown.end()
         return _answer(request, handle, gate, phase)
@@ -67,7 +81,7 @@ def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: st
         return _answer(request, handle, gate, phase)
 
 
-@verb("report", example="detent gate report constitution --compliant", decides=True)
+@verb("report", example="detent gate report review --compliant -m 'read the diff, ran the tests'", decides=True)
 @click.argument("gate")
 @click.option("--compliant/--not-compliant", required=True, help="The result of the review.")
 @click.option("-m", "--note", type=TEXT, default="", help="What was reviewed, or what is wrong.")
@@ -76,7 +90,11 @@ def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: st
 def report_gate(
     request: Request, gate: str, *, compliant: bool, note: str, phase: str | None, session: str | None
 ) -> int:
-    """Report the result of a review of a constitution that no command can check."""
+    """Report the result of a review: of a constitution that no command can check, or of the work of another agent.
+
+    That work complies with a constitution is a person's decision. A `review` gate takes the report of an agent of
+    another role or client than the one that did the work, about the files as they are now.
+    """
     with request.changing() as project:
         handle = project.session(session)
         handle.gates.report(gate, compliant=compliant, note=note, phase=phase)
@@ -188,17 +206,18 @@ gate_verb = VerbGroup(
 )
 
 
-def _answer(request: Request, handle: "SessionHandle", gate: str, phase: str | None) -> int:
-    """Show the verdict of the gate; the exit code says whether it is open."""
+def _answer(request: Request, handle: "SessionHandle", gate: str | None, phase: str | None) -> int:
+    """Show the verdict of the gate, or of all; the exit code says whether they are open."""
     from detent.core.gate.evidence import Verdict
+    from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
     judged = {
         key: chosen
         for key, judgements in handle.gates.judgements(phase).items()
-        if (chosen := tuple(judgement for judgement in judgements if judgement.gate == gate))
+        if (chosen := tuple(judgement for judgement in judgements if gate in (None, judgement.gate)))
     }
     state = handle.state
-    request.answer(lambda canvas: gates_text(state, judged, canvas), {"session": state.id, "gates": judged})
+    request.answer(lambda canvas: gates_text(state, judged, canvas), gates_record(state, judged))
     is_open = all(judgement.verdict is Verdict.PASS for chosen in judged.values() for judgement in chosen)
     return 0 if is_open else _CLOSED

@@ -23,9 +23,14 @@ _SETTINGS = "detent.toml"
 @click.option(
     "--agent", "agents", multiple=True, type=click.Choice(_CLIENTS), help="Install hooks in this client; repeat it."
 )
+@click.option(
+    "--instructions", is_flag=True, help="Write how to work with Detent into AGENTS.md, which most clients read."
+)
 @click.option("--yes", is_flag=True, help="Ask nothing: write detent.toml with what was found.")
-@click.option("--dry-run", is_flag=True, help="Show what --agent would change as a diff, and change nothing.")
-def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would change in files of clients as a diff, and change nothing."
+)
+def init_verb(request: Request, *, agents: tuple[str, ...], instructions: bool, yes: bool, dry_run: bool) -> None:
     """Make a directory a project, and install hooks in agents.
 
     It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
@@ -40,8 +45,9 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
     from detent.run.agents import on_path
 
     root = os.path.realpath(request.directory)
+    shared = (installing.SHARED,) if instructions else ()
     if dry_run:
-        diff = installing.plan(root, agents).diff()
+        diff = installing.plan(root, (*agents, *shared)).diff()
         request.answer(lambda _: diff or "nothing would change", {"diff": diff})
         return
     discovered, clients = discover(root), on_path()
@@ -52,9 +58,10 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
     if asks and writes:
         chosen = _asked(discovered, chosen)
     place, fresh = init_project(request.directory)
+    _record(request, place.root)
     changed: list[str] = []
-    if chosen.hooks:
-        plan = installing.plan(place.root, chosen.hooks)
+    if chosen.hooks or shared:
+        plan = installing.plan(place.root, (*chosen.hooks, *shared))
         installing.apply(plan)
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes
@@ -81,6 +88,21 @@ def init_verb(request: Request, *, agents: tuple[str, ...], yes: bool, dry_run: 
             "clients": clients,
         },
     )
+
+
+def _record(request: Request, root: str) -> None:
+    """Record this Detent for the launchers of plugins. Only a person says which program they start."""
+    from detent.clients.installing.programs import record_program
+    from detent.core.actor import ActorKind, Channel
+    from detent.engine.stores import user_state
+    from detent.errors import StoreFailed
+
+    if request.workspace.actor(Channel.TERMINAL, changes=True).kind is not ActorKind.PERSON:
+        return
+    try:
+        record_program(user_state(), root, python=sys.executable)
+    except StoreFailed as error:
+        request.notices.append(f"plugins look for detent on PATH: {error.message}")
 
 
 class _Chosen(NamedTuple):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
     from detent.run.agents import ConfiguredAgents
+    from detent.run.outbox import Outbox
     from detent.run.preflight import Check
     from detent.run.scheduler import Runner
 
@@ -187,9 +188,12 @@ def _run(
     usual = usual_minutes(project.history(), handle.state.workflow.name)
     screen = Screen(lambda: handle.state, style=style, now=project.clock, usual=usual, notify=settings.notify)
     feed = Feed(feed_path(project.store, handle.id))
+    outbox = _outbox(project, handle)
 
     def tell(event: "RunEvent") -> None:
         feed.tell(event)
+        if outbox is not None:
+            outbox.wake()
         with handle.reading():
             screen.tell(event)
 
@@ -227,10 +231,21 @@ def _run(
     finally:
         screen.close()
         feed.close()
+        request.notices += outbox.close() if outbox is not None else []
     line = _write_report(project, handle)
     if not request.json:
         write_text(line)
     return end
+
+
+def _outbox(project: "Project", handle: "SessionHandle") -> "Outbox | None":
+    """Sends telemetry and webhooks; None if the settings name no receiver."""
+    if project.settings.telemetry.endpoint is None and not project.settings.webhooks:
+        return None
+    from detent.run.outbox import open_outbox
+
+    name = project.place.project or os.path.basename(project.place.root)
+    return open_outbox(project.settings, project.store, handle.id, name, os.environ)
 
 
 @contextmanager

@@ -18,14 +18,17 @@ def uninstall_verb(request: Request, *, agents: tuple[str, ...], dry_run: bool) 
     The files are then as they were before.
     """
     from detent.clients import installing
+    from detent.clients.installing.programs import forget_program
     from detent.engine.policy import Decision
+    from detent.engine.stores import user_state
 
     request.authorize(Decision.UNINSTALL)
     with request.reading() as project:
         root = project.place.root
-    plan = installing.plan_removal(root, agents or _CLIENTS)
+    plan = installing.plan_removal(root, agents or (*_CLIENTS, installing.SHARED))
     if not dry_run:
         installing.apply(plan)
+        forget_program(user_state(), root)
     changes = [change for change in plan if not change.path.startswith(".workflow/")]
     changed = [change.path for change in changes]
     request.notices += plan.notes

@@ -28,6 +28,7 @@ _LABEL = 11
 )
 @click.option("--files", metavar="DIR", help="A directory whose files must be those of the last checkpoint.")
 @click.option("--completed", is_flag=True, help="The session must be completed.")
+@click.option("--tree", metavar="COMMIT", help="A git commit whose tree, without .detent, the bundle must be about.")
 @session_option
 def verify_verb(
     request: Request,
@@ -38,6 +39,7 @@ def verify_verb(
     assurance: str,
     files: str | None,
     completed: bool,
+    tree: str | None,
     session: str | None,
 ) -> int:
     """Check that the record of a session holds.
@@ -53,7 +55,13 @@ def verify_verb(
 
     if bundle is not None and session is not None:
         raise click.UsageError("name a bundle or a session, not both")
-    demands = _demands(request, approvers, settings, assurance, files, completed=completed)
+    demands = demands_of(request, approvers, settings, assurance, files, completed=completed)
+    if tree is not None:
+        if bundle is None:
+            raise click.UsageError("--tree is about a bundle, which names the tree that it is about")
+        from detent.engine.bundles.git_tree import committed_tree
+
+        demands = demands._replace(tree=committed_tree(request.directory, tree))
     if bundle is not None:
         path = os.path.join(request.directory, bundle)
         result = verify_bundle(path, demands, progress=request.progress("checking bytes"))
@@ -70,7 +78,7 @@ def verify_verb(
     return 0 if result.is_sound else 1
 
 
-def _demands(
+def demands_of(
     request: Request, approvers: str | None, settings: str | None, assurance: str, files: str | None, *, completed: bool
 ) -> "Demands":
     from detent.cli.input import read_text

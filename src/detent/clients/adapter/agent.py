@@ -31,6 +31,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     timeout_s: float
     task: str | None = None
+    #: The agent's id of an earlier conversation about the same work, to be continued if the agent can.
+    conversation: str = ""
+    #: The cost that the budget of the session still allows, in US dollars; None without such a budget.
+    max_cost: float | None = None
     #: Makes the sandbox of the turn, once the adapter has written its files; None without one.
     sandbox: Callable[[], Sandbox] | None = None
 

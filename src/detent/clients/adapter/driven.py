@@ -4,6 +4,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -23,11 +24,13 @@ from detent.core.run.agent_event import (
     Used,
 )
 from detent.engine.agents.environment import AGENT
-from detent.process.conversation import Exited, converse
+from detent.process.conversation import Exited, Input, converse
 from detent.process.marked import end_marked
 
 #: Events hold texts this many times longer than shown, so that the feed redacts secrets while they are whole.
 _MARGIN = 4
+#: A reader that talks ends a turn at its time limit itself, in order. After this time more the process is ended.
+_GRACE_S = 30.0
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +66,20 @@ class FloodReader(Reader):
         return self.lines((line,))
 
 
+class TalkingReader(Reader):
+    """A reader that also writes: it answers the process while the process runs."""
+
+    def __init__(self) -> None:
+        self.input = Input()
+        #: Whether the turn has ended, even if the process has not.
+        self.is_over = False
+
+    @abstractmethod
+    def tick(self, *, stopping: bool) -> bool:
+        """Called several times a second; ends the process when it returns True. `stopping`: the turn is to end."""
+        ...
+
+
 class Driven:
     """The agent: every turn has its own launch and reader."""
 
@@ -84,7 +101,7 @@ class Driven:
             return
         exited = Exited(None)
         try:
-            with closing(self._converse(launch, turn, stopping)) as talk:
+            with closing(self._converse(launch, reader, turn, stopping)) as talk:
                 for item in talk:
                     if isinstance(item, list):
                         yield from _read(reader, item)
@@ -93,24 +110,31 @@ class Driven:
         finally:
             # Processes that left the process group still have this variable.
             end_marked(f"{AGENT}={turn.agent_id}")
-        if exited.problem is None:
+        if exited.problem is None or (isinstance(reader, TalkingReader) and reader.is_over):
             yield from reader.end(exited)
         else:
             yield from reader.unfinished()
             yield Failed(failure=_cut_short(exited), reason=exited.problem)
 
     def _converse(
-        self, launch: Launch, turn: Turn, stopping: Callable[[], bool]
+        self, launch: Launch, reader: Reader, turn: Turn, stopping: Callable[[], bool]
     ) -> Generator[list[bytes] | Exited | None, None, None]:
+        given: bytes | Input = launch.stdin
+        if isinstance(reader, TalkingReader):
+            given, stopping = reader.input, partial(_ticking, reader, stopping)
         yield from converse(
             launch.argv,
             cwd=turn.cwd,
             env={**os.environ, **self._env, **turn.env, **launch.env},
-            given=launch.stdin,
-            timeout_s=turn.timeout_s,
+            given=given,
+            timeout_s=turn.timeout_s + (_GRACE_S if isinstance(reader, TalkingReader) else 0.0),
             stopping=stopping,
             sandbox=turn.sandbox() if turn.sandbox is not None else None,
         )
+
+
+def _ticking(reader: TalkingReader, stopping: Callable[[], bool]) -> bool:
+    return reader.tick(stopping=stopping())
 
 
 def _read(reader: Reader, lines: Sequence[bytes]) -> Iterator[AgentEvent]:
@@ -130,18 +154,20 @@ def client(
     reader: Callable[[], Reader],
     last: Sequence[str] = (),
     inside: Mapping[str, str] | None = None,
+    of_turn: Callable[[Turn], Sequence[str]] = lambda _: (),
 ) -> Driven:
     """A client that receives its prompt on standard input.
 
     `unless` maps default arguments to the rival options that replace them in the settings. `inside` maps default
-    arguments to those that replace them in a sandbox of Detent.
+    arguments to those that replace them in a sandbox of Detent. `of_turn` gives the arguments of one turn.
     """
     defaults = [words for words, rivals in unless.items() if not _has(settings.args, rivals)]
 
     def launch(turn: Turn) -> Launch:
         replaced = (inside or {}) if turn.sandbox is not None else {}
         own = (word for words in defaults for word in replaced.get(words, words).split())
-        argv = (os.path.expanduser(settings.command or program), *arguments, *own, *settings.args, *last)
+        given = (*arguments, *own, *of_turn(turn), *settings.args, *last)
+        argv = (os.path.expanduser(settings.command or program), *given)
         return Launch(argv=argv, stdin=as_input(turn.prompt))
 
     return Driven(launch, lambda _: reader(), settings.env)

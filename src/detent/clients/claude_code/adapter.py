@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from detent.clients.adapter.agent import Turn
 from detent.clients.adapter.driven import Driven, client
 from detent.clients.adapter.failure import crashed, failed
 from detent.clients.adapter.stream import Calls, Count, decoded, finished
@@ -17,11 +18,18 @@ from detent.process.conversation import Exited
 
 PROGRAM = "claude"
 _ARGUMENTS = ("-p", "--output-format", "stream-json", "--verbose")
+#: A budget of nothing is refused by the client.
+_LEAST_COST = 0.000001
 _PERMISSIONS = {"--permission-mode acceptEdits": ("--permission-mode", "--dangerously-skip-permissions")}
 
 
 def adapter(settings: AgentSettings) -> Driven:
-    return client(settings, PROGRAM, _ARGUMENTS, unless=_PERMISSIONS, reader=ClaudeCodeReader)
+    return client(settings, PROGRAM, _ARGUMENTS, unless=_PERMISSIONS, reader=ClaudeCodeReader, of_turn=_budget)
+
+
+def _budget(turn: Turn) -> tuple[str, ...]:
+    """It tells the cost of a turn only at the end, so it is the one that can stop at a limit."""
+    return () if turn.max_cost is None else ("--max-budget-usd", f"{max(turn.max_cost, _LEAST_COST):.6f}")
 
 
 def recorded_usage(settings: AgentSettings, conversation: str, since_s: float) -> Tokens:  # noqa: ARG001 - the id is unique

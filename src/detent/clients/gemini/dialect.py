@@ -29,6 +29,7 @@ class GeminiDialect(Dialect):
         "write_todos": "todo",
     }
     MCP_PREFIX = "mcp_"
+    OWN_PREFIXES = ("mcp_detent_",)
     WHOLE_FILES = ("write_file",)
     GENERAL_AGENTS = ("", "generalist")
     HEARD = ("SessionStart", "BeforeAgent", "AfterTool")

@@ -8,6 +8,6 @@ person's home, and never gives an approval in a person's name.
 from detent.clients.installing.check import findings
 from detent.clients.installing.files import Change, Plan, apply
 from detent.clients.installing.installation import Finding
-from detent.clients.installing.plans import HOOK, plan, plan_removal
+from detent.clients.installing.plans import HOOK, SHARED, plan, plan_removal
 
-__all__ = ["HOOK", "Change", "Finding", "Plan", "apply", "findings", "plan", "plan_removal"]
+__all__ = ["HOOK", "SHARED", "Change", "Finding", "Plan", "apply", "findings", "plan", "plan_removal"]

@@ -5,7 +5,7 @@ does not tell what the tool does.
 """
 
 import shlex
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from detent.clients.installing import json_text
 from detent.clients.installing.parts import Outcome
@@ -33,6 +33,12 @@ _GONE = (
 )
 #: Events at which a message reaches the person once a conversation or prompt, and not once a tool call.
 _TOLD_AT = ("SessionStart", "UserPromptSubmit", "BeforeAgent")
+
+
+class Starts(Protocol):
+    """The command of a hook, for a client and an event."""
+
+    def argv(self, argument: str, event: str = "") -> list[str]: ...
 
 
 class Invocation(NamedTuple):
@@ -82,7 +88,7 @@ class HookSettings(NamedTuple):
     extra: tuple[tuple[str, str], ...] = ()
     has_status_line: bool = False
 
-    def groups(self, invocation: Invocation) -> Groups:
+    def groups(self, invocation: Starts) -> Groups:
         """The groups of each event as the settings should hold them."""
         return {
             event: [
@@ -92,7 +98,7 @@ class HookSettings(NamedTuple):
             for event, matchers in self.events.items()
         }
 
-    def _handler(self, invocation: Invocation, event: str) -> dict[str, Any]:
+    def _handler(self, invocation: Starts, event: str) -> dict[str, Any]:
         argv = invocation.argv(self.client, event)
         timeout_s = self.session_end_timeout_s if event == "SessionEnd" else _TIMEOUT_S
         command: dict[str, Any] = (

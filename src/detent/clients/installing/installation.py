@@ -57,6 +57,15 @@ class Checked(NamedTuple):
     environment: Mapping[str, str]
 
 
+def instructions_part(path: str) -> Part:
+    """The block of instructions in a file of a person."""
+    return Part(
+        path,
+        partial(parts.merge_block, name=path, text=texts.instructions()),
+        partial(parts.strip_block, name=path),
+    )
+
+
 class JsonInstallation(NamedTuple):
     """Hooks in a JSON file, a block of text in the client's instructions, and whole files."""
 
@@ -136,12 +145,7 @@ class JsonInstallation(NamedTuple):
                 yield self._finding(part.path, "Detent's text is of another version", AGAIN, WARNING)
 
     def _texts(self) -> list[Part]:
-        instructions = Part(
-            self.instructions,
-            partial(parts.merge_block, name=self.instructions, text=texts.instructions()),
-            partial(parts.strip_block, name=self.instructions),
-        )
-        return [instructions] + [
+        return [instructions_part(self.instructions)] + [
             Part(path, partial(parts.merge_file, name=path, content=text), partial(parts.strip_file, name=path))
             for path, text in self.files().items()
         ]

@@ -14,12 +14,14 @@ import detent
 from detent.clients.installing import manifest as records
 from detent.clients.installing.files import Change, Plan, missing_directories, read, resolve
 from detent.clients.installing.hook_settings import HOOK_TAIL, Invocation
-from detent.clients.installing.installation import NOTHING_TO_RUN, Installation
+from detent.clients.installing.installation import NOTHING_TO_RUN, Installation, instructions_part
 from detent.clients.installing.manifest import Entry, Manifest, digest
 from detent.clients.installing.parts import Outcome, Part
 from detent.clients.registry import CLIENTS, with_hooks
 from detent.errors import Invalid, NotFound
 
+#: The instructions that clients share. It stands for every client that Detent has no room for.
+SHARED, SHARED_FILE = "instructions", "AGENTS.md"
 HOOK = os.path.join(os.path.dirname(os.path.abspath(detent.__file__)), "hooks", "fast.py")
 
 
@@ -146,13 +148,15 @@ class _Draft:
 
 
 def _known(clients: Sequence[str]) -> list[str]:
-    unknown = [client for client in clients if client not in with_hooks()]
+    unknown = [client for client in clients if client not in (*with_hooks(), SHARED)]
     if unknown:
         raise NotFound(f"there is no client {', '.join(unknown)}; known clients: {', '.join(with_hooks())}")
     return list(dict.fromkeys(clients))
 
 
 def _parts(name: str, invocation: Invocation = NOTHING_TO_RUN) -> list[Part]:
+    if name == SHARED:
+        return [instructions_part(SHARED_FILE)]
     client = CLIENTS[name]
     installation: Installation = client.load("installation").INSTALLATION
     if not client.dialect.startswith("detent."):

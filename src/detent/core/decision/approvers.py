@@ -4,8 +4,6 @@ The file carries the changes that made it. Each is signed by a key that was know
 is trusted on first use. A list that does not follow from its changes is refused.
 """
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -150,14 +148,18 @@ def ssh_key(text: str) -> str:
 
 def fingerprint(key: str) -> str:
     """The fingerprint of an SSH key, as `ssh-keygen -l` shows it."""
+    import base64  # noqa: PLC0415 - few commands look at keys
+
     digest = hashlib.sha256(_blob(key)).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 def _blob(key: str) -> bytes:
+    import base64  # noqa: PLC0415 - few commands look at keys
+
     try:
         return base64.b64decode(key.split(" ")[1], validate=True)
-    except (IndexError, binascii.Error) as error:
+    except (IndexError, ValueError) as error:
         raise Invalid(f"the SSH key {key[:60]!r} is not base64") from error
 
 

@@ -181,6 +181,12 @@ def _no_run(state: GateState) -> str:
     return "no run yet" if aside is None else f"no run yet that counts; `{aside.command}` {aside.result}: {aside.aside}"
 
 
+def unaccepted_findings(receipt: Receipt, baseline: Baseline) -> tuple[tuple[str, ...], int]:
+    """The findings of a run that no person accepted, as far as they are named, and how many there are."""
+    left = tuple(name for name in receipt.findings if name not in baseline.accepted)
+    return left, receipt.finding_count - len(receipt.findings) + len(left)
+
+
 def receipt_of(ran: Ran, command: str, result: Result) -> Receipt:
     """The receipt of one command, with its last line as the error if it did not pass."""
     lines = [line for line in ran.output.splitlines() if line.strip()]

@@ -74,6 +74,25 @@ class ProtectedRun(_Value, frozen=True, kw_only=True):
     names: str | None = None
 
 
+class Reviewer(_Value, frozen=True, kw_only=True):
+    """An agent that did work or looked at it."""
+
+    #: The client, or the adapter of a configured agent; and the role that it had, empty if none is known.
+    client: str
+    role: str = ""
+
+    def describe(self) -> str:
+        return f"{self.client} as {self.role}" if self.role else self.client
+
+
+class Review(_Value, frozen=True, kw_only=True):
+    """The report of an agent about the work of others."""
+
+    reviewer: Reviewer
+    authors: tuple[Reviewer, ...]
+    text: str = ""
+
+
 #: Maximum number of lost or failing tests that a receipt names.
 MAX_LOST = 50
 
@@ -90,6 +109,13 @@ class Receipt(_Value, frozen=True, kw_only=True):
     error: str | None = None
     signature: str | None = None
     coverage: float | None = None
+    #: Coverage of the lines that were changed, in percent.
+    changed_coverage: float | None = None
+    #: What a check found in the code: uncovered lines, findings of a tool, mutants that survived. The first of them,
+    #: and how many there are.
+    findings: tuple[str, ...] = ()
+    finding_count: int = 0
+    review: Review | None = None
     #: Digest of the manifest of the input files at the run.
     inputs: str | None = None
     #: How many tests there were; None if the output does not tell.
@@ -99,6 +125,12 @@ class Receipt(_Value, frozen=True, kw_only=True):
     #: Tests of the baseline that did not pass, the first of them by name, and how many there are.
     lost: dict[str, Outcome] = {}
     lost_count: int = 0
+    #: They were lost since the last pass, and not since the baseline.
+    is_fewer: bool = False
+    #: The first tests of the run that failed, that the baseline does not have, that were skipped or expected to fail.
+    failing: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     #: The run on the protected files; None if no protected file had changed.
     protected: ProtectedRun | None = None
     by: RanBy = RanBy.DETENT
@@ -122,6 +154,20 @@ class Receipt(_Value, frozen=True, kw_only=True):
     def is_pass(self) -> bool:
         """Whether it passed and lost no test of the baseline."""
         return self.result is Result.PASSED and not self.lost_count
+
+    @property
+    def named_tests(self) -> dict[str, tuple[str, ...]]:
+        """The tests that a reader wants to know of, by what became of them; and what the check found in the code."""
+        protected = self.protected.failing if self.protected is not None else ()
+        failed = (name for name, outcome in self.lost.items() if outcome is Outcome.FAILED)
+        kinds = {
+            "failing": tuple(dict.fromkeys((*protected, *self.failing, *failed))),
+            "vanished": tuple(name for name, outcome in self.lost.items() if outcome is Outcome.MISSING),
+            "skipped": self.skipped,
+            "new": self.new,
+            "found": self.findings,
+        }
+        return {kind: names for kind, names in kinds.items() if names}
 
 
 class Vote(_Value, frozen=True, kw_only=True):

@@ -4,20 +4,24 @@ A kind is one module: a subclass of `GateSettings` whose fields are the settings
 and whose methods answer the questions below. Most have a default. `registry.register` makes the kind known.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
 from detent.core.actor import Assurance
-from detent.core.gate.evidence import Facts, GateState, Program, Receipt, Verdict
+from detent.core.gate.evidence import Facts, GateState, Program, Receipt, Reviewer, Verdict
+from detent.core.reports.limits import ReportFile
 from detent.core.testrun.baseline import Baseline
+from detent.core.testrun.suite import Suite
 from detent.errors import Refused
 
 if TYPE_CHECKING:
     from detent.core.session.phase_state import PhaseState
 
+#: The files that changed lines are compared with, if a gate names no commit: those of the session's start.
+START = "start"
 #: How many paths a reason names.
 _MAX_LISTED = 3
 
@@ -84,6 +88,8 @@ class Surroundings(NamedTuple):
     without_coverage: Callable[[str | None], str | None] = lambda _: "the project has no coverage tool"
     #: Whether checkpoints take all files of the project.
     captures_all: bool = True
+    #: The commit that a name of git means; None if git does not know it.
+    commit_of: Callable[[str], str | None] = lambda _: None
 
 
 class Ran(Protocol):
@@ -102,8 +108,23 @@ class Ran(Protocol):
     def problem(self) -> str | None: ...
 
     @property
-    def report(self) -> bytes | None:
-        """The JUnit XML that the test runner wrote; None if it wrote none."""
+    def reports(self) -> tuple[bytes, ...]:
+        """The reports of test runners that were asked for one."""
+        ...
+
+    @property
+    def directory(self) -> str:
+        """The directory that the command ran in."""
+        ...
+
+    @property
+    def files(self) -> tuple[ReportFile, ...]:
+        """The report files of the gate that the command wrote."""
+        ...
+
+    @property
+    def unread(self) -> Mapping[str, str]:
+        """Pattern to the reason why its report files do not count: older than the run, too large, or missing."""
         ...
 
 
@@ -133,6 +154,10 @@ class CheckRunner(Protocol):
 
     def known(self, command: str) -> KnownNames | None:
         """The tests of the baseline for the command; None if no run has set it."""
+        ...
+
+    def last_pass(self, command: str) -> KnownNames | None:
+        """The tests of the last pass of the command in the session; None before the first."""
         ...
 
     def accepted(self) -> frozenset[str]:
@@ -178,6 +203,30 @@ class CheckRunner(Protocol):
         """Whether a test of that name was in the files of the session's start."""
         ...
 
+    def run_before(self, command: str) -> Ran | None:
+        """Run it in a copy with the files of the phase's begin; None if those were not captured."""
+        ...
+
+    def run_mutants(self, command: str, lines: Mapping[str, Collection[int]], *, most: int, minutes: float) -> Ran:
+        """Run the test command on mutants of these lines, in a copy of the project."""
+        ...
+
+    def changed_lines(self, against: str) -> Mapping[str, Mapping[int, bytes]]:
+        """Path to the lines that differ from those of the session's start, or of a commit. Raises `Corrupt`."""
+        ...
+
+    def present(self) -> Collection[str]:
+        """The paths of the files of the project."""
+        ...
+
+    def changed_settings(self) -> tuple[str, ...]:
+        """The settings of test runners and coverage tools that are not as they were, and that no person accepted."""
+        ...
+
+    def changed_files(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """The files of these names that are not as at the session's start, and that no person accepted."""
+        ...
+
     def has_new_tests(self) -> bool:
         """Whether a test file was added or changed since the session's start."""
         ...
@@ -197,6 +246,10 @@ class Gate:
     runs_tests: ClassVar[bool] = False
     #: The files of the phase's begin are compared with the present ones.
     needs_changes: ClassVar[bool] = False
+    #: A person may accept what its check found, by name.
+    accepts_findings: ClassVar[bool] = False
+    #: Its check needs the files of the phase's begin.
+    needs_begin: ClassVar[bool] = False
     #: What a caller gives to a run of the check are names of tests, not a command.
     takes_names: ClassVar[bool] = False
 
@@ -248,6 +301,25 @@ class Gate:
         return ()
 
     @property
+    def against(self) -> str:
+        """The commit or the start that changed lines are compared with; empty if the gate compares none."""
+        return ""
+
+    @property
+    def report_files(self) -> tuple[str, ...]:
+        """Patterns of the report files that its command writes."""
+        return ()
+
+    def suite_of(self, ran: Ran) -> Suite | None:
+        """The tests of a run of its command by name; None if no report names them."""
+        return None
+
+    @property
+    def frees_settings(self) -> bool:
+        """Whether the settings of the test runner are not protected with the tests."""
+        return False
+
+    @property
     def env(self) -> tuple[str, ...]:
         """Variables of the check: `NAME=value`, or `NAME` to pass on the one of the caller."""
         return ()
@@ -287,6 +359,20 @@ class Gate:
     def is_reported(self) -> bool:
         """Whether a reviewer reports the result."""
         return False
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether an agent that did not do the work reports what it found."""
+        return False
+
+    @property
+    def reviewed_phases(self) -> tuple[str, ...]:
+        """The phases whose work is reviewed; empty for the phase of the gate."""
+        return ()
+
+    def cannot_review(self, reviewer: Reviewer, authors: Collection[Reviewer]) -> str | None:
+        """The reason why an agent may not review the work of these authors; None if it may."""
+        return None
 
     @property
     def choices(self) -> tuple[str, ...]:

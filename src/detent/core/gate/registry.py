@@ -14,9 +14,13 @@ from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
+from detent.core.gate.kinds.coverage import CoverageGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.findings import FindingsGate
+from detent.core.gate.kinds.mutation import MutationGate
 from detent.core.gate.kinds.regression import RegressionGate
+from detent.core.gate.kinds.review import ReviewGate
 from detent.core.gate.kinds.tests import TestsGate
 
 #: Kind to its class.
@@ -46,6 +50,10 @@ for _kind in (
     ArtifactsGate,
     DelegationGate,
     CommandGate,
+    CoverageGate,
+    FindingsGate,
+    MutationGate,
+    ReviewGate,
     ConsensusGate,
     ApprovalGate,
 ):

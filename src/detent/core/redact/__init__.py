@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from detent.core.redact.form import FORMS, KEY_ENDS, headless_keys, is_key_body, is_key_open
-from detent.core.redact.name import Secret, element_secrets, is_count, is_nothing, name_kind, named_secrets
+from detent.core.redact.form import FORMS, KEY_END, headless_keys, is_key_body, is_key_open
 
 #: Documents are flatter than this; a deeper value is replaced as a whole, so that nothing can hide there.
 MAX_DEPTH = 100
@@ -42,7 +41,7 @@ def redact_part(text: str, *, inside_key: bool) -> tuple[str, bool]:
     `inside_key` says that a private key began in an earlier part. Returned is also whether the next part is inside one.
     """
     if inside_key:
-        end = KEY_ENDS.search(text)
+        end = re.search(KEY_END, text)
         if end is not None:
             text = f"{_KEY}{text[end.end() :]}"
         elif is_key_body(text):
@@ -74,10 +73,12 @@ def _pass(text: str) -> str:
     lowered = text.lower()
     for form in dict.fromkeys([form for needle, form in _NEEDLES if needle in lowered]):
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
-    text = _replaced(text, map(Secret._make, headless_keys(text)))
+    text = _replaced(text, headless_keys(text))
     # A name holds one of these words. Letters beyond ASCII may match one of them too: then look closely.
     if text.isascii() and not any(word in lowered for word in _NAME_NEEDLES):
         return text
+    from detent.core.redact.name import element_secrets, named_secrets  # noqa: PLC0415 - slow to load, and rarely needed
+
     for find in (named_secrets, element_secrets):
         text = _replaced(text, find(text))
     return text
@@ -96,6 +97,8 @@ def _tree(value: Any, kind: str | None, depth: int) -> Any:
 
 
 def _fields(value: dict[Any, Any], depth: int) -> dict[Any, Any]:
+    from detent.core.redact.name import name_kind  # noqa: PLC0415 - slow to load
+
     fields: dict[Any, Any] = {}
     for key, each in value.items():
         name = redact(key) if isinstance(key, str) else key
@@ -108,19 +111,23 @@ def _fields(value: dict[Any, Any], depth: int) -> dict[Any, Any]:
 
 
 def _text(value: str, kind: str | None) -> str:
+    from detent.core.redact.name import is_count, is_nothing  # noqa: PLC0415 - slow to load
+
     if kind is None or is_nothing(value) or is_count(kind, value):
         return redact(value)
     return f"[redacted:{kind}]"
 
 
 def _without(match: re.Match[str], kind: str) -> str:
+    from detent.core.redact.name import is_nothing  # noqa: PLC0415 - slow to load
+
     if is_nothing(match["secret"]):
         return match[0]
     start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
     return f"{match[0][:start]}[redacted:{kind}]{match[0][end:]}"
 
 
-def _replaced(text: str, secrets: Iterable[Secret]) -> str:
+def _replaced(text: str, secrets: Iterable[tuple[str, int, int]]) -> str:
     parts: list[str] = []
     position = 0
     for kind, start, end in secrets:

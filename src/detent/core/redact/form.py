@@ -6,41 +6,45 @@ data is none. What has no form of its own, such as a password, is known by the n
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from detent.core.lazy import lazy
 
 
-class Form(NamedTuple):
-    kind: str
-    #: One of these is in every text that the pattern can match; looking for them first is fast.
-    needles: tuple[str, ...]
-    #: Its group `secret` is what has to go.
-    pattern: re.Pattern[str]
+class Form:
+    """A form of secrets. Its pattern is compiled on first use: compiling all of them takes longer than a command."""
+
+    def __init__(self, kind: str, needles: tuple[str, ...], pattern: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        """One of the `needles` is in every text that the pattern can match; looking for them first is fast."""
+        self.kind, self.needles, self._pattern, self._flags = kind, needles, pattern, flags
+
+    @lazy
+    def pattern(self) -> re.Pattern[str]:
+        """Its group `secret` is what has to go."""
+        return re.compile(self._pattern, self._flags)
 
 
 def _key(kind: str, *needles: str, pattern: str) -> Form:
     """A word by itself, not a part of a longer one."""
-    return Form(kind, needles, re.compile(rf"(?<![A-Za-z0-9_-])(?P<secret>{pattern})(?![A-Za-z0-9_-])"))
+    return Form(kind, needles, rf"(?<![A-Za-z0-9_-])(?P<secret>{pattern})(?![A-Za-z0-9_-])")
 
 
 def _in(kind: str, *needles: str, pattern: str) -> Form:
     """Told by what stands around it, in lower or upper case."""
-    return Form(kind, needles, re.compile(pattern, re.IGNORECASE))
+    return Form(kind, needles, pattern, re.IGNORECASE)
 
 
 #: A line of the body of a private key, or one of its headers; blank lines are in between.
-_KEY_LINE = re.compile(r"(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n]{0,200})?")
-_KEY_BODY = re.compile(r"\s*[A-Za-z0-9+/=]{16,}\s*")
+_KEY_LINE = r"(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n]{0,200})?"
+_KEY_BODY = r"\s*[A-Za-z0-9+/=]{16,}\s*"
 _PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_PEM_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+KEY_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
 FORMS: tuple[Form, ...] = (
     # The second branch is a block whose end was cut off. (Possessive quantifiers are broken in Python 3.11.2.)
     Form(
         "private-key",
         ("PRIVATE KEY",),
-        re.compile(
-            rf"(?P<secret>{_PEM_BEGIN}(?:[^-]*(?:-(?!----)[^-]*)*{_PEM_END}|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/=]{{24,}})*))"
-        ),
+        rf"(?P<secret>{_PEM_BEGIN}(?:[^-]*(?:-(?!----)[^-]*)*{KEY_END}|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/=]{{24,}})*))",
     ),
     _key("jwt", "eyJ", pattern=r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"),
     _key("anthropic-key", "sk-ant-", pattern=r"sk-ant-[A-Za-z0-9_-]{20,}"),
@@ -79,7 +83,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "telegram-token",
         (":AA",),
-        re.compile(r"(?<![A-Za-z0-9_-])(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
+        r"(?<![A-Za-z0-9_-])(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])",
     ),
     # Its first part is a number in base64: it begins with one of these letters.
     _key("discord-token", ".", pattern=r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
@@ -165,54 +169,46 @@ FORMS: tuple[Form, ...] = (
     Form(
         "password",
         ("mysql", "mariadb"),
-        re.compile(
-            r"\b(?:mysql|mariadb)[a-z-]{0,12}\s(?:[^\n|;&]{0,200}?\s)?-p[\"']?(?P<secret>(?!assword\b|rotocol)[^\s\"'|;&-][^\s\"'|;&]*)"
-        ),
+        r"\b(?:mysql|mariadb)[a-z-]{0,12}\s(?:[^\n|;&]{0,200}?\s)?-p[\"']?(?P<secret>(?!assword\b|rotocol)[^\s\"'|;&-][^\s\"'|;&]*)",
     ),
-    Form("password", ("sshpass",), re.compile(r"\bsshpass\s{1,4}-p\s{0,4}[\"']?(?P<secret>[^\s\"']+)")),
-    Form("password", ("redis-cli",), re.compile(r"\bredis-cli\s[^\n|;&]{0,200}?-a\s{1,4}[\"']?(?P<secret>[^\s\"']+)")),
+    Form("password", ("sshpass",), r"\bsshpass\s{1,4}-p\s{0,4}[\"']?(?P<secret>[^\s\"']+)"),
+    Form("password", ("redis-cli",), r"\bredis-cli\s[^\n|;&]{0,200}?-a\s{1,4}[\"']?(?P<secret>[^\s\"']+)"),
     Form(
         "password",
         (" login",),
-        re.compile(
-            r"\b(?:docker|podman|az|oc|registry) login(?=\s)[^\n|;&]{0,200}?\s-p[ =]{1,2}[\"']?(?P<secret>[^\s\"']+)"
-        ),
+        r"\b(?:docker|podman|az|oc|registry) login(?=\s)[^\n|;&]{0,200}?\s-p[ =]{1,2}[\"']?(?P<secret>[^\s\"']+)",
     ),
     _in("password", "pass:", pattern=r"-pass(?:in|out)?\s{1,4}[\"']?pass:(?P<secret>[^\s\"']+)"),
     Form(
         "password",
         ("htpasswd",),
-        re.compile(
-            r"\bhtpasswd\s{1,4}-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,100}\s{1,4}(?P<secret>\S+)"
-        ),
+        r"\bhtpasswd\s{1,4}-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,100}\s{1,4}(?P<secret>\S+)",
     ),
     _in("password", "login", pattern=r"\blogin \S{1,100}\s{1,4}password (?P<secret>\S+)"),
     _in("password", "pwd=", pattern=r";\s?pwd=(?P<secret>[^;\s\"']+)"),
 )
 
-_KEY_BEGINS, KEY_ENDS = re.compile(_PEM_BEGIN), re.compile(_PEM_END)
-
 
 def is_key_open(text: str) -> bool:
     """Whether a private key begins in the text and does not end in it."""
     begins = text.rfind("-----BEGIN ")
-    head = _KEY_BEGINS.match(text, begins) if begins >= 0 else None
-    return head is not None and KEY_ENDS.search(text, head.end()) is None
+    head = re.compile(_PEM_BEGIN).match(text, begins) if begins >= 0 else None
+    return head is not None and re.compile(KEY_END).search(text, head.end()) is None
 
 
 def is_key_body(text: str) -> bool:
     """Whether the text can be a part of the body of a private key."""
-    return all(_KEY_LINE.fullmatch(line.strip()) for line in text.split("\n"))
+    return all(re.fullmatch(_KEY_LINE, line.strip()) for line in text.split("\n"))
 
 
 def headless_keys(text: str) -> Iterator[tuple[str, int, int]]:
     """Ends of private keys whose beginning was cut off, with the lines of the body before them."""
     last = 0
-    for end in KEY_ENDS.finditer(text) if "PRIVATE KEY" in text else ():
+    for end in re.finditer(KEY_END, text) if "PRIVATE KEY" in text else ():
         start = end.start()
         while start > last:
             above = max(text.rfind("\n", last, start - 1) + 1, last)
-            if not _KEY_BODY.fullmatch(text, above, start):
+            if not re.compile(_KEY_BODY).fullmatch(text, above, start):
                 break
             start = above
         if start < end.start():

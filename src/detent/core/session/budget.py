@@ -55,6 +55,14 @@ def spent(
     ]
 
 
+def cost_left(session: Session, phase: str) -> float | None:
+    """The cost that the budget still allows; None without such a budget, or if a person accepted more."""
+    limit = session.options.budget.cost if session.options.budget is not None else None
+    if limit is None or session.phases[phase].budget_accepted:
+        return None
+    return max(0.0, limit - sum(state.tokens.cost for state in session.phases.values()))
+
+
 def budget_escalation(
     session: Session, phase: str, now: datetime, more: Tokens = Tokens()
 ) -> tuple[EscalationRaised, ...]:

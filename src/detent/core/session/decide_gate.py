@@ -111,7 +111,7 @@ def _first_baseline(session: Session, gate: Gate, receipt: Receipt) -> tuple[eve
 
 def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossAccepted:
     phase = known_phase(session, command.phase)
-    find_gate(session, phase, command.gate)
+    gate = find_gate(session, phase, command.gate)
     if not command.names:
         raise Invalid("name the tests to accept, or say --all", way_out="detent gates lists them")
     if len(command.names) > MAX_ACCEPTED:
@@ -122,11 +122,13 @@ def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossA
     receipt = session.phases[phase].gates.get(command.gate, GateState()).receipt
     lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
     failing = receipt.protected.failing if receipt is not None and receipt.protected is not None else ()
-    known = {*lost, *failing}
+    accepts = receipt is not None and gate.accepts_findings
+    findings, finding_count = (receipt.findings, receipt.finding_count) if accepts and receipt is not None else ((), 0)
+    known = {*lost, *failing, *findings}
     unknown = [name for name in command.names if name not in known and not name.startswith(OTHERS)]
-    if unknown and len(lost) == count:
+    if unknown and len(lost) == count and len(findings) == finding_count:
         raise NotFound(
-            f"{', '.join(unknown[:3])} is not among the tests that gate {command.gate} of {phase} lost: "
+            f"{', '.join(unknown[:3])} is not among what keeps gate {command.gate} of {phase} closed: "
             f"{', '.join(sorted(known)) or 'none'}",
             way_out=f"detent gates {phase}",
         )

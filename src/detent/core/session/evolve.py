@@ -31,6 +31,7 @@ from detent.core.task.lifecycle import TRANSITIONS as TASK_TRANSITIONS
 from detent.core.task.lifecycle import Action
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus, row_of
+from detent.core.testrun.baseline import KnownTests
 from detent.errors import Corrupt, DetentError
 
 #: Maximum number of history entries in the state. The journal has all of them.
@@ -93,16 +94,20 @@ def apply(session: Session | None, event: Event, *, at: datetime, version: int, 
         by, proof = (actor.identity, actor.proof) if actor is not None else ("", None)
         after = gate_after(gates.get(event.gate, GateState()), event, at=at, by=by, proof=proof)
         session = with_state(session, event.phase, gates={**gates, event.gate: after})
-        return _with_program(session, event.receipt.program) if isinstance(event, events.GateChecked) else session
+        return _with_check(session, event) if isinstance(event, events.GateChecked) else session
     if isinstance(event, TaskEvent):
         return _with_task(session, event, version)
     match event:
         case events.LossAccepted():
             accepted = tuple(dict.fromkeys((*session.baseline.accepted, *event.names)))
             return replace(session, baseline=replace(session.baseline, accepted=accepted))
-        case events.BaselineRecorded() | events.BaselineReplaced():
+        case events.BaselineRecorded():
             tests = {**session.baseline.tests, event.command: event.tests}
             return replace(session, baseline=replace(session.baseline, tests=tests))
+        case events.BaselineReplaced():
+            tests = {**session.baseline.tests, event.command: event.tests}
+            last = {command: known for command, known in session.baseline.last.items() if command != event.command}
+            return replace(session, baseline=replace(session.baseline, tests=tests, last=last))
         case events.GateCommandSet():
             return _with_gate_command(session, event)
         case events.AgentLaunched():
@@ -209,7 +214,8 @@ def _checkpoint_taken(session: Session, event: events.CheckpointTaken) -> Sessio
         return session
     state = session.phases[event.phase]
     if event.kind is CheckpointKind.PRE:
-        is_compared = any(gate.needs_changes for gate in session.workflow.by_key[event.phase].gates)
+        gates = session.workflow.by_key[event.phase].gates
+        is_compared = any(gate.needs_changes or gate.needs_begin for gate in gates)
         tree = state.tree or (event.tree.manifest if is_compared else None)
         return with_state(session, event.phase, pre=max(state.pre, event.attempt), tree=tree)
     return with_state(session, event.phase, post=max(state.post, event.attempt))
@@ -240,6 +246,18 @@ _REOPENED: dict[str, Any] = {
     "merged_commit": None,
     "forced": False,
 }
+
+
+def _with_check(session: Session, event: events.GateChecked) -> Session:
+    """The session with the program of a check, and with the tests of a pass."""
+    receipt = event.receipt
+    session = _with_program(session, receipt.program)
+    if receipt.tests is None or receipt.aside is not None or not receipt.is_pass:
+        return session
+    gate = next(gate for gate in session.workflow.by_key[event.phase].gates if gate_name(gate) == event.gate)
+    passed = KnownTests(count=receipt.tests.passed, names=receipt.names)
+    last = {**session.baseline.last, gate.runnable() or "": passed}
+    return replace(session, baseline=replace(session.baseline, last=last))
 
 
 def _with_program(session: Session, program: Program | None) -> Session:

@@ -279,6 +279,8 @@ class _Listed:
             kind = DecisionKind.REPORT
             command = f"gate report {name} --compliant{chosen}"
             others = (f"gate report {name} --not-compliant -m WHY{chosen}",)
+        elif gate.is_reviewed:
+            kind, others, what = DecisionKind.CLOSED, (), gate.person_task(phase) or what
         elif gate.opened_by is Opener.RUN:
             kind, others = DecisionKind.COMMAND, (approve,)
             what = gate.person_task(phase) or what
@@ -294,7 +296,9 @@ class _Listed:
             yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, f"redo {phase}", (approve,))
         if gate.opened_by is not Opener.RUN or judgement.verdict is Verdict.PENDING:
             return
-        if judgement.verdict is Verdict.STALE:
+        if gate.is_reviewed:
+            yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, approve, ())
+        elif judgement.verdict is Verdict.STALE:
             yield self._gate_entry(DecisionKind.STALE, phase, judgement, what, run, ())
         elif (accept := self._acceptance(phase, gate)) is not None:
             yield self._gate_entry(DecisionKind.ACCEPT, phase, judgement, what, run, (f"{accept}{chosen}",))
@@ -313,7 +317,7 @@ class _Listed:
             return None
         if receipt.program is not None and other_program(self._session.programs, receipt.program) is not None:
             return f"gate accept {name} {shlex.quote(accepted_name(receipt.program))} -m WHY"
-        if receipt.lost:
+        if receipt.lost or (receipt.findings and gate.accepts_findings):
             return f"gate accept {name} --all -m WHY"
         return f"gate baseline {name} -m WHY" if receipt.lost_count else None
 

@@ -30,6 +30,8 @@ class Chunk:
             after._earlier, after._changed = self.digests, frozenset((at,))
         else:
             after._earlier, after._changed = self._earlier, self._changed | {at}
+        if state.status is self.states[at].status and "by_status" in self.__dict__:
+            after.__dict__["by_status"] = self.by_status
         return after
 
     @lazy

@@ -1,7 +1,6 @@
 """Splits a task: it becomes a container, and its parts inherit its context."""
 
 from collections.abc import Collection, Sequence
-from copy import deepcopy
 from itertools import combinations
 from typing import Any
 
@@ -91,6 +90,8 @@ def _count_problems(count: int) -> list[str]:
 
 
 def _child(parent: dict[str, Any], ids: Sequence[str], draft: ChildDraft, at: int) -> dict[str, Any]:
+    from copy import deepcopy  # noqa: PLC0415 - slow to load, and few commands split a task
+
     context = parent["context"]
     inherited = context.get("inherited") or {}
     if wrong := [place for place in draft.after if not 1 <= place <= len(ids)]:

@@ -30,6 +30,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tests: dict[str, KnownTests] = {}
     #: Names of lost tests that a person accepted.
     accepted: tuple[str, ...] = ()
+    #: Command to the tests of its last pass.
+    last: dict[str, KnownTests] = {}
 
     def is_named(self, command: str | None) -> bool:
         """Whether the tests of the command are known by name."""

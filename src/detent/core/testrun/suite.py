@@ -33,7 +33,8 @@ class TestCase(msgspec.Struct, frozen=True):
     #: pytest would take the name for a class of tests.
     __test__ = False
 
-    #: File or class, `::`, function, and perhaps parameters in brackets. Empty for a file that could not be collected.
+    #: File or class, `::`, function. Cases with other parameters have the same name. Empty for a file that could not be
+    #: collected.
     name: str
     outcome: Outcome
     #: It failed in the test itself: not before it, and not because something could not be imported.
@@ -58,6 +59,12 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(name for name, outcome in self.outcomes.items() if outcome in counted)
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """The functions that were skipped or expected to fail."""
+        kinds = (Outcome.SKIPPED, Outcome.EXPECTED_FAIL)
+        return tuple(name for name, outcome in self.outcomes.items() if outcome in kinds)
+
+    @property
     def passed(self) -> frozenset[str]:
         return frozenset(name for name, outcome in self.outcomes.items() if outcome is Outcome.PASSED)
 
@@ -74,7 +81,7 @@ def suite_of(cases: Iterable[TestCase]) -> Suite:
     numbers = dict.fromkeys(Outcome, 0)
     for case in cases:
         numbers[case.outcome] += 1
-        name = case.name.partition("[")[0]
+        name = case.name
         if not name:
             unnamed += 1
         else:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 from detent.config.place import repository
 from detent.engine.bundles.bundle_file import GitTree
-from detent.errors import DetentError
+from detent.errors import DetentError, Refused
 from detent.process.git import Git
 
 #: The directory of published bundles, in the root of the project.
@@ -33,6 +33,33 @@ def git_tree(directory: str, notices: list[str]) -> GitTree | None:
     except DetentError as error:
         notices.append(f"the bundle does not name the git tree that it is about: {error.message}")
         return None
+
+
+def committed_tree(directory: str, commit: str) -> str:
+    """The tree of a commit without the published bundles. Raises `Refused` if git does not know the commit."""
+    top = repository(directory)
+    if top is None:
+        raise Refused(f"{directory} is in no git repository")
+    with scratch(top) as git:
+        git.ask(*_ALONE, "read-tree", f"{commit}^{{tree}}")
+        git.ask(*_ALONE, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", f":(glob)**/{PUBLISHED}/**")
+        return git.ask(*_ALONE, "write-tree")
+
+
+def committed_file(directory: str, commit: str, path: str) -> bytes | None:
+    """The content of a file in a commit; None if the commit does not have it."""
+    top = repository(directory)
+    if top is None:
+        raise Refused(f"{directory} is in no git repository")
+    git = Git(top)
+    if git.commit_of(commit) is None:
+        raise Refused(f"git does not know the commit {commit}", way_out="fetch it first")
+    ran = git.run(
+        "cat-file",
+        "blob",
+        f"{commit}:{os.path.relpath(os.path.join(os.path.realpath(directory), path), os.path.realpath(top))}",
+    )
+    return ran.output if ran.exit_code == 0 else None
 
 
 @contextmanager

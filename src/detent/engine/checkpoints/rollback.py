@@ -27,7 +27,7 @@ from detent.core.session.events import CheckpointTaken
 from detent.core.session.session import Session, SessionStatus
 from detent.documents.checkpoint import Position
 from detent.engine.checkpoints.checkpoints import Checkpoints
-from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan
+from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan, Target
 from detent.engine.policy import Decision, authorize_or_sign, too_weak
 from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import UNREADABLE
@@ -97,8 +97,8 @@ class Rollbacks:
         remove_unknown: bool = False,
     ) -> RollbackPlan:
         """The plan of a rollback to the checkpoint `to`; without `to`, of undoing the last rollback."""
-        planned = self._planner.plan(name, to, paths, phase_only=phase_only, remove_unknown=remove_unknown, store=False)
-        return planned.plan
+        target = self._planner.target(name, to, paths, phase_only=phase_only)
+        return self._planner.plan(target, remove_unknown=remove_unknown, store=False).plan
 
     def execute(
         self,
@@ -123,7 +123,7 @@ class Rollbacks:
         if not phase_only:
             self.check_no_run(name)
         journal = self._project.journal(name)
-        expected = expected or self.plan(name, to, paths=paths, phase_only=phase_only, remove_unknown=remove_unknown)
+        target = self._planner.target(name, to, paths, phase_only=phase_only)
         with journal.reading() as session:
             if signer is None and session.options.assurance is not Assurance.ATTENDED:
                 # Before any file changes; the commit checks it again.
@@ -132,7 +132,7 @@ class Rollbacks:
                 self._project,
                 session,
                 Decision.ROLLBACK,
-                Subject(choice=_choice(expected)),
+                Subject(choice=_choice(target)),
                 position=journal.end,
                 now=self._project.clock(),
             )
@@ -141,11 +141,11 @@ class Rollbacks:
             self._check_free()
             if not phase_only:
                 self.check_no_run(name)
-            plan, captured, past = self._planner.plan(
-                name, to, paths, phase_only=phase_only, remove_unknown=remove_unknown, store=True
-            )
+            if journal.session().version != target.session.version:
+                raise _changed()
+            plan, captured, past = self._planner.plan(target, remove_unknown=remove_unknown, store=True)
             if expected is not None and plan != expected:
-                raise Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
+                raise _changed()
             contents = self._verified(plan.steps)
             intent = self._intent(plan, captured, actor)
             is_restored = False
@@ -380,7 +380,11 @@ def _archive_listing(plan: RollbackPlan) -> bytes:
     )
 
 
-def _choice(plan: RollbackPlan) -> str:
-    """What a plan restores, as its event says it."""
-    target, paths = plan.to.event, tuple(map(to_text, plan.paths))
-    return rollback_choice(target.name, target.id, paths, phase_only=plan.phase_only, undoes=plan.undoes)
+def _changed() -> Conflict:
+    return Conflict("files or phases changed since the plan was shown", way_out="look at the plan again")
+
+
+def _choice(at: Target) -> str:
+    """What a rollback restores, as its event says it."""
+    event, paths = at.to.event, tuple(map(to_text, at.paths))
+    return rollback_choice(event.name, event.id, paths, phase_only=at.phase_only, undoes=at.undoes)

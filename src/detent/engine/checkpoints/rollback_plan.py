@@ -73,6 +73,21 @@ class RollbackPlan(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+class Target(NamedTuple):
+    """The checkpoint to go back to, in the session as it is now. No file was looked at for it."""
+
+    session: Session
+    #: All checkpoints of the session.
+    positions: list[Position]
+    to: Position
+    #: The session at the checkpoint.
+    past: Session
+    paths: tuple[str, ...]
+    phase_only: bool
+    #: The rollback that this one undoes.
+    undoes: str | None
+
+
 class Planned(NamedTuple):
     plan: RollbackPlan
     #: The present files, stored if the caller asked for it.
@@ -88,9 +103,8 @@ class Planner:
         self._project = project
         self._checkpoints = checkpoints
 
-    def plan(
-        self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool, remove_unknown: bool, store: bool
-    ) -> Planned:
+    def target(self, name: str, to: str | None, paths: Sequence[str], *, phase_only: bool) -> Target:
+        """The checkpoint `to`; without `to`, the one before the last rollback. Refuses one that cannot be gone to."""
         session = self._project.journal(name).session()
         outside = [path for path in paths if os.path.isabs(path) or path.split("/")[0] == ".."]
         if outside:
@@ -110,6 +124,12 @@ class Planner:
                 f"{', '.join(beside)} is in progress beside {target.event.phase} and works on the same files",
                 way_out="finish or fail it first, or use --phase-only or --paths",
             )
+        return Target(session, positions, target, past, tuple(paths), phase_only, undoes)
+
+    def plan(self, at: Target, *, remove_unknown: bool, store: bool) -> Planned:
+        """The plan for the present files. With `store` they are stored as the safety checkpoint."""
+        session, positions, target, past, paths, phase_only, undoes = at
+        name = session.id
         kept = kept_paths(session, past, target.event.phase) if undoes is None and not paths else frozenset()
         files = self._checkpoints.files(target.event.tree.manifest)
         later = positions[positions.index(target) + 1 :] if not phase_only else []
@@ -125,8 +145,8 @@ class Planner:
             gone = (path for path in removable & captured.files.keys() if path not in files and path not in own)
             unknown = {path for path in gone if path not in paths and not _is_below(path, session.declared)}
             removable -= unknown
-        steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), tuple(paths))
-        if paths and undoes is None and not steps and not any(_is_selected(path, tuple(paths)) for path in files):
+        steps = [] if phase_only else _steps(files, captured.files, removable, tuple(kept), paths)
+        if paths and undoes is None and not steps and not any(_is_selected(path, paths) for path in files):
             way_out = f"detent checkpoint show {target.event.name} --files"
             raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
         self._check_possible(steps, captured)
@@ -136,11 +156,11 @@ class Planner:
             to=target,
             steps=tuple(steps),
             statuses=_statuses(session, past, target, self._project.clock(), tuple(map(to_text, paths)), undoes),
-            paths=tuple(paths),
+            paths=paths,
             phase_only=phase_only,
             undoes=undoes,
             kept=tuple(sorted(path for path in captured.files if kept and _is_selected(path, tuple(kept)))),
-            unknown=tuple(sorted(path for path in unknown if _is_selected(path, tuple(paths)))),
+            unknown=tuple(sorted(path for path in unknown if _is_selected(path, paths))),
             warnings=_warnings(session, past, target, captured),
         )
         return Planned(plan, captured, past)

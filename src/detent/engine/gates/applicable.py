@@ -15,10 +15,9 @@ import msgspec
 from detent.config.place import Place
 from detent.core.gate.kind import Surroundings
 from detent.core.workflow.graph import Phase, Workflow
+from detent.documents import INSTALLED
 from detent.engine.stores import checkout_store
-
-INSTALLED = "install/manifest.json"
-
+from detent.errors import Refused
 
 #: Larger files name no tool that a person put there.
 MAX_BYTES = 4 * 1024 * 1024
@@ -47,6 +46,7 @@ def applicable(
         tests=tests,
         captures_all=captures_all,
         env=env,
+        commit_of=lambda name: _commit_of(place.base, name),
         without_coverage=cache(lambda command: _without_coverage(place.base, command)),
     )
 
@@ -63,6 +63,15 @@ def applicable(
 
     phases = tuple(kept(phase) for phase in workflow.phases)
     return msgspec.structs.replace(workflow, phases=phases), tuple(reasons)
+
+
+def _commit_of(base: str, name: str) -> str | None:
+    from detent.process.git import Git  # noqa: PLC0415 - few gates name a commit
+
+    try:
+        return Git(base).commit_of(name)
+    except Refused:
+        return None
 
 
 def _without_coverage(base: str, command: str | None) -> str | None:

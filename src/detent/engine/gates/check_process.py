@@ -1,6 +1,7 @@
 """Checks that run in a process of their own, beside the command that waits for them. They record their own receipt."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
 
 _TICK_S = 0.1
+#: Seconds that a check has to end by itself: those that its command has, and some more.
+_END_S = process.GRACE_S + 5.0
 
 
 class CheckProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +77,21 @@ def wait_for(check: CheckProcess, patience_s: float | None, tell: Callable[[str,
             )
         if tell is not None:
             tell(check.gate, waited_s)
+        time.sleep(_TICK_S)
+
+
+def end_check(check: CheckProcess) -> None:
+    """End a check that this process started, as Ctrl-C does: the command of the check ends first, and nothing is left.
+
+    A check that does not end by itself is killed.
+    """
+    with suppress(ProcessLookupError):
+        os.kill(check.pid, signal.SIGINT)
+    until_s = time.monotonic() + _END_S
+    while _is_running(check):
+        if time.monotonic() > until_s:
+            process.end_group(check.pid)
+            return
         time.sleep(_TICK_S)
 
 

@@ -1,10 +1,11 @@
 """Runs the checks of gates and gathers the facts that judging needs."""
 
+import itertools
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,20 @@ import msgspec
 from detent import process
 from detent.config.place import is_worktree
 from detent.core.gate import Gate
-from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result
-from detent.core.gate.kind import required_paths
+from detent.core.gate.checked import MAX_ERROR
+from detent.core.gate.evidence import Facts, Program, RanBy, Receipt, Result, Review
+from detent.core.gate.kind import START, required_paths
 from detent.core.gate.kinds.command import MERGE
 from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
+from detent.core.testrun.runner_files import Role
 from detent.core.workflow.graph import Workflow
 from detent.engine.actor import account
 from detent.engine.agents.environment import BIN
 from detent.engine.gates.bytecode import fresh_bytecode
 from detent.engine.gates.environment import environment_of, program_of
 from detent.engine.gates.inputs import FileDigests, changed_files, encode_digests, file_digests
-from detent.engine.gates.reports import collected_reports
+from detent.engine.gates.reports import DeclaredFiles, collected_reports
 from detent.engine.gates.session_check import SessionCheck, last_receipt
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
@@ -57,6 +60,8 @@ _NOT_FOUND = re.compile(r"\S*(?:sh|make|env)(?:\[\d+\])?: .*(?:not found|No such
 _MAX_ASKED = 200
 #: Maximum number of variables and entries of PATH that a receipt names.
 _MAX_LEFT_OUT = 40
+#: The beginning of a `package.json` that is read.
+_MAX_PACKAGE = 1024 * 1024
 _decode_digests = msgspec.json.Decoder(FileDigests).decode
 
 
@@ -168,32 +173,64 @@ class GateChecks:
         error = redact_text(note)[:200] or None
         return Receipt(result=Result.FAILED, error=error, signature=error)
 
+    def reviewed(self, gate: Gate, review: Review, *, compliant: bool) -> Receipt:
+        """The receipt of an agent's review of the present files."""
+        if compliant:
+            return self._complete(gate, Receipt(result=Result.PASSED, review=review))
+        error = f"{review.reviewer.describe()}: {review.text}"[:MAX_ERROR]
+        return self._complete(gate, Receipt(result=Result.FAILED, review=review, error=error, signature=error))
+
     def program(self, command: str, variables: Mapping[str, str]) -> Program | None:
         return program_of(command, variables["PATH"].split(":"), self._place, variables.get(BIN))
 
     def run_command(
-        self, command: str, env: Mapping[str, str], cwd: str | None = None, options: str = ""
+        self,
+        command: str,
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        options: str = "",
+        files: Sequence[str] = (),
+        timeout_s: float | None = None,
     ) -> process.Ran:
         """Run a command in this environment, with secrets removed from its output before anything reads it.
 
-        If it runs pytest, however deep, a report names the tests. The report is outside of the project. `options` are
-        further ones of pytest.
+        If it runs pytest, however deep, a report names the tests; other runners are asked where that is sure. These
+        reports are outside of the project. `options` are further ones of pytest, `files` the patterns of the report
+        files that the gate declares.
         """
+        from detent.core.testrun.reporting import asked_report, own_files  # noqa: PLC0415 - only a run needs it
+
         where = cwd or self._base
         if is_worktree(self._place):
             env = _with_own_code(env, where)
+        declared = DeclaredFiles(where, files)
+        own = DeclaredFiles(where, own_files(command))
         with collected_reports() as reports, fresh_bytecode(where) as bytecode:
+            asked_for = asked_report(command, reports.directory, _package(where))
+            reports.prepare(asked_for.prepared)
             report_to = f"-o junit_family=xunit1 --junitxml={reports.path}"
             asked = {
                 **env,
                 **bytecode,
+                **asked_for.env,
                 "PYTEST_ADDOPTS": f"{env.get('PYTEST_ADDOPTS', '')} {report_to} {options}".strip(),
             }
             inside = self._inside(command, where, os.path.dirname(reports.path))
-            ran = process.run(command, cwd=where, timeout_s=TIMEOUT_S, env=asked, watch=self.watch, sandbox=inside)
-            report = reports.read()
+            ran = process.run(
+                asked_for.command,
+                cwd=where,
+                timeout_s=timeout_s or TIMEOUT_S,
+                env=asked,
+                watch=self.watch,
+                sandbox=inside,
+            )
+            written = reports.read() or tuple(file.data for file in own.read()[0])
+        read, unread = declared.read()
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
-        return msgspec.structs.replace(ran, output=redact_text(ran.output), problem=problem, report=report)
+        output = redact_text(ran.output)
+        return msgspec.structs.replace(
+            ran, output=output, problem=problem, reports=written, directory=where, files=read, unread=unread
+        )
 
     def _inside(self, command: str, where: str, reports: str) -> "Sandbox | None":
         """The sandbox of a command; None outside of a run."""
@@ -202,10 +239,10 @@ class GateChecks:
         # A copy of the project is no part of it.
         return self._sandbox.for_check(self._place, where, reports, merges=_MERGES.fullmatch(command) is not None)
 
-    def touched(self, session: Session, digest: str, accepted: Collection[str]) -> bool:
-        """Whether a protected file is not as it was, or cannot be compared."""
+    def touched(self, session: Session, digest: str, accepted: Collection[str], roles: Collection[Role]) -> bool:
+        """Whether a protected file of these roles is not as it was, or cannot be compared."""
         try:
-            _, changes, _ = self._protected(session, digest, accepted)
+            _, changes, _ = self._protected(session, digest, accepted, roles)
         except Corrupt:
             return True
         return bool(changes)
@@ -220,6 +257,8 @@ class GateChecks:
         gate: str,
         accepted: Collection[str] = (),
         was_touched: bool = False,
+        files: Sequence[str] = (),
+        roles: Collection[Role] = tuple(Role),
     ) -> process.Ran | None:
         """Run a command in a copy of the project that has the protected files as they were; None if none changed.
 
@@ -229,7 +268,7 @@ class GateChecks:
         from detent.engine.gates.copy import project_copy  # noqa: PLC0415 - most runs change no test
 
         try:
-            kept, changes, moment = self._protected(session, digest, accepted)
+            kept, changes, moment = self._protected(session, digest, accepted, roles)
             if not kept.has_tests() or not (changes or was_touched):
                 return None
             if changes.unclear:
@@ -243,10 +282,16 @@ class GateChecks:
             return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
         with project_copy(copied) as directory:
             # Git would write the times of the copy into the index of the project.
-            return self.run_command(command, {**env, "GIT_OPTIONAL_LOCKS": "0"}, directory)
+            return self.run_command(command, {**env, "GIT_OPTIONAL_LOCKS": "0"}, directory, files=files)
 
     def run_copy(
-        self, command: str, env: Mapping[str, str], *, of_start: bool, only: Collection[str] = ()
+        self,
+        command: str,
+        env: Mapping[str, str],
+        *,
+        of_start: bool,
+        only: Collection[str] = (),
+        files: Sequence[str] = (),
     ) -> process.Ran:
         """Run a command in a copy of the project, or of the files of the session's start with the tests of now."""
         from detent.engine.gates.copy import Copied, project_copy  # noqa: PLC0415 - few gates need a copy
@@ -264,7 +309,7 @@ class GateChecks:
         options = f"--continue-on-collection-errors {self._asking_for(command, only)}".rstrip()
         with project_copy(copied) as directory:
             asked = {**_with_own_code(env, directory), "GIT_OPTIONAL_LOCKS": "0"}
-            return self.run_command(command, asked, directory, options=options)
+            return self.run_command(command, asked, directory, options=options, files=files)
 
     def _asking_for(self, command: str, tests: Collection[str]) -> str:
         """The tests as arguments of pytest, if the command runs all of them and pytest finds these from where it is."""
@@ -286,20 +331,75 @@ class GateChecks:
         files = self._checkpoints.files(position.event.tree.manifest)
         return StartFiles(files, self._checkpoints.objects.read)
 
+    def run_before(self, command: str, env: Mapping[str, str], *, tree: str, files: Sequence[str] = ()) -> process.Ran:
+        """Run a command in a copy of the project with the files of a manifest, and nothing else."""
+        from detent.engine.gates.copy import project_copy  # noqa: PLC0415 - few gates need a copy
+        from detent.engine.gates.start_files import StartFiles  # noqa: PLC0415
+
+        try:
+            before = StartFiles(self._checkpoints.files(tree), self._checkpoints.objects.read)
+            copied = before.copied(self._place, self._moments(None), tests_of_now=False)
+        except Corrupt as damage:
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
+        with project_copy(copied) as directory:
+            asked = {**_with_own_code(env, directory), "GIT_OPTIONAL_LOCKS": "0"}
+            return self.run_command(command, asked, directory, files=files)
+
+    def run_mutants(
+        self, command: str, env: Mapping[str, str], *, lines: Mapping[str, Collection[int]], most: int, minutes: float
+    ) -> process.Ran:
+        """Run the tests on mutants of these lines, in a copy of the project."""
+        from detent.engine.gates.copy import Copied, project_copy  # noqa: PLC0415 - few gates need a copy
+        from detent.engine.gates.mutants import run_mutants  # noqa: PLC0415
+        from detent.engine.gates.start_files import present_files  # noqa: PLC0415
+
+        place = self._place
+        files = frozenset(present_files(self._moments(None)))
+        with project_copy(Copied(root=place.root, base=place.base, files=files)) as directory:
+            # Two mutants of one file can have the same size and time, by which Python takes bytecode for fresh.
+            asked = {**_with_own_code(env, directory), "GIT_OPTIONAL_LOCKS": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+            return run_mutants(
+                directory,
+                command,
+                lines,
+                lambda line, limit_s: self.run_command(line, asked, directory, timeout_s=limit_s),
+                most=most,
+                minutes=minutes,
+            )
+
+    def changed_lines(self, against: str) -> dict[str, dict[int, bytes]]:
+        """The lines that differ from the files of the session's start, or of a commit. `Corrupt` if those are gone."""
+        from detent.engine.gates.changed import changed_since, commit_reader  # noqa: PLC0415 - few gates need them
+        from detent.engine.gates.start_files import present_files  # noqa: PLC0415
+
+        present = present_files(self._moments(None))
+        if against != START:
+            return changed_since(self._base, present, commit_reader(self._base, against))
+        return changed_since(self._base, present, self.start_files().content)
+
+    def present(self) -> frozenset[str]:
+        from detent.engine.gates.start_files import present_files  # noqa: PLC0415 - few gates need them
+
+        return frozenset(present_files(self._moments(None)))
+
+    def changed_files(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """The files of these names that are not as they were at the start of the session."""
+        from detent.engine.gates.start_files import present_files  # noqa: PLC0415 - few gates need them
+
+        return self.start_files().changed(present_files(self._moments(None)), patterns)
+
     def has_new_tests(self) -> bool:
         return self.start_files().has_new_tests(self._moments(None))
 
     def baseline(self, session: Session, gate: Gate, command: str) -> KnownTests:
         """Run the command of a gate; the tests that it tried. Raises `Refused` if they cannot be counted."""
-        from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - only this needs it
-        from detent.core.testrun.verdict import judge  # noqa: PLC0415
+        from detent.core.testrun.verdict import judge  # noqa: PLC0415 - only this needs it
 
         environment = environment_of(session, gate, self._place, os.environ, {})
-        ran = self.run_command(command, environment.variables)
-        if ran.report is not None:
-            with suppress(Unreadable):
-                suite = read_junit(ran.report)
-                return KnownTests(count=suite.counts.passed, names=self.keep_names(suite.tried))
+        ran = self.run_command(command, environment.variables, files=gate.report_files)
+        suite = gate.suite_of(ran)
+        if suite is not None:
+            return KnownTests(count=suite.counts.passed, names=self.keep_names(suite.tried))
         counts = judge(ran.output, ran.exit_code).counts
         if counts is None:
             raise Refused(
@@ -348,7 +448,7 @@ class GateChecks:
         return digest
 
     def _protected(
-        self, session: Session, digest: str, accepted: Collection[str]
+        self, session: Session, digest: str, accepted: Collection[str], roles: Collection[Role] = tuple(Role)
     ) -> "tuple[ProtectedFiles, ProtectedChanges, Moment]":
         """The protected files of that digest, their changes, and the moment of these; `Corrupt` if they are damaged."""
         from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - only tests are protected
@@ -360,7 +460,13 @@ class GateChecks:
         if not is_intact(digest, data):
             raise Corrupt(f"the protected tests are damaged: {self._store.location(name)} is not what was recorded")
         kept = ProtectedFiles.decode(data)
-        return kept, kept.changes(moment, protected_patterns(session.workflow), accepted=accepted), moment
+        patterns = protected_patterns(session.workflow)
+        return kept, kept.changes(moment, patterns, accepted=accepted, only=roles), moment
+
+    def changed_settings(self, session: Session, digest: str, accepted: Collection[str]) -> tuple[str, ...]:
+        """The settings of test runners that are not as they were."""
+        _, changes, _ = self._protected(session, digest, accepted, (Role.SETTINGS, Role.SHARED))
+        return tuple(sorted(itertools.chain(*changes)))
 
     def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
         """The receipt with the digest of the files that it rests on, and with the account and the host of the run."""
@@ -414,6 +520,15 @@ def _names_files(session: Session, phase: str) -> bool:
     """Whether a decision at a gate of the phase was signed for files."""
     states = session.phases[phase].gates.values()
     return any(state.approval_tree or any(vote.tree for vote in state.votes.values()) for state in states)
+
+
+def _package(directory: str) -> str | None:
+    """The text of `package.json`, which says what a script runs; None without one."""
+    try:
+        with open(os.path.join(directory, "package.json"), encoding="utf-8", errors="replace") as file:
+            return file.read(_MAX_PACKAGE)
+    except OSError:
+        return None
 
 
 def _is_missing(receipt: Receipt) -> bool:

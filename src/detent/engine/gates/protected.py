@@ -79,8 +79,15 @@ class ProtectedFiles:
     def decode(cls, data: bytes) -> "ProtectedFiles":
         return cls({from_text(path): kept for path, kept in msgspec.json.decode(data, type=dict[str, Kept]).items()})
 
-    def changes(self, moment: "Moment", patterns: Iterable[str] = (), *, accepted: Collection[str] = ()) -> Changes:
-        """The differences to the present files, except for those that a person accepted."""
+    def changes(
+        self,
+        moment: "Moment",
+        patterns: Iterable[str] = (),
+        *,
+        accepted: Collection[str] = (),
+        only: Collection[Role] = tuple(Role),
+    ) -> Changes:
+        """The differences to the present files of these roles, except for those that a person accepted."""
         base = moment.universe.scope.base
         there = _Present(moment, tuple(patterns)).roles(self.files)
 
@@ -92,7 +99,7 @@ class ProtectedFiles:
         added: list[str] = []
         unclear: list[str] = []
         for path in sorted(there.keys() | self.files.keys()):
-            if path in accepted:
+            if path in accepted or there.get(path, Role.TEST) not in only:
                 continue
             before, now = self.files.get(path), _read(os.path.join(base, path))
             if _is_same(before, now) or (there.get(path) is Role.STAND_IN and before is not None):

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from detent.core.actor import ActorKind, Channel
-from detent.core.gate import gate_name
+from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Facts, GateState, Judgement, RanBy, Receipt, Verdict
 from detent.core.gate.judge import judgements
 from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, SetGateCommand
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 #: Seconds that a command in an agent's shell waits for a check: clients end a shell that is silent for longer.
 SHELL_S = 60.0
+#: Seconds that a call of the MCP server waits for one: some clients end a call after a minute.
+MCP_S = 45.0
+
+
+#: The most characters of the report of a reviewer.
+MAX_REVIEW = 4_000
 
 
 class SessionGates:
@@ -47,7 +53,8 @@ class SessionGates:
         session = self._handle.state
         phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
         now = self._project.clock()
-        return {key: judgements(session, key, self._facts(session, key, now)) for key in phases}
+        gated = {key for key in phases if session.workflow.by_key[key].gates}
+        return {key: judgements(session, key, self._facts(session, key, now)) if key in gated else () for key in phases}
 
     def _facts(self, session: Session, phase: str, now: datetime) -> Facts:
         """The facts of the files that the phase is done in."""
@@ -63,6 +70,29 @@ class SessionGates:
         """Run the gate's check now and record the receipt."""
         key = live_phase(self._handle.state, phase)
         return self.record(gate, phase=key, receipt=self.check(gate, phase=key, command=command))
+
+    def run_all(self, *, phase: str | None = None) -> tuple[tuple[str, str], ...]:
+        """Run every check that has a command, of the phases in progress or of one; the phases and gates that ran.
+
+        Checks that run last, such as a merge, run only if every other gate of their phase is open.
+        """
+        session = self._handle.state
+        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (live_phase(session, phase),)
+        ran: list[tuple[str, str]] = []
+        for key in phases:
+            gates = session.workflow.by_key[key].gates if session.gates_apply else ()
+            for gate in sorted(gates, key=lambda gate: gate.runs_last):
+                state = session.phases[key].gates.get(gate_name(gate), GateState())
+                if gate.runnable() is None or state.escalated is not None:
+                    continue
+                if gate.runs_last and any(
+                    judged.verdict is not Verdict.PASS and judged.gate != gate_name(gate)
+                    for judged in self.judgements(key)[key]
+                ):
+                    continue
+                self.run(gate_name(gate), phase=key)
+                ran.append((key, gate_name(gate)))
+        return tuple(ran)
 
     def run_due(self, phase: str, moment: "Moment") -> bool:
         """Run every check that was not run on the files of the moment, once; False if none was to be run.
@@ -104,6 +134,8 @@ class SessionGates:
         started = start_check(self._project, self._handle.id, gate, phase)
         if actor.channel in (Channel.HOOK, Channel.PAGE):
             patience_s: float | None = 0.0
+        elif actor.channel is Channel.MCP:
+            patience_s = MCP_S
         else:
             patience_s = SHELL_S if actor.kind is ActorKind.AGENT else None
         wait_for(started, patience_s, self._project.checking)
@@ -160,6 +192,13 @@ class SessionGates:
         session = self._handle.state
         declared = find_gate(session, phase, gate)
         receipt = session.phases[phase].gates.get(gate, GateState()).receipt
+        if receipt is not None and declared.accepts_findings and receipt.findings:
+            if receipt.finding_count > len(receipt.findings):
+                raise Refused(
+                    f"{receipt.finding_count} findings are too many to accept together; only the first are named",
+                    way_out=f"mend some, or detent approve {phase} --gate {gate} -m WHY",
+                )
+            return receipt.findings
         known = session.baseline.tests.get(declared.runnable() or "")
         if receipt is None or not receipt.lost_count:
             raise Refused(f"gate {gate} of {phase} has lost no test", way_out="detent gates")
@@ -205,9 +244,38 @@ class SessionGates:
         """Record a reviewer's finding about a constitution whose articles no command can check."""
         key = live_phase(self._handle.state, phase)
         declared = find_gate(self._handle.state, key, gate)
+        if declared.is_reviewed:
+            return self._review(declared, key, compliant=compliant, note=note)
         if not declared.is_reported:
             raise Refused(f"gate {gate} of {key} is not reported", way_out=declared.way_out(key, GateState()))
         if compliant:
             self._handle.check_may_decide(Decision.REPORT)
         receipt = self.checks.reported(compliant=compliant, note=note)
         return self._handle.execute(CheckGate(phase=key, gate=gate, receipt=receipt))
+
+    def _review(self, gate: Gate, phase: str, *, compliant: bool, note: str) -> Outcome:
+        """Record the report of an agent about the work of others. Refuses authors, and agents that they started."""
+        from detent.core.gate.evidence import Review  # noqa: PLC0415 - few gates are reviewed
+        from detent.engine.gates.reviewing import authors_of, reviewers  # noqa: PLC0415
+
+        session, name = self._handle.state, gate_name(gate)
+        if not note.strip():
+            raise Refused(f"gate {name} needs a report", way_out=f"detent gate report {name} … -m 'what you looked at'")
+        asked = reviewers(self._project, session, phase, gate)
+        authors = authors_of(self._project, session, self._handle.log(), gate.reviewed_phases or (phase,))
+        if not authors:
+            raise Refused(
+                f"gate {name} of {phase} cannot be reviewed: no agent is recorded as the author of the work",
+                way_out=f"as a person, detent approve {phase} --gate {name} -m WHY",
+            )
+        for reviewer in asked:
+            problem = gate.cannot_review(reviewer, authors)
+            if problem is not None:
+                raise Refused(
+                    f"gate {name} of {phase}: {problem}",
+                    way_out="let an agent of another client report; or, as a person, "
+                    f"detent approve {phase} --gate {name} -m WHY",
+                )
+        review = Review(reviewer=asked[0], authors=tuple(authors), text=redact_text(note)[:MAX_REVIEW])
+        receipt = self.checks.reviewed(gate, review, compliant=compliant)
+        return self._handle.execute(CheckGate(phase=phase, gate=name, receipt=receipt))

@@ -1,11 +1,13 @@
 """The files of a session's start, from its first checkpoint: a copy of them, and which tests are new since."""
 
+import fnmatch
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from detent.core.checkpoint.manifest import Entry
 from detent.core.testrun.runner_files import Role, roles, test_directory
+from detent.engine.gates.changed import UNCHANGED, Before
 from detent.engine.gates.copy import Copied
 from detent.objects.universe import Request
 
@@ -19,13 +21,13 @@ class StartFiles:
         """`read` gives the content of a digest; it raises `Corrupt` if that is gone or damaged."""
         self._files, self._read = files, read
 
-    def copied(self, place: "Place", moment: "Moment") -> Copied:
-        """The project as it was, with the tests of now and the settings and data that they use.
+    def copied(self, place: "Place", moment: "Moment", *, tests_of_now: bool = True) -> Copied:
+        """The project as it was; `tests_of_now`: with the tests of now and the settings and data that they use.
 
         A link that was changed since is as it is now.
         """
         present = present_files(moment)
-        tests = _tests(present)
+        tests = _tests(present) if tests_of_now else frozenset()
         without = tuple(path for path in present if path not in self._files and path not in tests)
         replaced = {
             path: (self._read(entry.digest), entry.kind == "x")
@@ -43,6 +45,23 @@ class StartFiles:
             return False
         files = (path,) if path in self._files else tuple(roles(self._files))
         return any(is_named(self._read(self._files[each].digest)) for each in files)
+
+    def content(self, path: str, now: Entry) -> "Before":
+        """The content of a file as it was. A file that has not changed is not read."""
+        entry = self._files.get(path)
+        if entry is None or entry.kind == "l":
+            return Before(None)
+        return UNCHANGED if entry.digest == now.digest else Before(self._read(entry.digest))
+
+    def changed(self, present: Mapping[str, Entry], patterns: Sequence[str]) -> tuple[str, ...]:
+        """The files of these names that were added, changed or removed."""
+        names = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
+        return tuple(
+            path
+            for path in sorted({*present, *self._files})
+            if (names.match(path) or names.match(path.rpartition("/")[2]))
+            and present.get(path) != self._files.get(path)
+        )
 
     def has_new_tests(self, moment: "Moment") -> bool:
         present = present_files(moment)

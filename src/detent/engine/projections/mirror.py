@@ -12,8 +12,7 @@ import msgspec
 from detent.clients.registry import guarded_files, shown_to
 from detent.config.place import Place, is_worktree
 from detent.core.session.session import Session
-from detent.documents import SHOWN_WORKFLOW, task_page
-from detent.engine.gates.applicable import INSTALLED
+from detent.documents import INSTALLED, SHOWN_WORKFLOW, TASK_PAGE
 from detent.engine.projections.publish import UNREADABLE, digest
 from detent.engine.stores import checkout_store
 from detent.errors import DetentError, StoreFailed
@@ -67,9 +66,11 @@ def _shown(store: Store) -> tuple[str, ...]:
 
 def update_task_page(place: Place, session: Session) -> list[str]:
     """Bring `tasks.md` of the artifacts up to date, if there is one; returns a notice if that failed."""
-    path = os.path.join(place.base, task_page.NAME.format(folder=session.folder))
+    path = os.path.join(place.base, TASK_PAGE.format(folder=session.folder))
     if not os.path.isfile(path) or os.path.islink(path):
         return []
+    from detent.documents import task_page  # noqa: PLC0415 - few projects have one
+
     statuses = {key: session.phases[key].status for key in session.workflow.order}
     try:
         with open(path, encoding="utf-8", newline="") as file:

@@ -358,7 +358,7 @@ class Tasks:
     def _next_move(self, session: Session, claim: Claim) -> MoveTask:
         task = self._next(session)
         if task is None:
-            raise NotFound(_nothing_ready(session), way_out="detent task list")
+            raise NotFound(nothing_ready(session), way_out="detent task list")
         return MoveTask(task=task, action=Action.START, claim=claim)
 
 
@@ -372,7 +372,8 @@ def _free_id(session: Session, parent: str | None) -> str:
     return str(above.child(max((int(task.rpartition(".")[2]) for task in parts), default=0) + 1))
 
 
-def _nothing_ready(session: Session) -> str:
+def nothing_ready(session: Session) -> str:
+    """Why no task can be started."""
     plan = session.tasks
     if not len(plan):
         return "there are no tasks"

@@ -1,6 +1,7 @@
-"""Sessions that have ended, and two sessions side by side: durations, attempts, first tries, tokens and cost."""
+"""Sessions that have ended, the figures of their gates, and two sessions side by side."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from statistics import median_low
 from typing import Any
 
 from detent.core.session.attempts import AttemptRecord, attempts
@@ -9,7 +10,9 @@ from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
 from detent.documents import SESSION_DOCUMENT
 from detent.engine.project import Project
+from detent.engine.recorded import gate_stats
 from detent.errors import DetentError
+from detent.render.json.gate_stats import stats_record
 from detent.store.port import all_commits
 from detent.web.screens.session import tokens_record
 
@@ -22,11 +25,23 @@ class Histories:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], tuple[int, dict[str, Any] | None]] = {}
+        #: Project to the figures of its gates, with the marks of the sessions that they are made of.
+        self._figures: dict[str, tuple[tuple[tuple[str, int], ...], list[dict[str, Any]]]] = {}
 
     def screen(self, project_id: str, project: Project) -> dict[str, Any]:
         rows = (self._row(project_id, project, name) for name in project.store.sessions())
         ended = sorted((row for row in rows if row is not None), key=lambda row: row["ended_at"])
-        return {"sessions": ended[-MAX_SESSIONS:]}
+        shown = ended[-MAX_SESSIONS:]
+        return {"sessions": shown, "phases": _durations(shown), "gates": self._gates(project_id, project)}
+
+    def _gates(self, project_id: str, project: Project) -> list[dict[str, Any]]:
+        """The figures of all gates, made again only if a session went on."""
+        store = project.store
+        marks = tuple((name, store.written(f"{name}/{SESSION_DOCUMENT}")) for name in store.sessions())
+        known = self._figures.get(project_id)
+        if known is None or known[0] != marks:
+            known = self._figures[project_id] = marks, [stats_record(row) for row in gate_stats(store).gates]
+        return known[1]
 
     def _row(self, project_id: str, project: Project, name: str) -> dict[str, Any] | None:
         mark = project.store.written(f"{name}/{SESSION_DOCUMENT}")
@@ -40,6 +55,26 @@ class Histories:
             row = None
         self._rows[project_id, name] = mark, row
         return row
+
+
+def _durations(sessions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The time of each phase over all sessions; `share` is its median as a part of the longest time of all."""
+    times: dict[str, list[float]] = {}
+    tried: dict[str, int] = {}
+    for phase in (phase for session in sessions for phase in session["phases"]):
+        times.setdefault(phase["phase"], []).append(phase["minutes"])
+        tried[phase["phase"]] = tried.get(phase["phase"], 0) + phase["attempts"]
+    longest = max((max(own) for own in times.values()), default=0.0) or 1.0
+    return [
+        {
+            "phase": phase,
+            "median": median_low(own),
+            "longest": max(own),
+            "attempts": tried[phase],
+            "share": median_low(own) / longest,
+        }
+        for phase, own in times.items()
+    ]
 
 
 def session_row(project: Project, session: Session) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from detent.core.gate.checked import Checked, receipt_of
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, Evidence, GateSettings, Ran, Surroundings, gate_name
 from detent.core.gate.kinds.changes import NOT_CAPTURED
-from detent.core.gate.kinds.tests import read_suite
+from detent.core.gate.reported import Patterns, check_patterns, patterns_of, read_suite
+from detent.core.reports.limits import Unreadable
 from detent.core.testrun.baseline import Baseline
 from detent.core.testrun.suite import Outcome, Suite
 from detent.errors import Refused
@@ -36,9 +37,22 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
     max_iterations: int = 10
     circuit_breaker: int = 3
     env: tuple[str, ...] = ()
+    #: Patterns of the JUnit XML that the command writes.
+    junit: Patterns = ()
 
     def __post_init__(self) -> None:
         self.check_settings()
+        check_patterns("junit", self.junit)
+
+    @property
+    def report_files(self) -> tuple[str, ...]:
+        return patterns_of(self.junit)
+
+    def suite_of(self, ran: Ran) -> Suite | None:
+        try:
+            return read_suite(ran, self.report_files)
+        except Unreadable:
+            return None
 
     # Judging
 
@@ -110,7 +124,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         present = runner.run_copy(command, of_start=False)
         if present.problem:
             return receipt_of(present, command, Result.ERROR)
-        now = read_suite(present)
+        now = self.suite_of(present)
         if now is None or not now.outcomes:
             return self._counted(runner, command, present, named)
         if named:
@@ -124,11 +138,11 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         if failing := [test for test in chosen if now.outcomes[test] is not Outcome.PASSED]:
             return _failed(present, f"{_outcomes(failing, now)}: it must pass now")
         before = runner.run_copy(command, of_start=True, only=chosen)
-        suite = read_suite(before)
+        suite = self.suite_of(before)
         if not before.problem and (suite is None or not (suite.unnamed or suite.outcomes.keys() >= set(chosen))):
             # A test that pytest does not find by the name that it reports, such as one of a base class.
             before = runner.run_copy(command, of_start=True)
-            suite = read_suite(before)
+            suite = self.suite_of(before)
         return _compared(before, suite, chosen)
 
     def _counted(self, runner: CheckRunner, command: str, present: Ran, named: tuple[str, ...]) -> Receipt:

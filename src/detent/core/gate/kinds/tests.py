@@ -1,12 +1,16 @@
 """The `tests` gate: a test run must pass, within a number of tries, without losing tests of the baseline."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
+from detent.core.gate.coverage_judge import coverage_shortfall, coverage_unknown
 from detent.core.gate.evidence import MAX_LOST, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, Evidence, GateSettings, KnownNames, Ran, Surroundings, gate_name
+from detent.core.gate.reported import Patterns, check_patterns, patterns_of, read_suite
+from detent.core.reports.limits import Unreadable
 from detent.core.testrun.baseline import FILES_ONLY, OTHERS, Baseline, KnownTests, lost_tests, unaccepted
 from detent.core.testrun.suite import Counts, Outcome, Suite
 from detent.errors import Refused
@@ -19,6 +23,8 @@ _RESULT_WORDS = {
 }
 #: How many lost tests a reason names.
 _MAX_NAMED = 10
+#: Values of settings with which a rule only tells, and does not hold.
+_LOOSE = ("report", "free")
 _AS_BEGUN = "the tests as they were when the session began"
 
 
@@ -42,9 +48,37 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
     #: Files besides the tests and the runner's settings that are kept as they were when the session began.
     protected: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
+    #: Patterns of the JUnit XML that the command writes. Only the tests in them count.
+    junit: Patterns = ()
+    #: Patterns of the coverage report that the command writes; without it the printed coverage counts.
+    coverage_report: Patterns = ()
+    #: How many tests must pass. That none ran, or all were skipped, is never a pass.
+    min_tests: Annotated[int, msgspec.Meta(ge=1)] = 1
+    #: Tests of the baseline that are missing, skipped or expected to fail: a person accepts them, or they are named.
+    lost: Literal["accept", "report"] = "accept"
+    #: The same if fewer tests pass than in the last pass.
+    fewer: Literal["accept", "report"] = "accept"
+    #: Whether the settings of the runner are protected with the tests.
+    test_settings: Literal["protected", "free"] = "protected"
 
     def __post_init__(self) -> None:
         self.check_settings()
+        check_patterns("junit", self.junit)
+        check_patterns("coverage_report", self.coverage_report)
+
+    @property
+    def report_files(self) -> tuple[str, ...]:
+        return (*patterns_of(self.junit), *patterns_of(self.coverage_report))
+
+    @property
+    def frees_settings(self) -> bool:
+        return self.test_settings == "free"
+
+    def suite_of(self, ran: Ran) -> Suite | None:
+        try:
+            return read_suite(ran, patterns_of(self.junit))
+        except Unreadable:
+            return None
 
     # Judging
 
@@ -63,30 +97,29 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return receipt is None or receipt.tests is None or not receipt.tests.passed
 
     def shortfall(self, receipt: Receipt, baseline: Baseline) -> str | None:
-        if self._falls_short(receipt):
-            return f"coverage is {receipt.coverage:g} %, and {self.coverage} % are needed"
-        if receipt.lost_count:
-            return lost_reason(receipt, baseline)
-        return None
+        short = coverage_shortfall(receipt, total=self.coverage)
+        return short if short is not None or not receipt.lost_count else lost_reason(receipt, baseline)
 
     def unknown(self, receipt: Receipt) -> str | None:
-        if self.coverage is None or receipt.coverage is not None:
-            return None
-        from detent.core.testrun.coverage_tool import measuring  # noqa: PLC0415 - only this reason needs it
-
-        how = measuring(receipt.command)
-        return f"coverage was not measured, and {self.coverage} % are needed; {how} would measure it"
+        return coverage_unknown(receipt, total=self.coverage)
 
     def passed(self, receipt: Receipt, baseline: Baseline) -> str:
         known = baseline.tests.get(self.command or "")
         seen = "; seen in the agent's shell, no command is known" if receipt.by is RanBy.SEEN else ""
-        return f"passed: {receipt.command}{counts_text(receipt.tests, known)}{_accepted_text(baseline)}{seen}"
+        text = f"passed: {receipt.command}{counts_text(receipt.tests, known)}{_accepted_text(baseline)}{seen}"
+        return f"{text}{self._loosened(receipt)}"
+
+    def _loosened(self, receipt: Receipt) -> str:
+        """The part of a pass that tells which rules the settings switch off, and what they let through."""
+        loose = {"lost": self.lost, "fewer": self.fewer, "test_settings": self.test_settings}
+        names = [f'{name} = "{value}"' for name, value in loose.items() if value in _LOOSE]
+        return f"; loosened by {', '.join(names)}{f': {receipt.error}' if receipt.error else ''}" if names else ""
 
     def limit_reason(self, receipt: Receipt) -> str:
         return "coverage_below_threshold" if self._falls_short(receipt) else "max_iterations"
 
     def _falls_short(self, receipt: Receipt) -> bool:
-        return self.coverage is not None and receipt.coverage is not None and receipt.coverage < self.coverage
+        return coverage_shortfall(receipt, total=self.coverage) is not None
 
     def way_out(self, phase: str, state: GateState) -> str:
         name, receipt = gate_name(self), state.receipt
@@ -156,7 +189,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if original is not None and original.problem:
             error = f"{_AS_BEGUN} could not run: {original.problem}"
             return replace(receipt, result=Result.FAILED, error=error, signature=error)
-        first = _first(original) if original is not None else None
+        first = _first(original, patterns_of(self.junit)) if original is not None else None
         if first is not None and first.names is not None:
             receipt = self._with_first(runner, receipt, first.names, stood)
         return self._with_lost(runner, receipt, suite, stood, first)
@@ -200,7 +233,9 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         """The receipt with the tests of the baseline that this run lost. `first` are the tests of the start."""
         known = _and_first(_and_stood(runner.known(self.command or ""), stood), first)
         if known is None:
-            return receipt
+            return self._with_fewer(runner, receipt, suite)
+        if known.names is not None and suite is not None:
+            receipt = replace(receipt, new=tuple(sorted(suite.passed - known.names))[:MAX_LOST])
         if known.names is not None:
             known = known._replace(names=known.names - runner.accepted())
         if known.names is not None and suite is None and receipt.by is not RanBy.SEEN:
@@ -208,15 +243,42 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             return replace(receipt, result=Result.UNCLEAR, error=error, signature=error)
         if known.names is None or suite is None:
             missing = known.passed - (receipt.tests.passed if receipt.tests is not None else 0)
-            return _with_loss(replace(receipt, lost_count=max(0, missing)))
+            if missing <= 0:
+                return self._with_fewer(runner, receipt, suite)
+            return self._with_loss(replace(receipt, lost_count=missing))
         lost = lost_tests(known.names, suite)
         old_pass = runner.is_protected() if stood is None else runner.accepted().issuperset(stood.failed)
         old_pass &= first is None or first.passes
         is_renamed = old_pass and len(suite.passed) >= len(known.names)
         if is_renamed and all(outcome is Outcome.MISSING for outcome in lost.values()):
             # The old tests pass, in the present files or in the copy, and there are no fewer of them now.
+            lost = {}
+        if not lost:
+            return self._with_fewer(runner, receipt, suite)
+        return self._with_loss(replace(receipt, lost=dict(list(lost.items())[:MAX_LOST]), lost_count=len(lost)))
+
+    def _with_loss(self, receipt: Receipt) -> Receipt:
+        """The receipt with the reason that tests were lost. They count only if the settings say so."""
+        reason = lost_reason(receipt, Baseline())
+        if (self.fewer if receipt.is_fewer else self.lost) in _LOOSE:
+            return replace(receipt, error=reason, lost_count=0)
+        return replace(receipt, error=reason, signature=reason)
+
+    def _with_fewer(self, runner: CheckRunner, receipt: Receipt, suite: Suite | None) -> Receipt:
+        """The receipt with the tests that are missing since the last pass, if fewer passed than then."""
+        last = runner.last_pass(self.command or "")
+        if last is None or receipt.result is not Result.PASSED:
             return receipt
-        return _with_loss(replace(receipt, lost=dict(list(lost.items())[:MAX_LOST]), lost_count=len(lost)))
+        if last.names is None or suite is None:
+            missing = last.passed - (receipt.tests.passed if receipt.tests is not None else 0)
+            fewer = replace(receipt, lost_count=missing, is_fewer=True)
+            return self._with_loss(fewer) if missing > 0 else receipt
+        names = last.names - runner.accepted()
+        if len(suite.passed) >= len(names):
+            return receipt
+        lost = lost_tests(names, suite)
+        cut = dict(list(lost.items())[:MAX_LOST])
+        return self._with_loss(replace(receipt, lost=cut, lost_count=len(lost), is_fewer=True))
 
     def observe(self, runner: CheckRunner, command: str, output: str, exit_code: int | None) -> Receipt | None:
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
@@ -249,21 +311,47 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         """The receipt of a run, and its tests by name if it wrote a report that can be read."""
         from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-        suite = read_suite(ran)
+        try:
+            suite = read_suite(ran, patterns_of(self.junit))
+        except Unreadable as problem:
+            return self._unread(ran, command, f"the report of the tests does not count: {problem}"), None
         judged = verdict.judge(ran.output, ran.exit_code, suite=suite)
         receipt = receipt_of(ran, command, Result(judged.result))
         if suite is None and receipt.result is Result.PASSED and verdict.writes_report(command):
-            receipt = replace(receipt, result=Result.UNCLEAR)
             error = "pytest wrote no report that names its tests; it ended early, or the command has a --junitxml"
-            return replace(receipt, error=error, signature=error, tests=judged.counts), None
-        return replace(
+            return replace(self._unread(ran, command, error), tests=judged.counts), None
+        receipt = replace(
             receipt,
             error=judged.error or receipt.error,
             signature=judged.signature,
             coverage=judged.coverage,
             tests=judged.counts,
             names=runner.keep(suite.passed) if suite is not None and receipt.result is Result.PASSED else None,
-        ), suite
+        )
+        if suite is not None:
+            receipt = replace(receipt, failing=suite.failed[:MAX_LOST], skipped=suite.left_out[:MAX_LOST])
+        if receipt.result is Result.PASSED and (few := self._too_few(receipt)) is not None:
+            receipt = replace(receipt, result=Result.UNCLEAR, error=few, signature=few)
+        return self._with_coverage(runner, ran, receipt), suite
+
+    def _unread(self, ran: Ran, command: str, error: str) -> Receipt:
+        """The receipt of a run whose report is no evidence. A failure is one all the same."""
+        result = Result.FAILED if ran.exit_code else Result.UNCLEAR
+        return replace(receipt_of(ran, command, result), error=error, signature=error)
+
+    def _too_few(self, receipt: Receipt) -> str | None:
+        passed = receipt.tests.passed if receipt.tests is not None else None
+        if passed is None or passed >= self.min_tests:
+            return None
+        return f"{passed} {_tests(passed)} passed, and {self.min_tests} are needed (min_tests)"
+
+    def _with_coverage(self, runner: CheckRunner, ran: Ran, receipt: Receipt) -> Receipt:
+        """The coverage of a declared report counts instead of what the run printed."""
+        if not self.coverage_report or receipt.result is not Result.PASSED:
+            return receipt
+        from detent.core.gate.measured import measured_total  # noqa: PLC0415 - few gates declare one
+
+        return replace(receipt, coverage=measured_total(runner, ran, patterns_of(self.coverage_report)))
 
     def _test_command(self, given: str | None) -> str:
         if self.command is not None:
@@ -315,10 +403,13 @@ class _First(NamedTuple):
     passes: bool
 
 
-def _first(ran: Ran) -> _First | None:
+def _first(ran: Ran, junit: tuple[str, ...]) -> _First | None:
     from detent.core.testrun import verdict  # noqa: PLC0415 - only a run needs it
 
-    suite = read_suite(ran)
+    try:
+        suite = read_suite(ran, junit)
+    except Unreadable:
+        return None
     judged = verdict.judge(ran.output, ran.exit_code, suite=suite)
     if judged.counts is None:
         return None
@@ -346,23 +437,19 @@ def _and_stood(known: KnownNames | None, stood: Suite | None) -> KnownNames | No
     return KnownNames(max(known.passed, stood.counts.passed), stood.tried | (known.names or frozenset()))
 
 
-def _with_loss(receipt: Receipt) -> Receipt:
-    reason = lost_reason(receipt, Baseline())
-    return replace(receipt, error=reason, signature=reason)
-
-
 def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
     """The sentence about lost tests that were not accepted; None if there are none."""
     lost = unaccepted(receipt.lost, baseline.accepted)
+    before = "last pass" if receipt.is_fewer else "baseline"
     if not receipt.lost:
         count = receipt.lost_count
-        return f"{count} {_tests(count)} fewer passed than in the baseline" if count else None
+        return f"{count} {_tests(count)} fewer passed than in the {before}" if count else None
     if not lost and receipt.lost_count == len(receipt.lost):
         return None
     count = len(lost) + receipt.lost_count - len(receipt.lost)
     named = ", ".join(f"{name} ({outcome})" for name, outcome in list(lost.items())[:most])
     more = f" and {count - most} more" if count > most else ""
-    return f"{count} {_tests(count)} of the baseline did not pass: {named}{more}"
+    return f"{count} {_tests(count)} of the {before} did not pass: {named}{more}"
 
 
 def counts_text(counts: Counts | None, known: KnownTests | None) -> str:
@@ -386,16 +473,3 @@ def _tests(count: int) -> str:
 
 def _part(argument: str) -> str:
     return f"it runs a part of the tests ({argument}); run all of them"
-
-
-def read_suite(ran: Ran) -> Suite | None:
-    """The tests of a run by name; None if it wrote no report that can be read."""
-    if ran.report is None:
-        return None
-    from detent.core.testrun.junit import Unreadable, read_junit  # noqa: PLC0415 - few runs write a report
-
-    try:
-        return read_junit(ran.report)
-    except Unreadable:
-        # The counts in the output are left; a baseline that has names does not open without them.
-        return None

@@ -45,25 +45,17 @@ const figures = (label, heads, rows, mark) => html`<div class="scroll" tabindex=
 	<tbody>${rows.map(([first, ...cells], index) => html`<tr id=${`row-${index}`} class=${index === mark ? "chosen" : ""}><th scope="row">${first}</th>${cells.map((cell) => html`<td class="num">${cell}</td>`)}</tr>`)}</tbody>
 </table></div>`;
 
-const phaseRows = (sessions) => {
-	const phases = new Map();
-	for (const each of sessions)
-		for (const { phase, minutes: spent, attempts } of each.phases) {
-			if (!phases.has(phase)) phases.set(phase, { times: [], attempts: 0 });
-			phases.get(phase).times.push(spent || 0);
-			phases.get(phase).attempts += attempts || 0;
-		}
-	const rows = [...phases].map(([phase, { times, attempts }]) => ({ phase, attempts, times: times.sort((a, b) => a - b) }));
-	const longest = Math.max(0.01, ...rows.map((row) => row.times.at(-1)));
-	return rows.map(({ phase, attempts, times }) => {
-		const middle = times[Math.floor((times.length - 1) / 2)];
-		return [plain(phase), minutes(middle), minutes(times.at(-1)), attempts, bar(middle / longest, "good")];
-	});
-};
+const phaseRow = ({ phase, attempts, median, longest, share }) => [plain(phase), minutes(median), minutes(longest), attempts, bar(share, "good")];
+const gateRow = (each) => [
+	`${each.phase} ${each.gate}`, percent(each.first_try_rate), each.retries, each.open_s == null ? "–" : duration(each.open_s),
+	each.by_hand, each.escapes, each.repeated ? `${each.flaky}/${each.repeated}` : "–",
+];
+const gatePlot = ({ phase, gate, weeks }) => weeks[1] && html`<${Plot} title=${`${phase} ${gate}: first try`} say=${percent}
+	times=${weeks.map((week) => new Date(week.begins) / 1000)} values=${weeks.map((week) => week.first_try / week.tried)} />`;
 
 const HistoryScreen = ({ project }) => {
 	const found = useGet(`${api.of(project)}/history`);
-	const sessions = found.data?.sessions || [];
+	const { sessions = [], phases, gates } = found.data || {};
 	const newest = [...sessions].reverse();
 	const [marked, mark] = useState(null);
 	const [chosen] = useChosen(newest.length, (index) => go(to("p", project, "s", newest[index].session)));
@@ -85,7 +77,9 @@ const HistoryScreen = ({ project }) => {
 				${sessions.some((each) => each.tokens.cost) ? plot("Cost", (each) => each.tokens.cost, money) : plot("Tokens", (each) => tokensOf(each.tokens), short)}
 			</div>
 			<h2>Sessions</h2>${figures("Sessions that ended", ["Session", "Ended", "Time", "First try", "Retries", "Tokens", "Cost", ""], newest.map(row), chosen)}
-			<h2>Durations by phase</h2>${figures("Durations by phase", ["Phase", "Median", "Longest", "Attempts", ""], phaseRows(sessions))}`))}</main>`;
+			<h2>Durations by phase</h2>${figures("Durations by phase", ["Phase", "Median", "Longest", "Attempts", ""], phases.map(phaseRow))}
+			<h2>Gates</h2>${figures("Gates", ["Gate", "First try", "Retries", "Opens in", "By hand", "Escapes", "Flaky"], gates.map(gateRow))}
+			<div class="plots">${gates.map(gatePlot)}</div>`))}</main>`;
 };
 
 const CompareScreen = ({ project, a, b }) => {

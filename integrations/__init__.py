@@ -1,0 +1,1 @@
+"""Detent as a plugin of its clients, from one description. No part of the package."""

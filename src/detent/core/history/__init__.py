@@ -1,0 +1,1 @@
+"""Facts about many sessions: statistics of their gates, and the same sessions under another policy."""

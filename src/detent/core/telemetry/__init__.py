@@ -1,0 +1,1 @@
+"""Telemetry of a session as values: spans, metrics, and events for webhooks. Ids follow from the journal alone."""

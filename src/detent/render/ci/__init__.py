@@ -1,0 +1,1 @@
+"""What CI services show of a check: annotations and a summary."""

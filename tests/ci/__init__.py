@@ -1,0 +1,1 @@
+"""CI parity, attestations and telemetry with the tools of others: `make test-ci`."""
