@@ -82,7 +82,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("import", "Create a session from a bundle or from a state document."),
     ],
     "Setup": [
-        ("tour", "Walk through a session in a temporary project, with an agent that is a script."),
+        ("tour", "Walk through a session in a temporary project."),
         ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
