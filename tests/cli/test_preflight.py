@@ -73,6 +73,18 @@ def test_a_program_that_answers_is_told_with_its_version(ready):
     assert "codex: codex-cli 1.2.3" in ready("run", "--check", "--agent", "codex", **environment).out
 
 
+@pytest.mark.parametrize(("more", "code"), [("", 1), ('mode = "ask"', 0), ('client = "gemini"', 0)])
+def test_an_acp_agent_that_is_not_known_to_ask_is_a_problem_without_a_sandbox(ready, more, code):
+    settings = ready.directory / "detent.toml"
+    given = settings.read_text() if settings.exists() else ""
+    settings.write_text(f'{given}\n[agents.x]\nadapter = "acp"\ncommand = "true acp"\n{more}\n')
+
+    ran = ready("run", "--check", "--agent", "x")
+
+    assert ran.code == code
+    assert ("no mode is known in which it asks" in ran.out + ran.err) is (code == 1)
+
+
 def test_all_problems_are_in_one_list_with_their_commands(ready):
     repository(ready)
     (ready.directory / "half.py").write_text("x = 1\n")

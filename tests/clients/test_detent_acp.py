@@ -1,5 +1,6 @@
 """`detent run` drives every client by ACP: gates, questions, cancellation, resume, the guard, tokens and budgets."""
 
+import json
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ from tests.clients import claude_code, gemini_cli
 from tests.clients.acp import set_up, writing_shell
 from tests.clients.client import ClientUnavailable
 from tests.clients.running import GATE, end_of, played, run, session, used
-from tests.clients.scripts import do, reject, say, wait_until
+from tests.clients.scripts import busy, do, reject, say, wait_until
 from tests.clients.workplace import journal, read
 
 #: Tokens of an answer of the scripted server.
@@ -200,6 +201,24 @@ def test_the_tokens_of_a_turn_that_failed_are_counted(agent):
     assert exit_code == 6, events
     assert [event["kind"] for event in journal(stage) if event["type"] == "escalation_raised"] == ["agent_error"]
     paid = len(stage.server.requests) + len(stage.server.asides) - len(refused)
+    assert total(stage) == {"input": paid * INPUT, "output": paid * OUTPUT}
+
+
+def test_a_busy_service_costs_no_attempt_and_the_conversation_goes_on(agent):
+    stage = agent(more="retries = 3\nbackoff_s = 0.01\n")
+    if stage.kind is gemini_cli:  # it asks a busy service ten times by itself, for minutes
+        path = stage.client.home / gemini_cli.PROJECT_SETTINGS
+        known = json.loads(path.read_text())
+        path.write_text(json.dumps({**known, "general": {**known["general"], "maxAttempts": 1}}))
+    own = 1 if stage.kind is gemini_cli else 2  # the others ask once more by themselves
+    stage.server.play({"main": [do(stage.kind.write("plan.md", "a plan\n")), *[busy(1)] * own, *the_rest(stage)]})
+
+    exit_code, events = played(stage)
+
+    assert exit_code == 0, events
+    assert len([event for event in events if event["type"] == "retrying"]) == 1
+    assert [(phase["status"], phase["attempt"]) for phase in session(stage)["phases"]] == [("completed", 1)] * 2
+    paid = len(stage.server.requests) + len(stage.server.asides) - own
     assert total(stage) == {"input": paid * INPUT, "output": paid * OUTPUT}
 
 

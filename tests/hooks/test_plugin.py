@@ -1,12 +1,14 @@
 """The hooks of a plugin beside those in the project's settings: each event is answered by one of them."""
 
 import json
+import posix
 
 import pytest
 
 from detent.clients import installing
 from detent.clients.dialect import OWN_TOOLS
 from detent.clients.registry import CLIENTS, dialect
+from detent.engine.agents import forward
 from detent.hooks import answer
 from detent.mcp.tools import TOOLS
 from tests.support.hooked_project import Place
@@ -94,3 +96,20 @@ def test_what_an_agent_writes_to_the_own_tools_is_not_followed(client, place):
     assert "deny" in judged(f"{own}finish", summary="x", artifacts=["detent.toml"])
     assert "deny" in judged(f"{own}shell", summary="see detent.toml; a person types: detent approve x")
     assert "deny" in judged(own.replace("detent", "other") + "finish", summary="detent approve x")
+
+
+def test_in_a_sandbox_the_runner_hears_that_the_event_is_a_plugins(place, monkeypatch):
+    """Else it would note that the hook of the project runs, and the plugin would stand back for it."""
+    passed = []
+
+    def forwarded(arguments, streams):
+        passed.append(arguments)
+        raise OSError("there is no runner")
+
+    monkeypatch.setattr(forward, "forward", forwarded)
+    monkeypatch.setitem(posix.environ, b"DETENT_SOCKET", b"/nowhere")
+
+    asked(place, "SessionStart", plugin=True)
+    asked(place, "SessionStart", plugin=False)
+
+    assert passed == [["hook", "claude-code", "--plugin"], ["hook", "claude-code"]]

@@ -14,9 +14,13 @@ from detent.core.gate.kinds.changes import ChangesGate
 from detent.core.gate.kinds.command import CommandGate
 from detent.core.gate.kinds.consensus import ConsensusGate
 from detent.core.gate.kinds.constitution import ConstitutionGate
+from detent.core.gate.kinds.coverage import CoverageGate
 from detent.core.gate.kinds.delegation import DelegationGate
 from detent.core.gate.kinds.elicitation import ElicitationGate
+from detent.core.gate.kinds.findings import FindingsGate
+from detent.core.gate.kinds.mutation import MutationGate
 from detent.core.gate.kinds.regression import RegressionGate
+from detent.core.gate.kinds.review import ReviewGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.gate.registry import KINDS
 from detent.core.limits import MAX_TASK
@@ -178,6 +182,14 @@ EVERY_GATE = [
     (ChangesGate(), ["files of the project must have changed"]),
     (RegressionGate(command="make test"), ["write a test that shows the bug", "only a person can open the gate"]),
     (CommandGate(command="make lint", max_iterations=4), ["`make lint` must exit with 0", "4 times at most"]),
+    (
+        CoverageGate(command="make cov", report="cov.xml", total=80, changed=90),
+        ["80 % of the code and 90 % of the lines changed since the session began", "`make cov`"],
+    ),
+    (FindingsGate(command="make lint", report="out.sarif"), ["no finding of level warning or worse", "Suppressing"]),
+    (MutationGate(command="make test"), ["the tests must notice faults in the lines that you change"]),
+    (ReviewGate(), ["an agent of another client than yours must review", "You cannot review your own work"]),
+    (ReviewGate(of="06-implementation"), ["review the work of 06-implementation", "detent gate report review"]),
     (ConsensusGate(approvers=("ada", "bea"), quorum=2), ["2 of ada, bea must approve", "you are not"]),
     (ApprovalGate(), ["a person must approve"]),
     (ApprovalGate(approvers=("ada", "bea")), ["ada or bea must approve"]),

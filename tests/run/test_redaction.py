@@ -137,7 +137,7 @@ HARMLESS = {
         Options.settings RecordSettings.digest TailSetAside.digest
     """,
     "paths, hosts and branches": """
-        Receipt.account Receipt.host
+        Receipt.account Receipt.host Reviewer.client Reviewer.role
         Claim.host Claim.owner Fail.artifacts Finish.artifacts ImportedPhase.artifacts Report.artifacts Rollback.paths
         Start.branch Start.folder Supervised.phases Program.path Toolchain.path Toolchain.homes Toolchain.programs
     """,
@@ -145,7 +145,8 @@ HARMLESS = {
         Receipt.error Receipt.signature Receipt.tail Receipt.violated ProtectedRun.error
     """,
     "names of tests and variables": """
-        AcceptLoss.names ProtectedRun.failing Receipt.lost Receipt.left_out Receipt.shown
+        AcceptLoss.names ProtectedRun.failing
+        Receipt.failing Receipt.lost Receipt.left_out Receipt.new Receipt.shown Receipt.skipped
     """,
     "ids of tasks": "ChildDraft.depends_on",
     "commands that Detent runs": "SetGateCommand.command RecordBaseline.command",

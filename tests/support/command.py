@@ -26,7 +26,7 @@ RUN_S_MAX = 60
 def normalised(text: str) -> str:
     """Without the times, which are all that differs between two runs."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-01 00:00:00", text)
-    text = re.sub(r"since \d\d:\d\d", "since 00:00", text)
+    text = re.sub(r"since(\s+)\d\d:\d\d", r"since\g<1>00:00", text)
     return re.sub(r"\b\d+s\b", "0s", text)
 
 

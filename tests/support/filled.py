@@ -4,7 +4,7 @@ import types
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 MOMENT = datetime(2020, 1, 2, tzinfo=UTC)
 _PLAIN: dict[Any, Any] = {int: 7, float: 7.5, bool: True, datetime: MOMENT, type(None): None}
@@ -23,6 +23,8 @@ def variants(wanted: Any, text: str = "some text", instead: Mapping[str, Any] = 
         return variants(given[0], text, instead)
     if origin in (Union, types.UnionType):
         return [value for member in given if member is not type(None) for value in variants(member, text, instead)]
+    if origin is Literal:
+        return [given[-1]]
     if origin is tuple:
         return [(value,) for value in variants(given[0], text, instead)]
     if origin in (list, frozenset):

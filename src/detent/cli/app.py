@@ -49,7 +49,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("policy", "Try another detent.toml on the sessions that are recorded."),
         ("verify", "Check that the record of a session holds."),
         ("attest", "Write what a record shows as signed in-toto statements."),
-        ("ci", "Check a commit before git makes it, or the record of a branch in CI."),
+        ("ci", "Check a commit, or the record of a branch in CI."),
         ("approver", "Add, list or remove the people whose keys sign decisions."),
     ],
     "Phases by hand": [

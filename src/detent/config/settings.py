@@ -248,18 +248,22 @@ class TelemetrySettings(_Table, frozen=True, kw_only=True):
     endpoint: str | None = None
     #: Further headers; `$NAME` is the value of a variable.
     headers: dict[str, str] = {}
+    #: Limit of one request.
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
 
 
 class WebhookSettings(_Table, frozen=True, kw_only=True):
     """A receiver of events, as CloudEvents."""
 
+    #: The address that each event is posted to.
     url: str
     #: Names of events, such as phase_finished; empty for all.
     events: tuple[str, ...] = ()
     #: The variable with the secret that signs; without it nothing is signed.
     secret_env: str | None = None
+    #: Further headers; `$NAME` is the value of a variable.
     headers: dict[str, str] = {}
+    #: Limit of one request.
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
     #: Retries of a request that failed, with a pause that doubles from one second.
     retries: Annotated[int, msgspec.Meta(ge=0, le=10)] = 5

@@ -32,10 +32,13 @@ def redact_command(command: _C) -> _C:
         # The rest of a receipt comes from output that is redacted already.
         receipt = command.receipt
         ran, aside = redact_text(receipt.command), redact_text(receipt.aside or "") or None
-        if receipt.named:
-            # Names that a caller gave are in the error too.
-            named, error = tuple(map(redact_text, receipt.named)), redact_text(receipt.error or "") or None
-            receipt = replace(receipt, named=named, error=error, signature=error)
+        if receipt.named or receipt.findings or receipt.review is not None:
+            # Names that a caller gave, and what a tool or a reviewer wrote, are in the error too.
+            named, findings = (tuple(map(redact_text, names)) for names in (receipt.named, receipt.findings))
+            error, review = redact_text(receipt.error or "") or None, receipt.review
+            if review is not None:
+                review = replace(review, text=redact_text(review.text))
+            receipt = replace(receipt, named=named, findings=findings, review=review, error=error, signature=error)
         return replace(command, receipt=replace(receipt, command=ran, aside=aside))
     if isinstance(command, WriteTasks):
         return replace(

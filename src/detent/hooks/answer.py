@@ -65,7 +65,7 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
             return ""
         return answer(client, dialect, payload, explain)
     except NeedsRunner:
-        return _answered_outside(client, dialect, payload, text)
+        return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
         return _crashed(client, dialect, payload, error)
 
@@ -83,12 +83,12 @@ def _is_answered_elsewhere(client: str, dialect: "Dialect", payload: "Any", *, b
     return False
 
 
-def _answered_outside(client: str, dialect: "Any", payload: "Any", data: bytes) -> str:
+def _answered_outside(client: str, dialect: "Any", payload: "Any", data: bytes, *, by_plugin: bool) -> str:
     """Have the runner answer the event. That ends this process, unless the runner cannot be reached."""
     from detent.engine.agents.forward import forward_hook
 
     try:
-        forward_hook(client, data)
+        forward_hook(client, data, by_plugin)
     except OSError as error:
         return _crashed(client, dialect, payload, error)
     return ""

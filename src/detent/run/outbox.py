@@ -280,6 +280,7 @@ def _read_mark(path: str) -> int:
 
 def _write_mark(path: str, version: int) -> None:
     try:
+        disk.make_directory(os.path.dirname(path))
         disk.replace(path, msgspec.json.encode(version), mode=disk.PRIVATE_FILE)
     except OSError:
         # A second sending has the same ids.

@@ -13,6 +13,7 @@ import msgspec
 
 from detent import process
 from detent.clients import installing
+from detent.clients.acp.agents import has_asking_mode
 from detent.clients.installing import manifest as records
 from detent.clients.registry import CLIENTS, client_files
 from detent.config import place as places
@@ -129,6 +130,14 @@ def _command_check(project: "Project", name: str, settings: "AgentSettings") -> 
             state=State.PROBLEM,
             text=f"{name} is the command `{settings.command}`, and the program {missing} was not found",
             way_out=f"correct command under [agents.{name}] in detent.toml",
+        )
+    if settings.adapter == "acp" and not has_asking_mode(settings):
+        off = why_off(project.settings.run.sandbox_settings())
+        return Check(
+            subject="agent",
+            state=State.OK if off is None else State.PROBLEM,
+            text=f"{name}: `{settings.command}`; no mode is known in which it asks before every write and shell call",
+            way_out=f"mode or client under [agents.{name}] in detent.toml, or a run in the sandbox" if off else None,
         )
     return Check(subject="agent", text=f"{name}: `{settings.command}`")
 

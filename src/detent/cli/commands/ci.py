@@ -220,6 +220,6 @@ ci_verb = VerbGroup(
     "ci",
     commit_ci,
     check_ci,
-    help="Check a commit before git makes it, or the record of a branch in CI.",
+    help="Check a commit, or the record of a branch in CI.",
     example="detent ci check --base origin/main",
 )

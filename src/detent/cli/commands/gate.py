@@ -209,6 +209,7 @@ gate_verb = VerbGroup(
 def _answer(request: Request, handle: "SessionHandle", gate: str | None, phase: str | None) -> int:
     """Show the verdict of the gate, or of all; the exit code says whether they are open."""
     from detent.core.gate.evidence import Verdict
+    from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
     judged = {
@@ -217,6 +218,6 @@ def _answer(request: Request, handle: "SessionHandle", gate: str | None, phase: 
         if (chosen := tuple(judgement for judgement in judgements if gate in (None, judgement.gate)))
     }
     state = handle.state
-    request.answer(lambda canvas: gates_text(state, judged, canvas), {"session": state.id, "gates": judged})
+    request.answer(lambda canvas: gates_text(state, judged, canvas), gates_record(state, judged))
     is_open = all(judgement.verdict is Verdict.PASS for chosen in judged.values() for judgement in chosen)
     return 0 if is_open else _CLOSED

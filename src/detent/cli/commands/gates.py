@@ -20,20 +20,23 @@ def gates_verb(
 ) -> None:
     """Show the verdict of every gate.
 
-    Of the phases in progress, or of PHASE. With --stats: for each gate over the history, how often it opened at the
-    first try, retries, time, how often it was opened by hand, what it let through, and whether it is flaky.
+    Of the phases in progress, or of PHASE. Below a verdict stand the tests that the last run names: those that failed,
+    vanished, were skipped or are new, and the findings in the code. With --stats: for each gate over the history, how
+    often it opened at the first try, retries, time, how often it was opened by hand, what it let through, and whether
+    it is flaky.
     """
     if stats:
         _answer_stats(request, phase, since, session)
         return
     if since is not None:
         raise click.UsageError("--since is about --stats")
+    from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
     with request.reading() as project:
         handle = project.session(session)
         state, judgements = handle.state, handle.gates.judgements(phase)
-    request.answer(lambda canvas: gates_text(state, judgements, canvas), {"session": state.id, "gates": judgements})
+    request.answer(lambda canvas: gates_text(state, judgements, canvas), gates_record(state, judgements))
 
 
 def _answer_stats(request: Request, phase: str | None, since: datetime | None, session: str | None) -> None:

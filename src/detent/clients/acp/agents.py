@@ -77,13 +77,23 @@ AGENTS = {
 }
 
 
-def known_agent(name: str) -> AcpAgent:
-    return next((agent for word, agent in AGENTS.items() if word in name.lower()), UNKNOWN)
+def known_agent(name: str, settings: AgentSettings) -> AcpAgent:
+    """The agent that gives itself this name, or that the settings say it is."""
+    return next((agent for word, agent in AGENTS.items() if word in name.lower()), _by_client(settings))
+
+
+def _by_client(settings: AgentSettings) -> AcpAgent:
+    return next((agent for agent in AGENTS.values() if agent.client == client_of(settings)), UNKNOWN)
+
+
+def has_asking_mode(settings: AgentSettings) -> bool:
+    """Whether the mode in which the agent asks is known before it is started."""
+    return bool(settings.mode or _by_client(settings).asks)
 
 
 def started_with(settings: AgentSettings) -> dict[str, str]:
     """The variables for the agent of the settings that are not set already."""
-    agent = next((agent for agent in AGENTS.values() if agent.client == client_of(settings)), UNKNOWN)
+    agent = _by_client(settings)
     return {name: value for name, value in agent.env.items() if name not in {**os.environ, **settings.env}}
 
 

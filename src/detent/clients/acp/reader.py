@@ -158,7 +158,7 @@ class AcpReader(TalkingReader):
             )
         info = fields_of(result.get("agentInfo"))
         name = text_of(info.get("name"))
-        self._agent, self._can = known_agent(name), fields_of(result.get("agentCapabilities"))
+        self._agent, self._can = known_agent(name, self._settings), fields_of(result.get("agentCapabilities"))
         self._version = f"{name} {text_of(info.get('version'))}".strip()
         resume = self._resuming()
         if resume is None:

@@ -13,15 +13,15 @@ def writers(note: bytes) -> set[tuple[str, str]]:
     """The clients whose write tools changed files, each with the phase that was in progress."""
     import json  # noqa: PLC0415
 
-    found: set[tuple[str, str]] = set()
+    clients: set[tuple[str, str]] = set()
     for line in note.splitlines():
         if line[:1] == b"@":
             try:
                 client, _, phase = json.loads(line[1:]).partition(" ")
             except (ValueError, AttributeError):
                 continue
-            found.add((client, phase))
-    return found
+            clients.add((client, phase))
+    return clients
 
 
 def written_paths(note: bytes, below: str = "") -> set[str]:

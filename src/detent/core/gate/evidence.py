@@ -155,6 +155,20 @@ class Receipt(_Value, frozen=True, kw_only=True):
         """Whether it passed and lost no test of the baseline."""
         return self.result is Result.PASSED and not self.lost_count
 
+    @property
+    def named_tests(self) -> dict[str, tuple[str, ...]]:
+        """The tests that a reader wants to know of, by what became of them; and what the check found in the code."""
+        protected = self.protected.failing if self.protected is not None else ()
+        failed = (name for name, outcome in self.lost.items() if outcome is Outcome.FAILED)
+        kinds = {
+            "failing": tuple(dict.fromkeys((*protected, *self.failing, *failed))),
+            "vanished": tuple(name for name, outcome in self.lost.items() if outcome is Outcome.MISSING),
+            "skipped": self.skipped,
+            "new": self.new,
+            "found": self.findings,
+        }
+        return {kind: names for kind, names in kinds.items() if names}
+
 
 class Vote(_Value, frozen=True, kw_only=True):
     approve: bool

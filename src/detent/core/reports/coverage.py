@@ -58,13 +58,13 @@ def in_project(report: Coverage, base: str, files: Collection[str]) -> Coverage:
     by_name: dict[str, list[str]] = {}
     for file in files:
         by_name.setdefault(file.rpartition("/")[2], []).append(file)
-    found: list[Coverage] = []
+    placed: list[Coverage] = []
     for path, lines in report.items():
         own = path.replace("\\", "/").removeprefix(f"{base.rstrip('/')}/").removeprefix("./")
         named = [own] if own in files else _ending(by_name.get(own.rpartition("/")[2], []), own)
         if len(named) == 1:
-            found.append({named[0]: lines})
-    return merged(found)
+            placed.append({named[0]: lines})
+    return merged(placed)
 
 
 def _ending(files: Iterable[str], path: str) -> list[str]:

@@ -14,6 +14,8 @@ MAX_FINDINGS = 200_000
 MAX_MESSAGE = 200
 #: The versions that are read: 2.1.0, and its drafts.
 _VERSION = "2.1."
+#: Kinds of results that report nothing wrong.
+_NO_FINDING = ("pass", "notApplicable", "informational")
 
 
 class Level(StrEnum):
@@ -142,9 +144,7 @@ def read_sarif(data: bytes, directory: str = "") -> tuple[Finding, ...]:
         name = run.tool.driver.name[:MAX_MESSAGE] or "the tool"
         if run.results is None or not all(each.execution_successful for each in run.invocations):
             raise Unreadable(f"{name} says that it did not finish")
-        findings += (
-            _finding(run, result, directory) for result in run.results if result.kind in ("fail", "open", "review")
-        )
+        findings += (_finding(run, result, directory) for result in run.results if result.kind not in _NO_FINDING)
     return tuple(findings)
 
 

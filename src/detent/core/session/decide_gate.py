@@ -123,10 +123,10 @@ def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossA
     lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
     failing = receipt.protected.failing if receipt is not None and receipt.protected is not None else ()
     accepts = receipt is not None and gate.accepts_findings
-    found, found_count = (receipt.findings, receipt.finding_count) if accepts and receipt is not None else ((), 0)
-    known = {*lost, *failing, *found}
+    findings, finding_count = (receipt.findings, receipt.finding_count) if accepts and receipt is not None else ((), 0)
+    known = {*lost, *failing, *findings}
     unknown = [name for name in command.names if name not in known and not name.startswith(OTHERS)]
-    if unknown and len(lost) == count and len(found) == found_count:
+    if unknown and len(lost) == count and len(findings) == finding_count:
         raise NotFound(
             f"{', '.join(unknown[:3])} is not among what keeps gate {command.gate} of {phase} closed: "
             f"{', '.join(sorted(known)) or 'none'}",

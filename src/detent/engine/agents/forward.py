@@ -66,12 +66,12 @@ def forward(arguments: "list[str]", streams: "tuple[int, int, int]" = (0, 1, 2))
         connection.close()
 
 
-def forward_hook(client: str, data: bytes) -> "None":
+def forward_hook(client: str, data: bytes, by_plugin: bool) -> "None":  # noqa: FBT001 - as a hook says it
     """Have the runner answer a hook event, and end this process with its answer. Raises `OSError` if it cannot."""
     event = posix.memfd_create("event")
     sent = 0
     while sent < len(data):
         sent += posix.write(event, data[sent:])
     posix.lseek(event, 0, 0)
-    code = forward(["hook", client], (event, 1, 2))
+    code = forward(["hook", client, *(["--plugin"] if by_plugin else [])], (event, 1, 2))
     posix._exit(code)  # noqa: SLF001 - the answer has been written

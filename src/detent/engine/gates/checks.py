@@ -225,11 +225,11 @@ class GateChecks:
                 sandbox=inside,
             )
             written = reports.read() or tuple(file.data for file in own.read()[0])
-        found, unread = declared.read()
+        read, unread = declared.read()
         problem = ran.problem or _NOT_RUN.get(ran.exit_code or 0) or _missing_program(ran)
         output = redact_text(ran.output)
         return msgspec.structs.replace(
-            ran, output=output, problem=problem, reports=written, directory=where, files=found, unread=unread
+            ran, output=output, problem=problem, reports=written, directory=where, files=read, unread=unread
         )
 
     def _inside(self, command: str, where: str, reports: str) -> "Sandbox | None":

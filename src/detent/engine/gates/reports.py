@@ -118,12 +118,12 @@ class DeclaredFiles:
         self._before = {path: _state(os.path.join(directory, path)) for _, path in self._matching()}
 
     def _matching(self) -> list[tuple[str, str]]:
-        found = (
+        matches = (
             (pattern, path)
             for pattern in self._patterns
             for path in glob.iglob(pattern, root_dir=self._directory, recursive=True, include_hidden=True)
         )
-        return sorted(itertools.islice(found, MAX_FILES + 1))
+        return sorted(itertools.islice(matches, MAX_FILES + 1))
 
     def read(self) -> tuple[tuple[ReportFile, ...], dict[str, str]]:
         """The files that the run wrote, and by pattern why its files do not count.

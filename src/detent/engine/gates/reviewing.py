@@ -29,28 +29,25 @@ def authors_of(
     project: "Project", session: Session, commits: Iterable[Commit], phases: tuple[str, ...]
 ) -> list[Reviewer]:
     """The agents that worked on the phases, in all attempts."""
-    found = dict.fromkeys(_recorded(commits, phases, lambda name: _adapter(project, name)))
+    authors = dict.fromkeys(_recorded(commits, phases, lambda name: _adapter(project, name)))
     note = project.store.get(f"{session.id}/{WRITTEN}") or b""
-    found |= dict.fromkeys(Reviewer(client=client) for client, phase in writers(note) if phase in phases)
-    known = {author.client for author in found if author.role}
+    authors |= dict.fromkeys(Reviewer(client=client) for client, phase in writers(note) if phase in phases)
+    known = {author.client for author in authors if author.role}
     # The launch of an agent says more than that its client wrote a file.
-    return [author for author in found if author.role or author.client not in known]
+    return [author for author in authors if author.role or author.client not in known]
 
 
 def _recorded(commits: Iterable[Commit], phases: tuple[str, ...], adapter: Callable[[str], str]) -> Iterator[Reviewer]:
     for commit in commits:
         agent = client_of(commit.actor.name, commit.actor.mark) if commit.actor.kind is ActorKind.AGENT else ""
         for event in commit.events:
-            match event:
-                case AgentLaunched() if event.phase in phases:
-                    configured = run_agent(event.agent_id)
-                    client = adapter(configured) if configured else agent
-                    if client:
-                        yield Reviewer(client=client, role=event.agent)
-                case PhaseBegun() | PhaseRedone() | PhaseFinished() if event.phase in phases and agent:
-                    yield Reviewer(client=agent)
-                case _:
-                    pass
+            if isinstance(event, AgentLaunched) and event.phase in phases:
+                configured = run_agent(event.agent_id)
+                client = adapter(configured) if configured else agent
+                if client:
+                    yield Reviewer(client=client, role=event.agent)
+            elif isinstance(event, PhaseBegun | PhaseRedone | PhaseFinished) and event.phase in phases and agent:
+                yield Reviewer(client=agent)
 
 
 def reviewers(project: "Project", session: Session, phase: str, gate: Gate) -> list[Reviewer]:

@@ -231,7 +231,11 @@ def _receipt_text(receipt: Receipt) -> str:
     counts = counts_text(receipt.tests, None).removeprefix(": ")
     shown = f"failed at the start and passes now: {' '.join(receipt.shown)}" if receipt.shown else ""
     where = f"{receipt.account} on {receipt.host}" if receipt.host else ""
-    parts = (receipt.command or "reported", code, counts, covered, shown, seen, where)
+    changed = "" if receipt.changed_coverage is None else f"coverage of changed lines {receipt.changed_coverage:g} %"
+    findings = f"{receipt.finding_count} findings" if receipt.finding_count else ""
+    review = f"reviewed by {receipt.review.reviewer.describe()}" if receipt.review is not None else ""
+    what = receipt.command or review or "reported"
+    parts = (what, code, counts, covered, changed, findings, shown, seen, where)
     return ", ".join(part for part in parts if part)
 
 

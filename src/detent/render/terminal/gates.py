@@ -1,11 +1,13 @@
 """The verdicts of the gates of phases, for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.session import Session
 from detent.render.terminal.canvas import Canvas
 
+#: How many tests of a kind are named.
+_MOST_NAMED = 5
 _COLOURS = {
     Verdict.PASS: "green",
     Verdict.FAIL: "red",
@@ -27,9 +29,21 @@ def gates_text(
             verdict = judgement.verdict
             first, *rest = canvas.hanging(f"{verdict:<7} {judgement.gate}: {judgement.reason}", " " * 10, "  ")
             lines += [first.replace(verdict, canvas.paint(verdict, _COLOURS[verdict]), 1), *rest]
+            lines += _named(session, phase, judgement, canvas)
             if judgement.way_out and ways_out:
                 lines += canvas.command(canvas.clean(judgement.way_out), "          ")
     return "\n".join(lines) or "no phase is in progress"
+
+
+def _named(session: Session, phase: str, judgement: Judgement, canvas: Canvas) -> Iterator[str]:
+    """The tests and findings of the last run that the reason does not name."""
+    state = session.phases[phase].gates.get(judgement.gate)
+    receipt = state.receipt if state is not None else None
+    for kind, names in receipt.named_tests.items() if receipt is not None else ():
+        others = [name for name in names if name not in judgement.reason]
+        if others:
+            more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+            yield from canvas.hanging(f"{kind}: {', '.join(others[:_MOST_NAMED])}{more}", " " * 12, " " * 10)
 
 
 def _headline(judgements: Sequence[Judgement]) -> str:

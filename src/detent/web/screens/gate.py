@@ -14,7 +14,6 @@ from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.describe import describe
 from detent.core.session.events import Commit, Event
-from detent.core.testrun.suite import Outcome
 from detent.engine.gates.checks import GateChecks
 from detent.engine.project import Project
 from detent.store.port import all_commits
@@ -82,7 +81,7 @@ def _receipt(receipt: Receipt | None, checks: GateChecks) -> dict[str, Any] | No
     if receipt is None:
         return None
     inputs = checks.inputs(receipt)
-    failing = receipt.protected.failing if receipt.protected is not None else ()
+    named = receipt.named_tests
     return {
         "result": receipt.result,
         "command": receipt.command,
@@ -92,7 +91,13 @@ def _receipt(receipt: Receipt | None, checks: GateChecks) -> dict[str, Any] | No
         "error": receipt.error,
         "coverage": receipt.coverage,
         "tests": msgspec.structs.asdict(receipt.tests) if receipt.tests is not None else None,
-        "failing": [*failing, *(test for test, how in receipt.lost.items() if how is Outcome.FAILED)],
+        "changed_coverage": receipt.changed_coverage,
+        "failing": named.get("failing", ()),
+        "skipped": named.get("skipped", ()),
+        "new": named.get("new", ()),
+        "findings": receipt.findings,
+        "finding_count": receipt.finding_count,
+        "review": msgspec.to_builtins(receipt.review) if receipt.review is not None else None,
         "lost": receipt.lost,
         "lost_count": receipt.lost_count,
         "violated": receipt.violated,

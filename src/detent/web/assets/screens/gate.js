@@ -11,12 +11,18 @@ const Receipt = ({ receipt, title, stale, checked }) => html`<section class="rec
 		["By", plain([receipt.by, receipt.account && `account ${receipt.account}`, receipt.host].filter(Boolean).join(", "))],
 		["Tests", receipt.tests && (Object.entries(receipt.tests).filter(([, value]) => value > 0).map(([name, value]) => `${value} ${words(name)}`).join(", ") || "none")],
 		["Coverage", receipt.coverage != null && `${receipt.coverage} %`],
+		["Coverage of changed lines", receipt.changed_coverage != null && `${receipt.changed_coverage} %`],
+		["Reviewed by", receipt.review && plain([receipt.review.reviewer.client, receipt.review.reviewer.role].filter(Boolean).join(" as "))],
 		["Program", receipt.program && html`<code>${plain(receipt.program.path || receipt.program.name)}</code>`],
 	])}
 	${stale && failure("stale", html`<strong>Stale</strong>: ${count(stale.count, "input")} changed since. ${paths(stale.files)}`)}
 	${receipt.error && html`<p>${text(receipt.error, 800)}</p>`}
 	${receipt.failing.length > 0 && html`<h3>Failing tests</h3>${paths(receipt.failing, "failed", 100)}`}
 	${receipt.lost_count > 0 && html`<h3>Tests that are gone</h3><ul class="paths">${Object.entries(receipt.lost).slice(0, 100).map(([name, outcome]) => html`<li key=${name}><code>${plain(name)}</code> <span class="note">${plain(outcome)}</span></li>`)}</ul>`}
+	${receipt.skipped.length > 0 && html`<h3>Skipped tests</h3>${paths(receipt.skipped, "", 100)}`}
+	${receipt.new.length > 0 && html`<h3>New tests</h3>${paths(receipt.new, "", 100)}`}
+	${receipt.finding_count > 0 && html`<h3>Findings</h3>${paths(receipt.findings, "failed", 100)}`}
+	${receipt.review && receipt.review.text && html`<h3>Review</h3><${Text} block value=${receipt.review.text} limit=${4000} />`}
 	${receipt.tail && html`<h3>End of the output</h3><${Text} block value=${receipt.tail} limit=${20000} />`}
 	${receipt.inputs && html`<details><summary>${count(receipt.inputs.count, "input")} · <code title=${receipt.inputs.digest}>${plain(receipt.inputs.digest.slice(0, 12))}</code></summary>
 		<ul class="paths">${receipt.inputs.files.map((file) => html`<li key=${file.path}><code>${plain(file.path)}</code> <code class="note">${plain(String(file.digest).slice(0, 12))}</code></li>`)}</ul></details>`}
