@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo plugins test check coverage conformance test-clients test-sandbox test-ui test-ci test-docs docs pictures reference release soak bench clean
+.PHONY: demo plugins test check coverage conformance test-clients test-sandbox test-ui test-postgres test-ci test-docs test-machines docs pictures reference release soak simulate bench clean
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Detent needs Python 3.11 or newer"; exit 1; }
@@ -54,6 +54,11 @@ test-ui: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/ui || { echo "trying what failed once more, alone"; \
 		$(BIN)/python -m pytest -q --last-failed tests/ui; }
 
+# The store in Postgres: starts a real one, and says what it skips. Not part of `make test`.
+test-postgres: $(READY)
+	@$(BIN)/python -m tests.postgres
+	DETENT_TEST_POSTGRES=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/postgres tests/store/test_contract.py tests/property/test_engine_machine.py tests/engine/test_memory_session.py
+
 # CI parity, attestations and telemetry with pre-commit, in-toto, securesystemslib and the messages of OTLP; needs pip.
 test-ci: $(READY)
 	@$(BIN)/python -m tests.ci
@@ -89,7 +94,18 @@ release: $(READY)
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
 soak: $(READY)
-	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py tests/postgres
+	@$(BIN)/python -m tests.machines
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 0 tests/machines/test_kills.py
+
+# Workers with a real Postgres and a real Temporal on loopback; gets what it needs, and says what it skips.
+test-machines: $(READY)
+	@$(BIN)/python -m tests.machines
+	$(BIN)/python -m pytest -q -n 0 tests/machines
+
+# Simulated machines with faults: 10,000 seeds of a small world and 20 of a large one. DETENT_SEED sets the first seed.
+simulate: $(READY)
+	@$(BIN)/python -m tests.simulate
 
 bench: $(READY)
 	@$(BIN)/python -m tests.support.attended $(BIN)/python -m bench

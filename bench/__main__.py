@@ -19,11 +19,13 @@ from bench.hooks import hooks
 from bench.in_claude_code import in_claude_code
 from bench.long_journal import long_journal
 from bench.machine import facts
+from bench.machines import machines, travel
 from bench.mcp import mcp
 from bench.measure import Setting, say
 from bench.page import page
 from bench.page_in_browser import page_in_browser
 from bench.peers import ENVIRONMENTS
+from bench.postgres import postgres
 from bench.protected import protected
 from bench.rollback import rollback
 from bench.runner import runner
@@ -53,6 +55,9 @@ BENCHMARKS: Mapping[str, Callable[[Setting], Section]] = {
     "stored": stored,
     "tasks": tasks,
     "runner": runner,
+    "travel": travel,
+    "machines": machines,
+    "postgres": postgres,
     "telemetry": telemetry,
     "page": page,
     "page-in-browser": page_in_browser,

@@ -48,10 +48,16 @@ def _throughput(directory: str, count: int, each: int) -> float:
         session = project.start(side_by_side(WRITERS), "Measure writers")
         for key in session.state.ready:
             session.begin(key)
-    context = multiprocessing.get_context("spawn")
+    return run_writers([directory] * count, each)
+
+
+def run_writers(directories: Sequence[str], each: int) -> float:
+    """Transitions a second of a process in each directory that makes `each` of them."""
+    context, count = multiprocessing.get_context("spawn"), len(directories)
     barrier, times = context.Barrier(count), context.Queue()
     processes = [
-        context.Process(target=_write, args=(directory, number, each, barrier, times)) for number in range(count)
+        context.Process(target=_write, args=(directory, number, each, barrier, times))
+        for number, directory in enumerate(directories)
     ]
     try:
         for process in processes:

@@ -31,6 +31,7 @@ LAYERS = {
     "clients": 4.5,
     "hooks": 5,
     "run": 5,
+    "worker": 5.2,
     "cli": 6,
     "web": 5.5,
     "mcp": 5.5,
@@ -116,9 +117,9 @@ AT_THE_STATE_DIRECTORY = {
 #: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.
 AT_THE_WORKTREES = {
     *("detent.run.worktree", "detent.run.worktree_record", "detent.run.merging"),
-    "detent.engine.sandbox",
+    *("detent.engine.sandbox", "detent.worker.trees"),
 }
-STORES = {"FileStore", "MemoryStore"}
+STORES = {"FileStore", "MemoryStore", "PostgresStore"}
 STATE_DIRECTORY = ".workflow"
 LOCATION = "a location"
 
@@ -127,7 +128,11 @@ def store_problems(name: str, tree: ast.AST) -> list[str]:
     """Constructing a store outside the composition root, or naming the module of one."""
     if name.startswith("detent.store.") or name == "detent.engine.stores":
         return []
-    problems = [other for other in imports(tree) if other.startswith(("detent.store.files", "detent.store.memory"))]
+    problems = [
+        other
+        for other in imports(tree)
+        if other.startswith(("detent.store.files", "detent.store.memory", "detent.store.postgres"))
+    ]
     return sorted({*problems, *(last_name(node) for node in ast.walk(tree) if last_name(node) in STORES)})
 
 

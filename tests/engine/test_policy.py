@@ -99,7 +99,15 @@ ASK_PROJECT = {
 #: Decisions that other tests ask for: of imports, reviews and steps, of a surface, at the start of a session, about
 #: the tests of a session (tests/engine/gates/test_baseline.py), and about the approvers (test_approvers.py).
 ELSEWHERE = {
-    *(Decision.IMPORT, Decision.REVIEW, Decision.STEP, Decision.UNINSTALL, Decision.QUORUM, Decision.FORGET),
+    *(
+        Decision.IMPORT,
+        Decision.REVIEW,
+        Decision.STEP,
+        Decision.UNINSTALL,
+        Decision.QUORUM,
+        Decision.FORGET,
+        Decision.STORE,
+    ),
     *(Decision.INTO, Decision.MEND, Decision.LIST, Decision.UNLIST, Decision.LIMITS),
     *(Decision.ACCEPT, Decision.COMMAND, Decision.BASELINE),
 }

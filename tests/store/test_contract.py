@@ -20,13 +20,18 @@ from detent.store.files import FileStore
 from detent.store.journal_tail import JOURNAL
 from detent.store.memory import MemoryStore
 from detent.store.port import PROJECT, START, Cursor, SessionFile
+from tests.support.postgres import postgres_store
+from tests.support.project import is_wanted
 from tests.support.values import NOON, actor, journal
 
 SESSION = "WFS-trial"
 STORES: dict[str, Any] = {
     "memory": lambda path: MemoryStore(),
     "files": lambda path: FileStore(str(path / ".workflow")),
+    **({"postgres": postgres_store} if is_wanted() else {}),
 }
+#: A document of one machine, and those of kinds that all machines see.
+NAMES = ["state.json", ".active-WFS-trial", f"{SESSION}/evidence/digest", f"{SESSION}/.chat/chat-1.md"]
 
 
 @pytest.fixture(params=STORES)
@@ -290,19 +295,71 @@ def test_locks_of_sessions_do_not_hinder_each_other(store):
 # Documents
 
 
-def test_a_document_is_there_as_it_was_put_until_it_is_deleted(store):
-    assert store.get("state.json") is None
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_is_there_as_it_was_put_until_it_is_deleted(store, name):
+    assert store.get(name) is None
 
-    store.put("state.json", b"one")
-    store.put("state.json", b"")
-    assert store.get("state.json") == b""
+    store.put(name, b"one")
+    store.put(name, b"")
+    assert store.get(name) == b""
 
-    store.put("state.json", b"\0\xff\n")
-    assert store.get("state.json") == b"\0\xff\n"
+    store.put(name, b"\0\xff\n")
+    assert store.get(name) == b"\0\xff\n"
 
-    store.delete("state.json")
-    store.delete("state.json")
-    assert store.get("state.json") is None
+    store.delete(name)
+    store.delete(name)
+    assert store.get(name) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_is_swapped_only_by_a_caller_that_knows_its_content(store, name):
+    assert not store.swap(name, b"one", b"two")
+    assert store.swap(name, None, b"one")
+    assert not store.swap(name, None, b"two")
+    assert not store.swap(name, b"other", None)
+    assert store.swap(name, b"one", b"two")
+    assert store.get(name) == b"two"
+    assert store.swap(name, b"two", None)
+    assert store.get(name) is None
+
+
+def test_the_position_of_a_session_changes_with_each_of_its_commits(store):
+    assert store.positions() == {}
+    end = fill(store, 2)[-1]
+    store.create("WFS-other", journal(1)[0])
+    before = store.positions()
+
+    store.append(SESSION, end, journal(3)[2])
+
+    after = store.positions()
+    assert after["WFS-other"] == before["WFS-other"]
+    assert after[SESSION] > before[SESSION]
+
+
+def test_a_commit_that_follows_is_news(store):
+    end = fill(store, 2)[-1]
+    store.append(SESSION, end, journal(3)[2])
+
+    assert store.may_have_news(SESSION, 2)
+
+
+def test_a_session_stands_with_the_document_beside_it_or_not_at_all(store):
+    store.create(SESSION, journal(1)[0], beside=[(".active-WFS-trial", b"1")])
+    with pytest.raises(Conflict):
+        store.create(SESSION, journal(1)[0], beside=[(".active-WFS-other", b"1")])
+
+    assert store.names(".active-") == [".active-WFS-trial"]
+
+
+def test_a_session_is_not_created_if_another_was_created_since_its_id_was_chosen(store):
+    store.create(SESSION, journal(1)[0], seen=0)
+
+    with pytest.raises(Conflict):
+        store.create("WFS-other", journal(1)[0], beside=[(".active-WFS-other", b"2")], seen=0)
+
+    assert store.sessions() == [SESSION]
+    assert store.names(".active-") == []
+    store.create("WFS-other", journal(1)[0], seen=1)
 
 
 def test_a_document_in_a_directory_needs_no_preparation(store):

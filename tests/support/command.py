@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tests.support.fork_server import ForkServer, fork_server
+from tests.support.project import wanted_settings
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 
@@ -25,7 +26,7 @@ RUN_S_MAX = 60
 def normalised(text: str) -> str:
     """Without the times, which are all that differs between two runs."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2026-01-01 00:00:00", text)
-    text = re.sub(r"since \d\d:\d\d", "since 00:00", text)
+    text = re.sub(r"since(\s+)\d\d:\d\d", r"since\g<1>00:00", text)
     return re.sub(r"\b\d+s\b", "0s", text)
 
 
@@ -104,7 +105,7 @@ class Tool:
 
 
 def make_project(tool: Tool) -> None:
-    (tool.directory / "detent.toml").write_text('gates = "off"\n')
+    (tool.directory / "detent.toml").write_text(wanted_settings('gates = "off"\n'))
     tool("init").ok()
 
 

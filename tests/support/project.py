@@ -9,10 +9,25 @@ from detent.config import place as places
 from detent.engine.project import init_project
 from detent.engine.stores import open_store
 
+#: Set by `make test-postgres`: the journals of every project that tests build are in Postgres.
+WANTED = "DETENT_TEST_POSTGRES"
 #: Phases can be finished without evidence, for tests that are not about gates.
 UNGATED = 'gates = "off"\n'
 CONSTITUTION = "# Constitution\n\n## Article I\n\nTest first.\n"
 INSTALLED = '{"version": 1, "files": {}, "directories": []}'
+
+
+def is_wanted() -> bool:
+    return bool(os.environ.get(WANTED))
+
+
+def wanted_settings(settings: str) -> str:
+    """The text of detent.toml, with a project of its own in Postgres if the tests are to run there."""
+    if not is_wanted() or "[store]" in settings:
+        return settings
+    from tests.support.postgres import new_project, server_url, with_table
+
+    return with_table(settings, server_url(), new_project(server_url()))
 
 
 def build_project(
@@ -31,7 +46,7 @@ def build_project(
     directory = Path(root)
     directory.mkdir(parents=True, exist_ok=True)
     if settings is not None or not (directory / "detent.toml").exists():
-        write(directory, "detent.toml", UNGATED if settings is None else settings)
+        write(directory, "detent.toml", wanted_settings(UNGATED if settings is None else settings))
     for path, text in (files or {}).items():
         write(directory, path, text)
     if constitution:

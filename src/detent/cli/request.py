@@ -49,8 +49,10 @@ class Request:
 
     @cached_property
     def workspace(self) -> "Workspace":
+        from detent.engine.stores import tell_waiting
         from detent.engine.workspace import Workspace
 
+        tell_waiting(print_error)
         return Workspace(self.directory, project=self.project, notices=self.notices, tolerant=self.is_tolerant)
 
     @contextmanager

@@ -185,6 +185,10 @@ class RunSettings(_Table, frozen=True, kw_only=True):
     into: str | None = None
     #: Ignored files of the project, by pattern, to which each worktree has links: `.venv`, `node_modules`.
     link: tuple[str, ...] = ()
+    #: Role or phase to the labels that a worker must have, in a run on several machines.
+    labels: dict[str, tuple[str, ...]] = {}
+    #: In a run on several machines, a worker is taken for dead after this long without a heartbeat.
+    heartbeat_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = 10.0
     #: A program that is called with a line of text when a person is needed. The terminal bell rings in any case.
     notify: tuple[str, ...] = ()
     #: `auto`: bubblewrap where it works. `required`: no run without it. A table has `mode` and further settings.
@@ -210,11 +214,31 @@ class PublishSettings(_Table, frozen=True, kw_only=True):
     remote: str | None = None
 
 
+class FileSettings(_Table, frozen=True, kw_only=True):
+    """Where the files of checkpoints travel to, for work on several machines."""
+
+    #: The git remote that gets refs/detent/SESSION/CHECKPOINT. Without it, and without `url`, nothing is sent.
+    remote: str | None = None
+    #: A place for projects without a remote: `file:///…`, `s3://…`; needs the extra `files`.
+    url: str | None = None
+    #: Snapshots of a session that ended are removed by `detent files clean` after this many days.
+    keep_days: Annotated[float, msgspec.Meta(ge=0)] = 14.0
+
+
 class PageSettings(_Table, frozen=True, kw_only=True):
     """The settings of `detent ui`."""
 
     #: The port of the page at localhost.
     port: Annotated[int, msgspec.Meta(ge=1, le=65_535)] = 7337
+
+
+class StoreSettings(_Table, frozen=True, kw_only=True):
+    """Where the journals are: by default in files of the project."""
+
+    #: postgresql://USER@HOST:PORT/DATABASE, without a password: libpq reads it from ~/.pgpass or a service file.
+    url: str | None = None
+    #: The name of this project in the database; all checkouts have the same.
+    project: str | None = None
 
 
 class TelemetrySettings(_Table, frozen=True, kw_only=True):
@@ -256,7 +280,9 @@ class Settings(_Table, frozen=True, kw_only=True):
     agents: dict[str, AgentSettings] = {}
     run: RunSettings = RunSettings()
     publish: PublishSettings = PublishSettings()
+    files: FileSettings = FileSettings()
     ui: PageSettings = PageSettings()
+    store: StoreSettings = StoreSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     #: Name to receiver.
     webhooks: dict[str, WebhookSettings] = {}

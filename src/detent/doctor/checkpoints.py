@@ -18,10 +18,14 @@ from detent.errors import DetentError
 #: Objects are hashed up to this size in total; `detent checkpoint verify` hashes all.
 HASHED_BYTES = 64 * 1024 * 1024
 _ADD_FILES = "detent import FILE, with a bundle that detent export bundle --with-files made"
+_ELSEWHERE = "roll back on the machine that took it, or bring them here: docs/scale.md"
 _LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
 
 
-def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
+def check_checkpoints(
+    project: Project, folded: dict[str, Session], shown: dict[str, Session] | None = None
+) -> Iterator[Finding]:
+    """`shown`: the sessions whose documents are on this machine; all of them if it is left out."""
     if project.store.get(INTENT) is not None:
         yield finding("I7", INTENT, "a rollback was interrupted", "any command that changes something finishes it")
     for name, session in folded.items():
@@ -39,7 +43,11 @@ def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[
                 missing = project.checkpoints.missing(position.event.tree.manifest, seen)
             except DetentError as error:
                 missing = [error.message]
-            if missing:
+            if missing and project.store.is_shared:
+                # Objects are of one machine: these may never have been here.
+                message = f"its files are not on this machine: {len(missing)} objects are missing"
+                yield finding("I7", f"{name} {position.event.name}", message, _ELSEWHERE, WARNING)
+            elif missing:
                 listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
                 yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
             archive = position.rollback.archive if position.rollback is not None else None
@@ -47,7 +55,8 @@ def check_checkpoints(project: Project, folded: dict[str, Session]) -> Iterator[
                 seen.add(archive)
                 message = f"the list of the files that its rollback replaced is missing (object {archive})"
                 yield finding("I7", f"{name} {position.event.name}", message, _LOST_OBJECT)
-        yield from _check_files(project, name)
+        if shown is None or name in shown:
+            yield from _check_files(project, name)
     if project.checkpoints.stored_bytes() <= HASHED_BYTES:
         for damaged in project.checkpoints.objects.verify():
             yield finding("I7", damaged.digest or damaged.where, f"{damaged.where}: {damaged.reason}", _LOST_OBJECT)

@@ -16,6 +16,21 @@ from detent.engine.projections.publish import edited_documents
 from detent.errors import DetentError
 
 
+def shown_here(project: Project, folded: dict[str, Session]) -> dict[str, Session]:
+    """The sessions whose views on this machine should be up to date.
+
+    Other machines commit to a shared journal. The views here follow when a command here is about the session.
+    """
+    if not project.store.is_shared:
+        return folded
+    return {name: session for name, session in folded.items() if _shown_version(project, name) == session.version}
+
+
+def _shown_version(project: Project, name: str) -> object:
+    document = decoded(project.store.get(f"{name}/{SESSION_DOCUMENT}"))
+    return document.get("version") if isinstance(document, dict) else None
+
+
 def check_documents(project: Project, folded: dict[str, Session]) -> Iterator[Finding]:
     active = project.active()
     names = [f"{name}/{SESSION_DOCUMENT}" for name in folded]

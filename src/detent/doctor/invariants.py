@@ -11,7 +11,7 @@ from detent.config.place import CONFIG, read_settings
 from detent.core.session.session import Session
 from detent.doctor import mending
 from detent.doctor.checkpoints import check_checkpoints
-from detent.doctor.documents import check_documents, check_history
+from detent.doctor.documents import check_documents, check_history, shown_here
 from detent.doctor.evidence import check_evidence
 from detent.doctor.finding import WARNING, Finding, finding
 from detent.doctor.journal import check_phases, replay
@@ -47,12 +47,14 @@ def check(project: Project) -> list[Finding]:
         findings.extend(check_phases(session))
         findings.extend(check_evidence(project, session))
     findings.extend(check_markers(project, sessions))
-    findings.extend(check_documents(project, sessions))
-    findings.extend(check_history(project, sessions))
+    shown = shown_here(project, sessions)
+    findings.extend(check_documents(project, shown))
+    findings.extend(check_history(project, shown))
     for name in sessions:
-        findings.extend(check_tasks(project, name))
-    findings.extend(check_checkpoints(project, sessions))
+        findings.extend(check_tasks(project, name, files=name in shown))
+    findings.extend(check_checkpoints(project, sessions, shown))
     findings.extend(_check_hooks(project))
+    findings.extend(finding("store", project.store.location(""), *each, WARNING) for each in project.store.warnings())
     return findings
 
 

@@ -31,11 +31,14 @@ from detent.store.port import PROJECT, START
 _ADOPT = "detent adopt"
 
 
-def check_tasks(project: Project, name: str) -> Iterator[Finding]:
+def check_tasks(project: Project, name: str, *, files: bool = True) -> Iterator[Finding]:
+    """`files`: those of this machine are checked too."""
     with project.journal(name).reading() as session:
         rows, is_shown = list(session.tasks), session.shows_tasks
         findings = [*_check_plan(session, rows), *_check_claims(project, session)]
     yield from findings
+    if not files:
+        return
     for file in _files(project, name, rows):
         if file.fault is not None:
             severity, way_out = (WARNING, _ADOPT) if file.is_edit else (ERROR, FIX)

@@ -1,7 +1,9 @@
 """The journal of one session: folds it into a `Session`, and makes every commit (lock, catch up, decide, append)."""
 
 import hashlib
+import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from detent.core.session.session import NO_TASKS, Session, decode_session, encod
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row
 from detent.engine.projections.publish import UNREADABLE
-from detent.errors import Corrupt, Invalid, Refused
+from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused
 from detent.store.port import START, Cursor, Store
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ _EVENT_BYTES = 256
 _REMEMBERED = 4_000
 #: Commits that are read at once to look for a signature that was used before.
 _READ_AT_ONCE = 5_000
+#: Tries of a commit that other machines overtake, and the pauses between them: about two seconds in all.
+_MAX_TRIES, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 50, 0.001, 0.1
 #: From this number on, their documents are written at once.
 _CROWDED = _REMEMBERED // 4
 
@@ -143,26 +147,66 @@ class SessionJournal:
     ) -> Committed:
         """Decide under the session's lock, authorize the actor, and append. A refusal changes nothing.
 
-        `witness` is what a signed decision is compared with.
+        Another machine may have committed since the session was read: then the commit is decided again, on what it is
+        now. `witness` is what a signed decision is compared with.
         """
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
-            before = self._catch_up()
-            if not self._remembers:
-                self._remembers, self._remembers_from = True, self._last_taken
-            events = decide(before)
-            from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
+            is_again = False
+            for pause_s in _pauses():
+                try:
+                    return self._try_commit(decide, actor, now, witness, is_again=is_again)
+                except _Overtaken as overtaken:
+                    if pause_s is None:
+                        raise overtaken.error from overtaken
+                    is_again = True
+                    time.sleep(pause_s)
+        raise AssertionError("the last pause is none")
 
+    def _try_commit(
+        self,
+        decide: Callable[[Session], tuple[Event, ...]],
+        actor: Actor,
+        now: datetime,
+        witness: "Witness | None",
+        *,
+        is_again: bool,
+    ) -> Committed:
+        before = self._known_to_decide(is_again=is_again)
+        if not self._remembers:
+            self._remembers, self._remembers_from = True, self._last_taken
+        from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
+
+        try:
+            events = decide(before)
             author = authorize_events(actor, events, before, witness=witness, check_position=self._check_position)
-            if self._torn:
-                events = (TailDropped(bytes=self._torn), *events)
-            draft = Commit(version=before.version + 1, at=now, actor=author, events=events, state="")
-            after = evolve(before, draft)
-            commit = msgspec.structs.replace(draft, state=fingerprint(after))
+        except DetentError as refusal:
+            if self._store.is_shared and self._catch_up() is not before:
+                # It was refused on what the session no longer is.
+                raise _Overtaken(refusal) from refusal
+            raise
+        if self._torn:
+            events = (TailDropped(bytes=self._torn), *events)
+        draft = Commit(version=before.version + 1, at=now, actor=author, events=events, state="")
+        after = evolve(before, draft)
+        commit = msgspec.structs.replace(draft, state=fingerprint(after))
+        try:
             self._cursor = self._store.append(self.id, self._cursor, commit)
-            self._session, self._torn = after, 0
-            self._unsaved_events += len(events)
-            self._remember(before, commit, after)
-            return Committed(commit, after)
+        except Conflict as conflict:
+            raise _Overtaken(conflict) from conflict
+        self._session, self._torn = after, 0
+        self._unsaved_events += len(events)
+        self._remember(before, commit, after)
+        return Committed(commit, after)
+
+    def _known_to_decide(self, *, is_again: bool) -> Session:
+        """The session to decide on: at the end of the journal if the lock keeps it there.
+
+        No lock excludes other machines. There the session as last read is as good: the append is refused if it is
+        old, and reading it costs as much as trying.
+        """
+        if self._store.is_shared and not is_again and self._session is not None:
+            return self._session
+        return self._catch_up()
 
     def _check_position(self, statement: Statement) -> None:
         """Refuse a statement that is about no position of this journal, or that a decision has used before."""
@@ -255,6 +299,21 @@ class SessionJournal:
         self._cursor, self._snapshot_bytes = snapshot.cursor, len(data)
         self._remembers_from = self._last_taken = snapshot.taken
         return session
+
+
+class _Overtaken(Exception):
+    """The commit of another machine came first."""
+
+    def __init__(self, error: DetentError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def _pauses() -> Iterator[float | None]:
+    """A random pause behind each try, so that machines do not meet again and again; none behind the last."""
+    for number in range(_MAX_TRIES - 1):
+        yield random.uniform(0, min(_FIRST_PAUSE_S * 2**number, _LONGEST_PAUSE_S))  # noqa: S311 - it is no secret
+    yield None
 
 
 def no_commit(session: str) -> Corrupt:

@@ -33,10 +33,10 @@ def keep_note(store: Store, session: str, kind: NoteKind, text: str, *, name: st
     with store.lock(PROJECT):
         taken = set(store.names(start))
         if name is None:
-            file = next(free for number in count(1) if (free := f"{start}{number}.md") not in taken)
-        else:
-            file = f"{start}{slugify(name)[:MAX_NAME].rstrip('-')}.md"
-        if file in taken:
+            # Another machine may take a number meanwhile.
+            free = (file for number in count(1) if (file := f"{start}{number}.md") not in taken)
+            return next(file for file in free if store.swap(file, None, data))
+        file = f"{start}{slugify(name)[:MAX_NAME].rstrip('-')}.md"
+        if file in taken or not store.swap(file, None, data):
             raise Refused(f"there is already a note {file}", way_out="give it another --name")
-        store.put(file, data)
     return file

@@ -95,6 +95,7 @@ class Decision(StrEnum):
     COLLECT = "checkpoint gc --yes"
     MEND = "doctor --restore"
     FORGET = "forget"
+    STORE = "moving the journals to another store"
     # Nor choose where its work goes.
     INTO = "merge --into"
     # Nor say whose signature counts.
@@ -141,6 +142,7 @@ RULES = (
     Rule(Decision.COLLECT),
     Rule(Decision.MEND, (RecordRepair,), (TailSetAside,)),
     Rule(Decision.FORGET),
+    Rule(Decision.STORE),
     Rule(Decision.INTO),
     Rule(Decision.LIST),
     Rule(Decision.UNLIST),

@@ -5,7 +5,6 @@ Modules that only a change needs are imported where they are used: they would do
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from types import TracebackType
@@ -36,7 +35,7 @@ from detent.engine.projections.projector import MARKER, Projector
 from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
 from detent.engine.worktree_place import worktree_place
-from detent.errors import Corrupt, Invalid, NotFound, StoreFailed
+from detent.errors import Conflict, Corrupt, Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
 from detent.store.state_home import PROJECT_ID
 
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
     from detent.objects.universe import Files, Moment
 
 MAX_FOLDER = 60
+#: Choices of an id for a new session, while other machines start sessions too.
+MAX_CHOICES = 20
 Clock = Callable[[], datetime]
 
 
@@ -87,7 +88,7 @@ def open_project(
         raise
     check_not_lost(start, below=place.root if os.path.isdir(places.at_root(place.root).state) else "")
     who = actor if isinstance(actor, Actor) else _caller(actor)
-    return Project(open_store(place), place, settings, actor=who, clock=clock)
+    return Project(open_store(place, settings.store), place, settings, actor=who, clock=clock)
 
 
 def check_not_lost(start: str, *, below: str = "") -> None:
@@ -169,6 +170,12 @@ class Project:
 
         checkpoints = Checkpoints(self.store, self.place, self.settings.checkpoint)
         checkpoints.notices = self.notices
+        if self.settings.files.remote is not None or self.settings.files.url is not None:
+            from detent.engine.checkpoints.travel import Travel, open_transport  # noqa: PLC0415 - few projects need it
+
+            transport = open_transport(self.settings.files, self.place.root, checkpoints.root)
+            if transport is not None:
+                checkpoints.travel = Travel(transport, checkpoints.objects, checkpoints.root)
         return checkpoints
 
     @property
@@ -324,14 +331,14 @@ class Project:
         moment = self.checkpoints.moment(owner if self.takes_checkpoints else None)
         tree = self.checkpoints.tree(owner, moment=moment) if self.takes_checkpoints else None
         protected, kept = self._protected(chosen, moment)
-        with self.store.lock(PROJECT):
-            if epoch is not None:
-                self.checkpoints.check_current(epoch)
-            active = self.active() if run is not None else None
-            if active is not None and self.journal(active).session().task == task.strip():
-                return SessionHandle(self, active)
+
+        def choose() -> tuple[str, Iterable[Event]]:
+            # Another machine may have made a session active since.
+            self._starter(task, joins=run is not None)
             session = new_id(self.store, task, name)
             number = next_number(self.store, chosen.prefix)
+            if tree is not None:
+                self.checkpoints.send(session, tree)
             slug = slugify(task)[:MAX_FOLDER].rstrip("-")
             command = Start(
                 session=session,
@@ -350,8 +357,37 @@ class Project:
                 now=now,
                 id_later_s=seconds_until_free(self.place.base, now),
             )
-            self._open(session, decide_start(redact_start(command)), at=now, author=author, files=kept)
+            return session, decide_start(redact_start(command))
+
+        with self.store.lock(PROJECT):
+            if epoch is not None:
+                self.checkpoints.check_current(epoch)
+            active = self.active() if run is not None else None
+            if active is not None and self.journal(active).session().task == task.strip():
+                return SessionHandle(self, active)
+            session = self._open_new(choose, at=now, author=author, files=kept)
         return SessionHandle(self, session)
+
+    def _open_new(
+        self,
+        choose: "Callable[[], tuple[str, Iterable[Event]]]",
+        *,
+        at: datetime,
+        author: Actor,
+        files: Iterable[tuple[SessionFile, bytes]],
+    ) -> str:
+        """Open the session that `choose` names among those there are; again if another machine opens one meanwhile."""
+        for _ in range(MAX_CHOICES):
+            seen = len(self.store.sessions())
+            session, events = choose()
+            try:
+                self._open(session, events, at=at, author=author, files=files, seen=seen)
+            except Conflict:
+                if len(self.store.sessions()) == seen:
+                    raise
+            else:
+                return session
+        raise Conflict("other machines start sessions all the time", way_out="repeat the command")
 
     def _starter(self, task: str, *, joins: bool) -> Actor:
         """The author of a new session. A person decides to leave the gates of an active one."""
@@ -410,13 +446,14 @@ class Project:
         from detent.engine.session_ids import state_version  # noqa: PLC0415
 
         author = authorize(self.actor, Decision.IMPORT)
-        with self.store.lock(PROJECT):
+
+        def choose() -> tuple[str, Iterable[Event]]:
             taken = tuple(self.store.sessions())
             command = state_document.imported(document, source=source, taken=taken, phase=self.catalogue.phase)
             base = max(command.start.base, state_version(self.store, self._projector))
             workflow = self._applicable(command.start.workflow)
             options = self._options(command.start.options)
-            protected, kept = self._protected(workflow, self.checkpoints.moment())
+            protected, kept[:] = self._protected(workflow, self.checkpoints.moment())
             start = msgspec.structs.replace(
                 command.start,
                 base=base,
@@ -425,9 +462,11 @@ class Project:
                 toolchain=self._toolchain(workflow),
                 protected=protected,
             )
-            events = decide_import(redact_import(msgspec.structs.replace(command, start=start)))
-            self._open(start.session, events, at=self.clock(), author=author, files=kept)
-        return SessionHandle(self, start.session)
+            return start.session, decide_import(redact_import(msgspec.structs.replace(command, start=start)))
+
+        kept: list[tuple[SessionFile, bytes]] = []
+        with self.store.lock(PROJECT):
+            return SessionHandle(self, self._open_new(choose, at=self.clock(), author=author, files=kept))
 
     def _options(self, imported: Options | None = None) -> Options:
         chosen = self.settings.options(imported)
@@ -437,7 +476,13 @@ class Project:
         """An entry for each session that ended, oldest first."""
         from detent.engine.projections import history  # noqa: PLC0415
 
-        return history.readable_history(self.store)
+        entries = history.readable_history(self.store)
+        if not self.store.is_shared:
+            return entries
+        # The file has the sessions that were published on this machine.
+        known = {entry.get("session_id") for entry in entries}
+        others = [name for name in self.store.sessions() if name not in known and not self.is_damaged(name)]
+        return history.with_ended(entries, (self.journal(name).session() for name in others))
 
     def is_history_damaged(self) -> bool:
         return self._projector.is_history_damaged()
@@ -547,19 +592,17 @@ class Project:
         *,
         at: datetime,
         author: Actor,
+        seen: int,
         files: Iterable[tuple[SessionFile, bytes]] = (),
     ) -> None:
+        """`seen` is the number of sessions that the id and the number were chosen among."""
         commit = Commit(version=1, at=at, actor=author, events=tuple(events), state="")
         after = evolve(None, commit)
         # The marker comes first: without its session it counts for nothing, and of two the higher one counts.
         active = self.active()
-        self.store.put(MARKER + session, b"%d" % (self._projector.rank(active)[0] + 1 if active else 1))
-        try:
-            self.store.create(session, msgspec.structs.replace(commit, state=fingerprint(after)), files=files)
-        except BaseException:
-            with suppress(StoreFailed):
-                self.store.delete(MARKER + session)
-            raise
+        rank = b"%d" % (self._projector.rank(active)[0] + 1 if active else 1)
+        first = msgspec.structs.replace(commit, state=fingerprint(after))
+        self.store.create(session, first, files=files, beside=[(MARKER + session, rank)], seen=seen)
         if active is not None:
             self.release_tasks(active, session)
         self.publish_now(session)

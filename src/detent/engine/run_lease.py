@@ -31,6 +31,8 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
     beat: Moment
     #: `on`, or `off` and the reason.
     sandbox: str = ""
+    #: The scheduler of machines that started the runner; empty for a run of this machine alone.
+    on: str = ""
 
     def __str__(self) -> str:
         return f"{self.owner} (process {self.pid} on {self.host}, since {self.since.astimezone():%H:%M})"
@@ -39,7 +41,12 @@ class RunLease(msgspec.Struct, frozen=True, kw_only=True):
 def live_lease(store: Store, session: str, *, now: datetime) -> RunLease | None:
     """The lease of the session, if its holder is alive."""
     lease = read_lease(store, session)
-    return lease if lease is not None and _is_alive(lease, now) else None
+    return lease if lease is not None and _is_alive(lease, store, now) else None
+
+
+def lease_time(store: Store, now: datetime) -> datetime:
+    """The time of a heartbeat: that of the clock which all machines share, if there is one."""
+    return store.now() or now
 
 
 def live_leases(store: Store, *, now: datetime) -> dict[str, RunLease]:
@@ -58,10 +65,10 @@ def read_lease(store: Store, session: str) -> RunLease | None:
         return None
 
 
-def _is_alive(lease: RunLease, now: datetime) -> bool:
-    if lease.host != os.uname().nodename:
+def _is_alive(lease: RunLease, store: Store, now: datetime) -> bool:
+    if lease.on or lease.host != os.uname().nodename:
         # A beat of the future is no sign of life either: such a lease would never end.
-        return abs(now - lease.beat) < timedelta(seconds=LEASE_S)
+        return abs(lease_time(store, now) - lease.beat) < timedelta(seconds=LEASE_S)
     from detent import process  # noqa: PLC0415 - slow to load, and most sessions have no lease
 
     return process.born(lease.pid) == lease.born

@@ -107,6 +107,8 @@ class SessionHandle:
         self._actor = actor or project.actor
         self._signer = signer or project.signer
         self._journal = project.journal(session)
+        #: Whether the files of the project are those of the session.
+        self._has_files = True
 
     @cached_property
     def gates(self) -> SessionGates:
@@ -153,11 +155,22 @@ class SessionHandle:
         reason: str = "",
         cascade: bool = False,
         launch: str | None = None,
+        failed: int | None = None,
     ) -> Begun:
-        """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again."""
-        sandboxed = self._sandboxed
+        """Begin a further attempt of a phase. With `cascade`, phases that built on it become pending again.
+
+        `failed` names the attempt that failed: if another process has begun a further one since, this is refused.
+        """
         return self._begun(
-            Redo(phase=phase, agent=agent, reason=reason, cascade=cascade, launch=launch, sandboxed=sandboxed)
+            Redo(
+                phase=phase,
+                failed=failed,
+                agent=agent,
+                reason=reason,
+                cascade=cascade,
+                launch=launch,
+                sandboxed=self._sandboxed,
+            )
         )
 
     def finish(
@@ -470,8 +483,14 @@ class SessionHandle:
     def _epoch(self, command: Command) -> int | None:
         return self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
 
+    def without_checkpoints(self) -> "SessionHandle":
+        """The same session, for commits of a process whose files are not those of the work."""
+        handle = SessionHandle(self._project, self.id, self._actor, self._signer)
+        handle._has_files = False
+        return handle
+
     def _takes_checkpoint(self, command: Command) -> bool:
-        return self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
+        return self._has_files and self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
 
     def _with_tree(
         self,

@@ -48,7 +48,7 @@ class Git:
             ran = process.capture(
                 shlex.join(["exec", "git", *_NO_MONITOR, *arguments]),
                 cwd=self.directory,
-                env={**_environment(), **self._env},
+                env={**environment(), **self._env},
                 timeout_s=TIMEOUT_S,
                 max_bytes=_MAX_BYTES,
                 started=started,
@@ -127,7 +127,8 @@ def last_lines(ran: process.Captured) -> str:
     return "\n".join(text.splitlines()[-20:])
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """The environment of git: without a terminal, and without the variables of another repository."""
     inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
     return {
         **inherited,

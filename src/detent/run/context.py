@@ -101,6 +101,16 @@ class RunContext:
             self._count += 1
             return f"{self.run}/{agent.replace('/', '_')}/{self._count}"
 
+    @property
+    def turns(self) -> int:
+        """Number of turns that agents were given."""
+        return self._count
+
+    def count_turns(self, turns: int) -> None:
+        """Add turns that agents were given on other machines."""
+        with self._counting:
+            self._count += turns
+
     def turn_limit_reached(self) -> str | None:
         """Whether no turn is left, as a sentence. That is said once; then as many turns are allowed again."""
         with self._counting:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from detent import process
-from detent.engine.run_lease import NAME, RunLease, live_lease, read_lease
+from detent.engine.run_lease import NAME, RunLease, lease_time, live_lease, read_lease
 from detent.errors import Conflict, LockTimeout
 from detent.store.port import PROJECT
 
@@ -20,28 +20,43 @@ BEAT_S = 15.0
 BEAT_WAIT_S = 1.0
 
 
+def new_run() -> str:
+    """The id of a new run."""
+    return f"run-{secrets.token_hex(4)}"
+
+
 class Lease:
     """Held while a session is run. Raises `Conflict`, naming the holder, if another runner holds it."""
 
-    def __init__(self, project: "Project", session: str, *, off: str | None = None) -> None:
-        """`off` says why the run has no sandbox; None if it has one."""
-        self._project, self._session = project, session
-        now = project.clock()
+    def __init__(
+        self, project: "Project", session: str, *, off: str | None = None, run: str | None = None, on: str = ""
+    ) -> None:
+        """`off` says why the run has no sandbox; None if it has one.
+
+        `on` names the scheduler of machines that keeps one runner a session: a runner of the same one takes over.
+        """
+        self._project, self._name = project, f"{session}/{NAME}"
+        #: By the clock of this machine, as the intervals between two beats are.
+        self._beaten = now = project.clock()
         self._own = RunLease(
-            run=f"run-{secrets.token_hex(4)}",
+            run=run or new_run(),
             owner=project.actor.name,
             host=os.uname().nodename,
             pid=os.getpid(),
             born=process.born(os.getpid()) or "",
             since=now,
-            beat=now,
+            beat=lease_time(project.store, now),
             sandbox="on" if off is None else f"off: {off}",
+            on=on,
         )
         with project.store.lock(PROJECT):
+            before = project.store.get(self._name)
             other = live_lease(project.store, session, now=now)
-            if other is not None:
-                raise Conflict(f"{session} is being run by {other}", way_out="detent watch")
-            self._write()
+            is_free = other is None or (on != "" and other.on == on)
+            # Of several machines that see no live lease, one takes it.
+            if not is_free or not project.store.swap(self._name, before, msgspec.json.encode(self._own)):
+                running = other or read_lease(project.store, session) or "a runner on another machine"
+                raise Conflict(f"{session} is being run by {running}", way_out="detent watch")
 
     @property
     def run(self) -> str:
@@ -49,15 +64,15 @@ class Lease:
 
     def keep(self) -> bool:
         """Renew the lease at intervals; False if another runner took the session."""
-        now = self._project.clock()
-        if now - self._own.beat < timedelta(seconds=BEAT_S):
+        now, store = self._project.clock(), self._project.store
+        if now - self._beaten < timedelta(seconds=BEAT_S):
             return True
         try:
-            with self._project.store.lock(PROJECT, wait_s=BEAT_WAIT_S):
-                if not self._is_own():
+            with store.lock(PROJECT, wait_s=BEAT_WAIT_S):
+                renewed = msgspec.structs.replace(self._own, beat=lease_time(store, now))
+                if not store.swap(self._name, msgspec.json.encode(self._own), msgspec.json.encode(renewed)):
                     return False
-                self._own = msgspec.structs.replace(self._own, beat=now)
-                self._write()
+                self._own, self._beaten = renewed, now
         except LockTimeout:
             # Another process holds the lock for long; the next beat renews the lease.
             return True
@@ -65,12 +80,4 @@ class Lease:
 
     def give_back(self) -> None:
         with self._project.store.lock(PROJECT):
-            if self._is_own():
-                self._project.store.delete(f"{self._session}/{NAME}")
-
-    def _is_own(self) -> bool:
-        lease = read_lease(self._project.store, self._session)
-        return lease is not None and lease.run == self._own.run
-
-    def _write(self) -> None:
-        self._project.store.put(f"{self._session}/{NAME}", msgspec.json.encode(self._own))
+            self._project.store.swap(self._name, msgspec.json.encode(self._own), None)

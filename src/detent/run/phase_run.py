@@ -22,7 +22,7 @@ from detent.core.session.status import Status
 from detent.engine.agents import environment as variables
 from detent.errors import GateClosed, Refused
 from detent.run.context import RUN_LIMIT
-from detent.run.job import Job, JobClaim, JobOutcome, JobResult
+from detent.run.job import FilesConflict, Job, JobClaim, JobOutcome, JobResult
 from detent.run.policy import Next, after_gates, is_only_stale
 from detent.run.prompt import prompt_of
 from detent.run.turn import Delegated, delegate, is_turn
@@ -62,6 +62,8 @@ class PhaseRun:
         """Work until the attempt ends, or only a person can end it."""
         try:
             return self._run()
+        except FilesConflict as conflict:
+            return self._fail_conflict(conflict)
         except Refused:
             # Another process may have begun or ended the attempt since the session was read.
             session, claim = self._handle.state, self._job.claim
@@ -94,7 +96,9 @@ class PhaseRun:
         agent_id = self._context.next_agent_id(self._name) if has_agent else None
         role = self._role or self._name
         if state.status is Status.FAILED:
-            begun = self._handle.redo(self._phase, agent=role, reason=state.error or "", launch=agent_id)
+            begun = self._handle.redo(
+                self._phase, agent=role, reason=state.error or "", launch=agent_id, failed=state.attempt
+            )
         else:
             is_alone = self._context.busy == 1
             begun = self._handle.begin(self._phase, agent=role, launch=agent_id, is_next=is_alone)
@@ -160,6 +164,10 @@ class PhaseRun:
         if not self._gates:
             return self._finish(report, agent_id)
         self._handle.record_agent_ended(agent_id, succeeded=True, report=report, phase=self._phase)
+        if self._job.files is not None:
+            # Another machine may run the gates, after this one is gone or a person has decided.
+            note = f"after a turn of {self._name}"
+            self._job.settled(lambda check: self._handle.checkpoints.take(note, phase=self._phase, then=check))
         return None
 
     def _minutes_of_turn(self) -> float:
@@ -312,7 +320,7 @@ class PhaseRun:
             worker=report.worker,
         )
         try:
-            outcome = self._handle.execute(command)
+            outcome = self._job.settled(lambda check: self._handle.execute(command, then=check))
         except GateClosed:
             return None
         self._tell_end(outcome, "completed", outcome.session.phases[self._phase].summary or "")
@@ -329,16 +337,26 @@ class PhaseRun:
             agent_id=agent_id,
             worker=used.worker,
         )
-        outcome = self._handle.execute(command)
+        outcome = self._job.settled(lambda check: self._handle.execute(command, then=check))
         reason = outcome.session.phases[self._phase].error or ""
         self._tell_end(outcome, "failed", reason)
         stopped = end.failure is Failure.STOPPED
         return JobResult(JobOutcome.STOPPED if stopped else JobOutcome.FAILED, end.failure, reason)
 
+    def _fail_conflict(self, conflict: FilesConflict) -> JobResult:
+        """Fail the attempt; the next one begins with the files of the others, and knows why."""
+        self._handle.without_checkpoints().execute(Fail(token=self._job.token, error=cut(conflict.message, MAX_ERROR)))
+        session = self._handle.state
+        self._job.tell(
+            PhaseEnded, attempt=session.phases[self._phase].attempt, status="failed", said=conflict.message, warnings=()
+        )
+        return JobResult(JobOutcome.FAILED, Failure.ERROR, conflict.message)
+
     def _reject(self, judged: Iterable[Judgement]) -> JobResult:
         """Fail the attempt because an approver rejected it; a new attempt addresses the reason."""
         reason = "; ".join(f"{each.gate}: {each.reason}" for each in judged if each.verdict is Verdict.FAIL)
-        outcome = self._handle.execute(Fail(token=self._job.token, error=cut(reason, MAX_ERROR)))
+        command = Fail(token=self._job.token, error=cut(reason, MAX_ERROR))
+        outcome = self._job.settled(lambda check: self._handle.execute(command, then=check))
         self._tell_end(outcome, "failed", reason)
         return JobResult(JobOutcome.FAILED, Failure.ERROR, reason)
 

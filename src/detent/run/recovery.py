@@ -1,5 +1,6 @@
-"""Recovery after a run that died: ends its processes, and records the attempts and tasks that it left open."""
+"""Recovery after a run that died: records the attempts and tasks that it left open."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from detent.clients.registry import CLIENTS
@@ -7,10 +8,8 @@ from detent.core.actor import as_runner
 from detent.core.session.commands import Fail
 from detent.core.session.phase_state import Report, Tokens, Worker, run_agent
 from detent.core.session.status import Status
-from detent.engine.agents import environment as variables
 from detent.engine.run_lease import live_lease, read_lease
 from detent.errors import NotFound
-from detent.process.marked import end_marked
 from detent.run.feed import OpenTurn, feed_path, open_turns
 from detent.run.turn import is_turn
 
@@ -28,14 +27,19 @@ def left_behind(project: "Project") -> "list[SessionHandle]":
     return [project.session(name, actor=as_runner(project.actor)) for name in dead]
 
 
-def recover(project: "Project", handle: "SessionHandle", agents: "Agents") -> tuple[str, ...]:
-    """End the processes of earlier runs and record the end of their work. Returns a sentence for each."""
-    ended = end_marked(f"{variables.SESSION}={handle.id}", f"{variables.STATE}={project.store.location('')}")
-    notices = [f"{ended} processes of an earlier run were ended"] if ended else []
+def recover(
+    project: "Project", handle: "SessionHandle", agents: "Agents", *, in_flight: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Record the end of the work of earlier runs, whose processes are gone. Returns a sentence for each.
+
+    `in_flight` are phases whose work goes on elsewhere.
+    """
+    notices: list[str] = []
     session = handle.state
     left = [
         (phase, delegation.agent_id)
         for phase in session.with_status(Status.IN_PROGRESS)
+        if phase not in in_flight
         for delegation in session.phases[phase].delegations
         if delegation.ended_at is None and delegation.agent_id.startswith("run-")
     ]

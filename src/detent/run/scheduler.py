@@ -1,12 +1,11 @@
-"""The run loop: schedules runnable phases on worker threads until the session ends or needs a person."""
+"""The run loop: gives runnable phases to a dispatcher until the session ends or needs a person."""
 
-import os
 import queue
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from detent.core.actor import as_runner
 from detent.core.gate.closed import is_held
@@ -20,23 +19,51 @@ from detent.core.task.row import TaskStatus
 from detent.engine.agents import environment as variables
 from detent.engine.sandbox import check_available, sandboxes, why_off
 from detent.errors import DetentError, Refused
-from detent.process.marked import end_marked, kill_marked
+from detent.process.marked import kill_marked
 from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
+from detent.run.dispatcher import LocalDispatcher, MakeDispatcher
 from detent.run.feed import FeedRedaction
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.lease import Lease
 from detent.run.people import Person, apply_answer, needs
-from detent.run.phase_run import PhaseRun
 from detent.run.policy import may_try_again, runnable
 from detent.run.recovery import recover
-from detent.run.task_run import TaskRun
-from detent.run.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
 
+#: An event of a job, or the end of one.
+Message = RunEvent | tuple[Job, "Future[JobResult]"]
 #: Interval of the checks for commits of other processes and for answers of a person.
 TICK_S = 0.2
+
+
+class Inbox(Protocol):
+    """The messages of the jobs, in order. `queue.SimpleQueue` is one."""
+
+    def put(self, item: Message, /) -> None: ...
+
+    def get(self, *, timeout: float) -> Message:
+        """The next message; `queue.Empty` after the timeout."""
+        ...
+
+    def get_nowait(self) -> Message: ...
+
+
+class Hosting(NamedTuple):
+    """Where the loop and its jobs run."""
+
+    dispatcher: MakeDispatcher = LocalDispatcher
+    inbox: Callable[[], Inbox] = queue.SimpleQueue
+    #: The id of the run; a new one by default.
+    run: str | None = None
+    #: Whether the files of this process are those of the session.
+    has_files: bool = True
+    #: The scheduler of machines that keeps one loop a session: a later loop of it takes the session over.
+    on: str = ""
+
+
+LOCAL = Hosting()
 
 
 class Runner:
@@ -55,20 +82,24 @@ class Runner:
         tell: Callable[[RunEvent], None],
         person: Person | None = None,
         idle: Callable[[], None] = lambda: None,
+        hosting: Hosting = LOCAL,
     ) -> None:
+        self._hosting = hosting
         self._project, self._handle = project, project.session(session, actor=as_runner(project.actor))
+        if not hosting.has_files:
+            self._handle = self._handle.without_checkpoints()
         #: Answers of the person at the terminal are applied in that person's name.
         self._person_handle = project.session(session)
         self._agents, self._options, self._receiver, self._person = agents, options, tell, person
         self._redacted = FeedRedaction()
         self._idle = idle
-        self._inbox: queue.SimpleQueue[RunEvent | tuple[Job, Future[JobResult]]] = queue.SimpleQueue()
+        self._inbox = hosting.inbox()
         self._jobs: list[Job] = []
         #: Phases that wait for a person, each with the version of the session that was judged.
         self._held: dict[str, int] = {}
         self._tries: dict[str, int] = {}
         self._announced: set[tuple[str, ...]] = set()
-        self._pausing = ""
+        self._pausing = self._leaving = ""
         self._lease: Lease | None = None
 
     def run(self) -> End:
@@ -76,7 +107,7 @@ class Runner:
         settings = self._project.settings.run.sandbox_settings()
         check_available(settings)
         off = why_off(settings)
-        lease = Lease(self._project, self._handle.id, off=off)
+        lease = Lease(self._project, self._handle.id, off=off, run=self._hosting.run, on=self._hosting.on)
         self._lease = lease
         with sandboxes(self._project, settings) if off is None else nullcontext() as sandbox:
             self._project.sandbox = sandbox
@@ -94,16 +125,14 @@ class Runner:
             options=self._options,
             tell=self._inbox.put,
         )
-        self._workspaces = Workspaces(self._project, self._handle.id)
+        self._dispatcher = self._hosting.dispatcher(self._project, self._context)
         self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
             # An agent that finished the last phase itself may have been ended before it published that.
             end_of_run.callback(self._project.touched, self._handle.id)
-            # End processes that a gate, a step or an agent has left behind.
-            end_of_run.callback(end_marked, f"{variables.RUN}={lease.run}")
-            end_of_run.callback(self._workspaces.close)
-            recovered = recover(self._project, self._handle, self._agents)
+            end_of_run.callback(self._dispatcher.close)
+            recovered = self._recover()
             self._tell(
                 RunStarted(
                     at=self._project.clock(),
@@ -113,9 +142,6 @@ class Runner:
                     taken_over=recovered,
                 )
             )
-            self._pool = end_of_run.enter_context(ThreadPoolExecutor(max_workers=self._options.parallel))
-            # No job outlives the loop.
-            end_of_run.callback(self._stop_all, "the run ended")
             try:
                 end, reason = self._loop(lease)
             except DetentError as error:
@@ -124,9 +150,24 @@ class Runner:
         self._tell(RunEnded(at=self._project.clock(), end=end, said=reason))
         return end
 
+    def _recover(self) -> tuple[str, ...]:
+        """Adopt the jobs that workers still do, and record the end of all other work that earlier runs left."""
+        ended = self._dispatcher.end_left_behind()
+        for job, future in self._dispatcher.adopt():
+            self._jobs.append(job)
+            self._hear(job, future)
+        self._context.busy = len(self._jobs)
+        busy = {job.phase for job in self._jobs}
+        recovered = recover(self._project, self._handle, self._agents, in_flight=busy)
+        return (f"{ended} processes of an earlier run were ended", *recovered) if ended else recovered
+
     def pause(self, why: str) -> None:
         """Stop the jobs, record their end, and return from `run`. For any thread or signal handler."""
         self._pausing = why
+
+    def leave(self, why: str) -> None:
+        """Return from `run` as lost, and leave the jobs to the next loop. For any thread."""
+        self._leaving = why
 
     def kill(self) -> None:
         """Kill all processes of the run at once. The next run records the end of their work."""
@@ -138,6 +179,8 @@ class Runner:
     def _loop(self, lease: Lease) -> tuple[End, str]:
         seen, has_free_slot, open_needs = None, True, False
         while True:
+            if self._leaving:
+                return End.LOST, self._leaving
             if not lease.keep():
                 self._stop_all("another runner took the session over")
                 return End.LOST, "another runner took the session over"
@@ -210,7 +253,7 @@ class Runner:
             for _ in range(phase.slots):
                 if len(self._jobs) >= self._options.parallel:
                     return
-                self._start_job(Job(self._context, phase.phase, version=current.version), has_tasks=phase.has_tasks)
+                self._start_job(Job(self._context, phase.phase, version=current.version, does_task=phase.has_tasks))
 
     def _retry_tasks(self) -> None:
         """Retry failed tasks: automatically a few times, then when a person decides so."""
@@ -233,17 +276,14 @@ class Runner:
         judged = self._handle.gates.judgements(phase)[phase]
         return not is_held(session.workflow.by_key[phase].gates, judged, sees_tests=self._context.sees_tests)
 
-    def _start_job(self, job: Job, *, has_tasks: bool) -> None:
+    def _start_job(self, job: Job) -> None:
         self._jobs.append(job)
+        # A job looks at the number when it begins.
         self._context.busy = len(self._jobs)
-        future = self._pool.submit(self._do_task if has_tasks else self._do_phase, job)
+        self._hear(job, self._dispatcher.start(job))
+
+    def _hear(self, job: Job, future: "Future[JobResult]") -> None:
         future.add_done_callback(lambda done: self._inbox.put((job, done)))
-
-    def _do_phase(self, job: Job) -> JobResult:
-        return PhaseRun(self._workspaces.project(job.phase), job).run()
-
-    def _do_task(self, job: Job) -> JobResult:
-        return TaskRun(self._workspaces.project(job.phase), job, pid=os.getpid()).run()
 
     def _ended(self, job: Job, future: "Future[JobResult]") -> None:
         self._jobs.remove(job)
@@ -255,7 +295,7 @@ class Runner:
             case JobOutcome.FINISHED:
                 self._tries.pop(job.task or job.phase, None)
                 if job.task is None:
-                    self._workspaces.done(job.phase)
+                    self._dispatcher.finished(job.phase)
             case JobOutcome.FAILED:
                 self._failed(job, ended)
             case JobOutcome.ELSEWHERE:
@@ -306,14 +346,8 @@ class Runner:
 
     def _stop_all(self, why: str) -> None:
         for job in self._jobs:
-            job.stop(why)
-        self._end_gates()
-
-    def _end_gates(self) -> None:
-        """End the checks of gates whose job is stopping; they do not watch for it themselves."""
-        for job in self._jobs:
-            if job.is_stopping() and job.is_at_gate and job.claim is not None:
-                end_marked(f"{variables.RUN}={self._context.run}", f"{variables.GATE}={job.claim.token}")
+            self._dispatcher.stop(job, why)
+        self._dispatcher.tend()
 
     def _stop_ended_jobs(self) -> None:
         """Stop the jobs whose attempt another process has ended, and those over their budget."""
@@ -324,12 +358,12 @@ class Runner:
         session, now = self._handle.state, self._project.clock()
         for job, claim in claimed:
             if not claim.is_live(session):
-                job.stop("another process ended the attempt")
+                self._dispatcher.stop(job, "another process ended the attempt")
             elif raised := budget_escalation(session, job.phase, now):
                 # Escalate first, or the loop would begin the stopped attempt again.
                 self._act(session, self._handle.escalate, raised[0].kind, job.phase, raised[0].detail)
-                job.stop(raised[0].detail)
-        self._end_gates()
+                self._dispatcher.stop(job, raised[0].detail)
+        self._dispatcher.tend()
 
     # Limits of the run
 

@@ -118,6 +118,9 @@ class TaskRun:
             return self._failed(claimed, delegated.end)
         if unmet := self._handle.tasks.unmet(task, delegated.report.met):
             return self._failed(claimed, Failed(failure=Failure.ERROR, reason=unmet))
+        if self._job.files is not None:
+            # The next task may be done on another machine.
+            self._job.settled(lambda check: self._handle.checkpoints.take(f"after {task}", phase=phase, then=check))
         summary = delegated.report.summary or f"{task} done"
         met = delegated.report.met[: self._handle.tasks.row(task).criteria]
         self._handle.tasks.done(task, summary, met=met, fence=claimed.fence)

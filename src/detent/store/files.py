@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from detent.core.session.events import Commit
-from detent.errors import Conflict, NotFound
+from detent.errors import Conflict, NotFound, StoreFailed
 from detent.store import disk
 from detent.store.journal_tail import JOURNAL, SUM_TAIL, sum_at_end
 from detent.store.line import decode_line, encode_line, verified_sum
@@ -86,10 +86,30 @@ class FileStore:
         first: Commit,
         rest: Iterable[Commit] = (),
         files: Iterable[tuple[SessionFile, bytes]] = (),
+        *,
+        beside: Iterable[tuple[str, bytes]] = (),
+        seen: int | None = None,
+    ) -> Cursor:
+        path = self._path(session)
+        exists = os.path.lexists(path) or (self._copies and session in self._copies.sessions())
+        if exists or (seen is not None and seen != len(self.sessions())):
+            raise Conflict(f"there is already a session {session}", way_out="choose another --name")
+        written: list[str] = []
+        try:
+            for name, data in beside:
+                written.append(name)
+                self.put(name, data)
+            return self._create(session, first, rest, files)
+        except BaseException:
+            for name in written:
+                with suppress(StoreFailed):
+                    self.delete(name)
+            raise
+
+    def _create(
+        self, session: str, first: Commit, rest: Iterable[Commit], files: Iterable[tuple[SessionFile, bytes]]
     ) -> Cursor:
         path, unfinished = self._path(session), self._path(_UNFINISHED + session)
-        if os.path.lexists(path) or (self._copies and session in self._copies.sessions()):
-            raise Conflict(f"there is already a session {session}", way_out="choose another --name")
         with disk.failing_as("create", path):
             _remove_tree(unfinished)
             try:
@@ -174,6 +194,20 @@ class FileStore:
             self._copies.append(session, (after.sum, after.hint), line, (total, end), fd)
         return Cursor(commit.version, total, end)
 
+    def positions(self) -> dict[str, int]:
+        return {session: self._size(session) for session in self.sessions()}
+
+    def may_have_news(self, session: str, version: int) -> bool:  # noqa: ARG002 - looking is as cheap as asking
+        return True
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    def now(self) -> None:
+        """The file system is of this machine."""
+        return
+
     def lock(
         self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
     ) -> AbstractContextManager[None]:
@@ -204,6 +238,15 @@ class FileStore:
             except (FileNotFoundError, NotADirectoryError):
                 self._make_directory(os.path.dirname(name))
                 disk.replace(path, data, durable=durable)
+
+    def swap(self, name: str, before: bytes | None, after: bytes | None) -> bool:
+        if self.get(name) != before:
+            return False
+        if after is None:
+            self.delete(name)
+        else:
+            self.put(name, after)
+        return True
 
     def delete(self, name: str) -> None:
         path = self._path(name)
@@ -264,6 +307,9 @@ class FileStore:
 
         return Repairs(self.root, self._copies, self._close, self.sessions)
 
+    def warnings(self) -> list[tuple[str, str]]:
+        return []
+
     def reopen(self) -> "FileStore":
         return FileStore(self.root, self._copies.reopen() if self._copies else None)
 
@@ -272,6 +318,13 @@ class FileStore:
             os.close(self._open.popitem()[1].fd)
         if self._copies:
             self._copies.close()
+
+    def _size(self, session: str) -> int:
+        """The size of the journal; 0 if it is gone."""
+        try:
+            return os.stat(self._path(session, JOURNAL)).st_size
+        except OSError:
+            return 0
 
     def _path(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)

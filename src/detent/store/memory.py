@@ -40,8 +40,11 @@ class MemoryStore:
         first: Commit,
         rest: Iterable[Commit] = (),
         files: Iterable[tuple[SessionFile, bytes]] = (),
+        *,
+        beside: Iterable[tuple[str, bytes]] = (),
+        seen: int | None = None,
     ) -> Cursor:
-        if session in self._journals:
+        if session in self._journals or (seen is not None and seen != len(self._journals)):
             raise Conflict(f"there is already a session {session}", way_out="choose another --name")
         lines, total = [], START.sum
         for commit in (first, *rest):
@@ -52,6 +55,8 @@ class MemoryStore:
             self.put(name, data)
             if file.executable:
                 self._executable.add(name)
+        for name, data in beside:
+            self.put(name, data)
         self._journals[session] = lines
         return Cursor(len(lines), total)
 
@@ -77,6 +82,20 @@ class MemoryStore:
         line, total = encode_line(commit, after.sum)
         lines.append(line)
         return Cursor(commit.version, total)
+
+    def positions(self) -> dict[str, int]:
+        return {session: len(lines) for session, lines in sorted(self._journals.items())}
+
+    def may_have_news(self, session: str, version: int) -> bool:
+        return len(self._lines(session)) > version
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    def now(self) -> None:
+        """There is no other machine."""
+        return
 
     @contextmanager
     def lock(
@@ -104,6 +123,15 @@ class MemoryStore:
             self._writes += 1
             self._documents[name], self._written[name] = data, self._writes
             self._executable.discard(name)
+
+    def swap(self, name: str, before: bytes | None, after: bytes | None) -> bool:
+        if self._documents.get(name) != before:
+            return False
+        if after is None:
+            self.delete(name)
+        else:
+            self.put(name, after)
+        return True
 
     def delete(self, name: str) -> None:
         with self._guard:
@@ -149,6 +177,9 @@ class MemoryStore:
     @property
     def notices(self) -> list[str]:
         """Nothing else can be in the place of a document."""
+        return []
+
+    def warnings(self) -> list[tuple[str, str]]:
         return []
 
     def reopen(self) -> Self:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from detent.core.session.events import Commit
@@ -57,7 +58,10 @@ class Store(Protocol):
     """Journals and named documents of one project.
 
     Names are relative, with `/` between their parts; they need not be paths of files. Every method may raise
-    `StoreFailed`; after that nothing has changed.
+    `StoreFailed`; after that nothing has changed, unless it says that a server did not answer.
+
+    Several machines may share a store. Its locks exclude the processes of one machine, which share views and files.
+    Between machines, `append`, `create` and `swap` decide: each is done only if its caller has seen the latest.
     """
 
     def sessions(self) -> list[str]:
@@ -70,10 +74,15 @@ class Store(Protocol):
         first: Commit,
         rest: Iterable[Commit] = (),
         files: Iterable[tuple[SessionFile, bytes]] = (),
+        *,
+        beside: Iterable[tuple[str, bytes]] = (),
+        seen: int | None = None,
     ) -> Cursor:
         """Create the session with its first commit, durably and atomically; `Conflict` if it exists.
 
-        An imported session has the `rest` of its commits and its `files`.
+        An imported session has the `rest` of its commits and its `files`. The documents `beside` it stand before the
+        session does, and are removed if it cannot be created. `seen` is the number of sessions that its id was
+        chosen among: `Conflict` if another machine has created one since.
         """
         ...
 
@@ -92,10 +101,27 @@ class Store(Protocol):
         """
         ...
 
+    def positions(self) -> dict[str, int]:
+        """For every session a number that changes with each of its commits. Reads no commit."""
+        ...
+
+    def may_have_news(self, session: str, version: int) -> bool:
+        """False if the store knows that no commit follows `version`; asked often, by those that follow a journal."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may use the same journals. Views and directories are of this machine all the same."""
+        ...
+
+    def now(self) -> datetime | None:
+        """The time of the clock that all machines share, for leases; None if the clock of this machine is theirs."""
+        ...
+
     def lock(
         self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
     ) -> AbstractContextManager[None]:
-        """Exclusive among processes and threads, not reentrant: a session id, or `PROJECT`.
+        """Exclusive among the processes and threads of this machine, not reentrant: a session id, or `PROJECT`.
 
         `LockTimeout` after `wait_s`. `meanwhile` may be called while waiting, to do work before the lock is held. Take
         `PROJECT` before a session's lock, never after.
@@ -110,6 +136,13 @@ class Store(Protocol):
         """Replace the document atomically: a reader sees the old one or the new one. The caller holds `PROJECT`.
 
         Without `durable` a crash of the machine may lose it: for documents that can be rebuilt.
+        """
+        ...
+
+    def swap(self, name: str, before: bytes | None, after: bytes | None) -> bool:
+        """Replace the document only if its content is `before`; None is no document. False if it is another.
+
+        Of several machines that swap the same content, one succeeds. The caller holds `PROJECT`.
         """
         ...
 
@@ -156,6 +189,10 @@ class Store(Protocol):
     @property
     def repairs(self) -> "Repairs | None":
         """Second copies of the journals, and the repair of damaged ones. None for a store that needs none."""
+        ...
+
+    def warnings(self) -> list[tuple[str, str]]:
+        """What is unsafe about the store itself, each with its way out."""
         ...
 
     def reopen(self) -> "Store":

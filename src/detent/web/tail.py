@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from detent.core.session.events import Commit
-from detent.documents import SESSION_DOCUMENT
 from detent.engine.run_lease import live_lease
 from detent.errors import DetentError
 from detent.run.feed import feed_path
@@ -106,7 +105,7 @@ class _Tail:
         """What is new. A journal that cannot be followed ends with a reset."""
         fresh: list[Message] = []
         try:
-            more = True
+            more = self._store.may_have_news(self.key.session, self.cursor.version)
             while more:
                 commits, self.cursor, _, more = self._store.read(self.key.session, self.cursor)
                 fresh += [_commit_message(self.key, commit) for commit in commits]
@@ -278,11 +277,11 @@ class Tails:
                     tail.close()
 
     def _changed(self) -> list[Key]:
-        """The sessions whose documents were written since the last look. Documents follow each commit."""
+        """The sessions that have commits since the last look."""
         marks: dict[Key, int] = {}
         for known in self._projects.all():
             with suppress(DetentError), self._projects.reading(known) as project:
-                for name in project.store.sessions():
-                    marks[Key(known.id, name)] = project.store.written(f"{name}/{SESSION_DOCUMENT}")
+                for name, position in project.store.positions().items():
+                    marks[Key(known.id, name)] = position
         before, self._marks = self._marks, marks
         return [key for key in {*marks, *before} if marks.get(key) != before.get(key)]

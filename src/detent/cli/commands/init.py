@@ -13,6 +13,7 @@ from detent.clients.registry import CLIENTS, with_hooks
 
 if TYPE_CHECKING:
     from detent.config.discovery import Discovered
+    from detent.engine.choose_store import Chosen
     from detent.render.terminal.canvas import Canvas
 
 _CLIENTS = with_hooks()
@@ -26,20 +27,35 @@ _SETTINGS = "detent.toml"
 @click.option(
     "--instructions", is_flag=True, help="Write how to work with Detent into AGENTS.md, which most clients read."
 )
+@click.option(
+    "--store", metavar="STORE", help="Where the journals are: files, or postgresql://USER@HOST/DATABASE (no password)."
+)
+@click.option("--store-project", metavar="NAME", help="The name of the project in the database; by default a new one.")
 @click.option("--yes", is_flag=True, help="Ask nothing: write detent.toml with what was found.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what would change in files of clients as a diff, and change nothing."
 )
-def init_verb(request: Request, *, agents: tuple[str, ...], instructions: bool, yes: bool, dry_run: bool) -> None:
+def init_verb(
+    request: Request,
+    *,
+    agents: tuple[str, ...],
+    instructions: bool,
+    store: str | None,
+    store_project: str | None,
+    yes: bool,
+    dry_run: bool,
+) -> None:
     """Make a directory a project, and install hooks in agents.
 
     It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
     and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores until you
     remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's files in the
-    project. Existing content is not touched, and detent uninstall removes what was added.
+    project. Existing content is not touched, and detent uninstall removes what was added. --store records in
+    detent.toml where the journals are, so that several machines can share them: docs/scale.md.
     """
     from detent.clients import installing
     from detent.config.discovery import discover, settings_text
+    from detent.config.store_table import with_store
     from detent.engine.project import init_project
     from detent.engine.stores import open_store
     from detent.run.agents import on_path
@@ -57,6 +73,7 @@ def init_verb(request: Request, *, agents: tuple[str, ...], instructions: bool, 
     writes = not os.path.lexists(path) and (yes or asks)
     if asks and writes:
         chosen = _asked(discovered, chosen)
+    chosen_store = _choose_store(request, root, store, store_project)
     place, fresh = init_project(request.directory)
     _record(request, place.root)
     changed: list[str] = []
@@ -66,14 +83,19 @@ def init_verb(request: Request, *, agents: tuple[str, ...], instructions: bool, 
         changed = [change.path for change in plan if not change.path.startswith(".workflow/")]
         request.notices += plan.notes
     if writes:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(settings_text(chosen.tests, chosen.agent, discovered))
+        text = settings_text(chosen.tests, chosen.agent, discovered)
+        if chosen_store is not None and chosen_store.url is not None:
+            text = with_store(text, chosen_store.url, chosen_store.project)
+        with open(path, "x" if chosen_store is None else "w", encoding="utf-8") as file:
+            file.write(text)
+    if writes or (chosen_store is not None and chosen_store.is_new):
         changed.append(_SETTINGS)
     request.answer(
         lambda canvas: "\n".join(
             [
                 *canvas.wrap(f"{place.root} {'is a project now' if fresh else 'is already a project'}"),
                 *_found_lines(discovered, clients, canvas),
+                *_store_lines(chosen_store, canvas),
                 *(f"  wrote {path}" for path in _folded(changed)),
                 "",
                 *_next_lines(canvas, wrote=os.path.lexists(path), has_agent=bool(clients)),
@@ -88,6 +110,23 @@ def init_verb(request: Request, *, agents: tuple[str, ...], instructions: bool, 
             "clients": clients,
         },
     )
+
+
+def _choose_store(request: Request, root: str, store: str | None, name: str | None) -> "Chosen | None":
+    if store is None:
+        return None
+    from detent.core.actor import Channel
+    from detent.engine.choose_store import choose_store
+
+    return choose_store(root, store, name, request.workspace.actor(Channel.TERMINAL, changes=True))
+
+
+def _store_lines(chosen: "Chosen | None", canvas: "Canvas") -> list[str]:
+    if chosen is None:
+        return []
+    if chosen.url is None:
+        return canvas.wrap("journals: files of this project", "  ")
+    return canvas.wrap(f"journals: {chosen.url}, project {chosen.project}; commit {_SETTINGS}", "  ")
 
 
 def _record(request: Request, root: str) -> None:

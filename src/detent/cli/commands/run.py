@@ -60,15 +60,25 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
 @click.option("--check", is_flag=True, help="Only look whether a run could begin: agents, tests, files, hooks, limits.")
 @click.option("--yes", is_flag=True, help="Begin although files have changes that are not committed.")
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
+@click.option("--on", "address", metavar="URL", help="Run on workers: temporal://HOST:7233/NAMESPACE; docs/scale.md.")
 @session_option
 def run_verb(
-    request: Request, /, *, agents: tuple[str, ...], check: bool, yes: bool, wait: bool | None, **options: Any
+    request: Request,
+    /,
+    *,
+    agents: tuple[str, ...],
+    check: bool,
+    yes: bool,
+    wait: bool | None,
+    address: str | None,
+    **options: Any,
 ) -> int:
     """Run the session with agents until it ends or needs a person.
 
     With a new TASK it starts a session. Without TASK, or with that of the active session, it continues the session. It
     keeps the options of the run before; one that is given again is replaced.
-    Ctrl-C pauses the run; a second Ctrl-C kills it.
+    Ctrl-C pauses the run; a second Ctrl-C kills it. With --on, workers of other machines do the work (detent worker),
+    and Ctrl-C leaves the run to them.
 
     Before anything is spent it looks whether the run can begin: agents, tests, files, branch, hooks and limits. --check
     does only that, and its exit code is 1 if something is to be done first.
@@ -79,6 +89,10 @@ def run_verb(
     from detent.core.run.choices import RunChoices
     from detent.engine.policy import Decision
 
+    if address is not None:
+        from detent.worker.address import parse_address
+
+        parse_address(address)
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -95,7 +109,11 @@ def run_verb(
             handle = _begin(request, project, asked, planned)
             request.notices += _beside(project, handle.id)
             request.print_notices()
-            end = _run(request, project, handle, ready, waits=at_terminal if wait is None else wait)
+            waits = at_terminal if wait is None else wait
+            if address is None:
+                end = _run(request, project, handle, ready, waits=waits)
+            else:
+                end = _run_on(request, project, handle, address, waits=waits)
     except Conflict as conflict:
         if not at_terminal or request.json or conflict.way_out != "detent watch":
             raise
@@ -236,6 +254,44 @@ def _run(
     if not request.json:
         write_text(line)
     return end
+
+
+def _run_on(request: Request, project: "Project", handle: "SessionHandle", address: str, *, waits: bool) -> "End":
+    """Run on workers, and show the commits. Ctrl-C leaves the run to the workers."""
+    from detent.cli.request import write_json
+    from detent.core.run.run_event import End
+    from detent.core.session.describe import describe
+    from detent.core.session.events import Commit
+    from detent.worker.address import parse_address
+    from detent.worker.client import check_files, run_on
+
+    if project.settings.run.isolation != "none":
+        raise Refused(
+            "a run on workers has no worktrees: each job has a tree of its own", way_out="leave --isolation out"
+        )
+    parsed = parse_address(address)
+    request.notices += check_files(project, handle)
+    project.flush()
+    request.print_notices()
+
+    def tell(commit: Commit) -> None:
+        if request.json:
+            write_json(
+                {"session": handle.id, "version": commit.version, "events": [describe(e) for e in commit.events]}
+            )
+            return
+        for event in commit.events:
+            write_text(f"{commit.at.astimezone():%H:%M:%S}  {describe(event)}")
+
+    def started() -> None:
+        if not request.json:
+            write_text(f"{handle.id} runs on {parsed}; Ctrl-C leaves it running, detent pause stops it")
+
+    try:
+        return run_on(project, handle, parsed, wait=waits, tell=tell, started=started)
+    except KeyboardInterrupt:
+        print_error("the run continues on the workers; detent pause stops it")
+        return End.PAUSED
 
 
 def _outbox(project: "Project", handle: "SessionHandle") -> "Outbox | None":

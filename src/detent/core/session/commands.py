@@ -94,6 +94,8 @@ class Redo(_Command, frozen=True, kw_only=True):
     """Begin a further attempt. `cascade` resets the phases after it that were begun."""
 
     phase: str
+    #: Only if this attempt is the last one, and failed; None for any state of the phase.
+    failed: int | None = None
     agent: str | None = None
     reason: str = ""
     cascade: bool = False

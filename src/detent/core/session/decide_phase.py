@@ -196,6 +196,12 @@ def _fail(session: Session, command: Fail) -> tuple[Event, ...]:
 
 def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
     phase = known_phase(session, command.phase)
+    state = session.phases[phase]
+    if command.failed is not None and (state.attempt, state.status) != (command.failed, Status.FAILED):
+        raise Refused(
+            f"attempt {state.attempt} of {phase} is {state.status}, and attempt {command.failed} was to be repeated",
+            way_out="detent status shows the holder",
+        )
     begun = tuple(
         key
         for key in session.workflow.descendants(phase)

@@ -20,9 +20,16 @@ def own_path(directory: str) -> dict[str, str]:
     return {BIN: directory, "PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
+#: Programs that this process has written; each job of a run asks for one.
+_written: set[str] = set()
+
+
 def write_program(directory: str) -> None:
-    disk.make_directory(directory)
     program = os.path.join(directory, NAME)
+    if program in _written and os.path.exists(program):
+        return
+    _written.add(program)
+    disk.make_directory(directory)
     with open(program, "w", encoding="utf-8") as file:
         file.write(f'#!/bin/sh\nexec "{sys.executable}" -P -m detent "$@"\n')
     os.chmod(program, 0o700)

@@ -22,6 +22,7 @@ from detent.objects.universe import MAY_HOLD_SECRETS, Moment, Progress, Scope, U
 from detent.store.port import PROJECT, Store, all_commits
 
 if TYPE_CHECKING:
+    from detent.engine.checkpoints.travel import Travel
     from detent.objects.maintenance import Collected
     from detent.objects.manifest_object import Contents
 
@@ -51,6 +52,8 @@ class Checkpoints:
         self.progress: Progress | None = None
         #: For a person; none of them stopped anything.
         self.notices: list[str] = []
+        #: Sends the files of each checkpoint to a place that other machines reach, if a person set one.
+        self.travel: Travel | None = None
 
     def close(self) -> None:
         self.universe.save()
@@ -83,8 +86,16 @@ class Checkpoints:
         *,
         moment: Moment | None = None,
     ) -> Tree:
-        """Store the present files, or those of `moment`."""
-        return self.capture(owner, session, artifacts, moment=moment).tree
+        """Store the present files, or those of `moment`; the files of a session are durable on other machines too."""
+        captured = self.capture(owner, session, artifacts, moment=moment)
+        if self.travel is not None and session is not None:
+            self.travel.send(session.id, captured.tree.manifest, captured.files)
+        return captured.tree
+
+    def send(self, session: str, tree: Tree) -> None:
+        """Send the files of a checkpoint that is stored here, if a place is set."""
+        if self.travel is not None:
+            self.travel.send(session, tree.manifest, self.files(tree.manifest))
 
     def capture(
         self,

@@ -1,6 +1,6 @@
 """The checkpoints of one session: take, list and compare them, and roll back to them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from detent.core.session.commands import TakeCheckpoint
@@ -19,9 +19,11 @@ class SessionCheckpoints:
     def __init__(self, project: "Project", handle: "SessionHandle") -> None:
         self._project, self._handle = project, handle
 
-    def take(self, note: str = "", *, phase: str | None = None) -> CheckpointTaken:
-        """Take a checkpoint of the present."""
-        outcome = self._handle.execute(TakeCheckpoint(note=note, phase=phase))
+    def take(
+        self, note: str = "", *, phase: str | None = None, then: Callable[[], object] | None = None
+    ) -> CheckpointTaken:
+        """Take a checkpoint of the present. `then` is called under the lock; an error of it refuses the commit."""
+        outcome = self._handle.execute(TakeCheckpoint(note=note, phase=phase), then=then)
         return next(event for event in outcome.events if isinstance(event, CheckpointTaken))
 
     def all(self) -> "list[Position]":

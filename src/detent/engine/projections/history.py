@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from detent.core.session.session import Session
+from detent.core.session.session import Session, SessionStatus
 from detent.documents.state import history_entry
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Corrupt
@@ -84,8 +84,17 @@ def rebuild(store: Store, ended: list[Session], reopened: frozenset[str] = froze
     entries = {entry["session_id"]: entry for entry in _readable(store) if isinstance(entry.get("session_id"), str)}
     entries = {name: entry for name, entry in entries.items() if name not in reopened}
     entries |= {session.id: history_entry(session) for session in ended}
-    ordered = sorted(entries.values(), key=lambda entry: str(entry.get("completed_at") or entry.get("cancelled_at")))
-    store.put(NAME, b"".join(msgspec.json.encode(entry) + b"\n" for entry in ordered))
+    store.put(NAME, b"".join(msgspec.json.encode(entry) + b"\n" for entry in _ordered(entries.values())))
+
+
+def with_ended(entries: list[dict[str, Any]], sessions: Iterable[Session]) -> list[dict[str, Any]]:
+    """The entries and those of the sessions that have ended, oldest first."""
+    ended = [history_entry(session) for session in sessions if session.status is not SessionStatus.ACTIVE]
+    return _ordered([*entries, *ended])
+
+
+def _ordered(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda entry: str(entry.get("completed_at") or entry.get("cancelled_at")))
 
 
 def _readable(store: Store) -> Iterator[dict[str, Any]]:

@@ -121,6 +121,7 @@ class Projector:
         from detent.engine.projections.mirror import mirror, update_task_page  # noqa: PLC0415
         from detent.engine.projections.rejected_edits import keep_rejected  # noqa: PLC0415
 
+        marker = self._store.get(MARKER + name)
         journal = self.journal(name)
         session = journal.session()
         if session.checkpoint is not None:
@@ -149,7 +150,7 @@ class Projector:
             self.notices.extend(mirror(self._store, self._place, session))
             self.notices.extend(update_task_page(self._place, session))
         if ended or active != name:
-            self._store.delete(MARKER + name)
+            self._remove_marker(name, marker)
         if recorded and active not in (name, None):
             # The state document repeats the history.
             with suppress(Corrupt):
@@ -165,10 +166,11 @@ class Projector:
 
     def clear_markers(self) -> str | None:
         """Remove every marker but that of the active session, and return that session."""
-        known = self._store.sessions()
-        for marker in self._store.names(MARKER):
+        # In this order: the marker of a session that another machine creates comes with its session.
+        markers, known = self._store.names(MARKER), self._store.sessions()
+        for marker in markers:
             if marker.removeprefix(MARKER) not in known:
-                self._store.delete(marker)
+                self._remove_marker(marker.removeprefix(MARKER), self._store.get(marker))
         active = self.active()
         for marker in self._store.names(MARKER):
             if marker != MARKER + str(active):
@@ -176,6 +178,11 @@ class Projector:
                 with suppress(Corrupt):
                     self.publish(marker.removeprefix(MARKER))
         return active
+
+    def _remove_marker(self, name: str, seen: bytes | None) -> None:
+        """Remove a marker as it was seen: another machine may have made the session the active one meanwhile."""
+        if seen is not None:
+            self._store.swap(MARKER + name, seen, None)
 
     def rebuild(self) -> None:
         """Rebuild the history and the documents of every session. A session with a damaged journal is left as it is."""

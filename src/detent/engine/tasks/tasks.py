@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from detent.engine.projections.rejected_edits import keep_aside
 from detent.engine.projections.task_files import TaskFiles
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
+from detent.engine.run_lease import lease_time
 from detent.errors import Invalid, NotFound, Refused
 from detent.store.port import PROJECT
 
@@ -301,7 +302,7 @@ class Tasks:
         if held is None or held.fence != fence:
             raise Refused(f"the claim {fence} on {own} is no longer held", way_out=f"detent task start {own}")
         with self._project.store.lock(PROJECT):
-            self._project.store.put(name, b"%d %d" % (fence, round(self._project.clock().timestamp())))
+            self._project.store.put(name, b"%d %d" % (fence, round(self._lease_time().timestamp())))
 
     def release_abandoned(self) -> list[str]:
         """Release the tasks whose holders are gone; returns them."""
@@ -318,18 +319,26 @@ class Tasks:
 
     def _gone(self, session: Session) -> frozenset[str]:
         active = session.tasks.with_status(TaskStatus.ACTIVE)
-        return frozenset(task for task in active if self._is_gone(task, session.claims.get(task)))
+        if not active:
+            return frozenset()
+        # Once for all of them: the clock and the leases may be those of a database.
+        now, leases = self._lease_time(), frozenset(self._project.store.names(f"{self._session}/{LEASES}/"))
+        return frozenset(task for task in active if self._is_gone(task, session.claims.get(task), now, leases))
 
-    def _is_gone(self, task: str, claim: Claim | None) -> bool:
+    def _is_gone(self, task: str, claim: Claim | None, now: datetime, leases: frozenset[str]) -> bool:
         if claim is None:
             return True
         if claim.pid is not None and claim.host == os.uname().nodename and not _is_alive(claim.pid):
             return True
-        last = claim.since
-        beat = (self._project.store.get(f"{self._session}/{LEASES}/{task}") or b"").split()
+        last, name = claim.since, f"{self._session}/{LEASES}/{task}"
+        beat = (self._project.store.get(name) or b"").split() if name in leases else []
         if len(beat) == 2 and beat[0] == b"%d" % claim.fence:
-            last = max(last, last.fromtimestamp(int(beat[1]), last.tzinfo))
-        return self._project.clock() - last > timedelta(seconds=claim.lease_s)
+            # By the clock that all machines share; that of the holder may differ.
+            last = last.fromtimestamp(int(beat[1]), last.tzinfo)
+        return now - last > timedelta(seconds=claim.lease_s)
+
+    def _lease_time(self) -> datetime:
+        return lease_time(self._project.store, self._project.clock())
 
     # Shared
 

@@ -8,7 +8,6 @@ from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit, GateChecked
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
-from detent.documents import SESSION_DOCUMENT
 from detent.engine.project import Project
 from detent.engine.recorded import gate_stats
 from detent.errors import DetentError
@@ -29,7 +28,7 @@ class Histories:
         self._figures: dict[str, tuple[tuple[tuple[str, int], ...], list[dict[str, Any]]]] = {}
 
     def screen(self, project_id: str, project: Project) -> dict[str, Any]:
-        rows = (self._row(project_id, project, name) for name in project.store.sessions())
+        rows = (self._row(project_id, project, *each) for each in project.store.positions().items())
         ended = sorted((row for row in rows if row is not None), key=lambda row: row["ended_at"])
         shown = ended[-MAX_SESSIONS:]
         return {"sessions": shown, "phases": _durations(shown), "gates": self._gates(project_id, project)}
@@ -37,23 +36,22 @@ class Histories:
     def _gates(self, project_id: str, project: Project) -> list[dict[str, Any]]:
         """The figures of all gates, made again only if a session went on."""
         store = project.store
-        marks = tuple((name, store.written(f"{name}/{SESSION_DOCUMENT}")) for name in store.sessions())
+        marks = tuple(store.positions().items())
         known = self._figures.get(project_id)
         if known is None or known[0] != marks:
             known = self._figures[project_id] = marks, [stats_record(row) for row in gate_stats(store).gates]
         return known[1]
 
-    def _row(self, project_id: str, project: Project, name: str) -> dict[str, Any] | None:
-        mark = project.store.written(f"{name}/{SESSION_DOCUMENT}")
+    def _row(self, project_id: str, project: Project, name: str, position: int) -> dict[str, Any] | None:
         known = self._rows.get((project_id, name))
-        if known is not None and known[0] == mark:
+        if known is not None and known[0] == position:
             return known[1]
         try:
             session = project.journal(name).session()
             row = session_row(project, session) if session.status is not SessionStatus.ACTIVE else None
         except DetentError:
             row = None
-        self._rows[project_id, name] = mark, row
+        self._rows[project_id, name] = position, row
         return row
 
 

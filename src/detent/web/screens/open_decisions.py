@@ -10,7 +10,6 @@ from detent.core.actor import Assurance
 from detent.core.gate import Gate, gate_name
 from detent.core.session.open_decision import OpenDecision, View, open_decisions
 from detent.core.session.session import Session, SessionStatus
-from detent.documents import SESSION_DOCUMENT
 from detent.engine.decisions import verdicts_now, view_now
 from detent.engine.project import Project
 from detent.errors import DetentError
@@ -25,7 +24,7 @@ class Needs:
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
-        #: Project and session that ended, with the mark of its document.
+        #: Project and session that ended, with the position of its journal.
         self._ended: dict[tuple[str, str], int] = {}
 
     def all(self) -> dict[str, Any]:
@@ -34,9 +33,9 @@ class Needs:
         for known in self._projects.all():
             try:
                 with self._projects.reading(known) as project:
-                    for name in project.store.sessions():
+                    for name, position in project.store.positions().items():
                         try:
-                            needs += self._of(known, project, name)
+                            needs += self._of(known, project, name, position)
                         except DetentError as error:
                             # It may be mended before the next look.
                             project.reread(name)
@@ -45,14 +44,13 @@ class Needs:
                 problems.append({"project": known.id, "session": None, "message": error.message})
         return {"needs": sorted(needs, key=_since), "problems": problems}
 
-    def _of(self, known: KnownProject, project: Project, name: str) -> list[dict[str, Any]]:
-        mark = project.store.written(f"{name}/{SESSION_DOCUMENT}")
-        if self._ended.get((known.id, name)) == mark:
+    def _of(self, known: KnownProject, project: Project, name: str, position: int) -> list[dict[str, Any]]:
+        if self._ended.get((known.id, name)) == position:
             return []
         session = project.journal(name).session()
         if session.status is SessionStatus.ACTIVE:
             return session_needs(known, project, session)
-        self._ended[known.id, name] = mark
+        self._ended[known.id, name] = position
         project.reread(name)
         return []
 

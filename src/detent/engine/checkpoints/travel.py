@@ -1,0 +1,126 @@
+"""Files that travel: each checkpoint is sent to a place that all machines reach, before the commit that names it.
+
+A snapshot is named by its session and by the digest of its manifest, so that checkpoints with the same files share it.
+A person names the place in detent.toml ([files]); without it nothing leaves this machine.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from detent.config.place import repository
+from detent.core.checkpoint.manifest import Entry, Manifest
+from detent.errors import Corrupt, NotFound, Refused
+from detent.objects.restore import Restore, Step
+from detent.objects.transport import Transport, decode_manifest, encode_manifest
+from detent.store import disk
+
+if TYPE_CHECKING:
+    from detent.config.settings import FileSettings
+    from detent.engine.project import Project
+    from detent.objects.pack import Objects
+
+#: Below the directory of checkpoints: the own repository of git, and the name of the snapshot that was sent last.
+_REPOSITORY, _LAST = "travel.git", "travel-last"
+_WAY_OUT = 'a person sets it in detent.toml, such as [files] remote = "origin", or url = "s3://bucket/project"'
+#: Part of a digest that names a snapshot.
+_NAMED = 32
+
+
+def open_transport(settings: "FileSettings", base: str, directory: str) -> Transport | None:
+    """The transport that the settings name; None if they name none. `directory` is the one of checkpoints."""
+    if settings.url is not None:
+        from detent.objects.url_transport import UrlTransport  # noqa: PLC0415 - an extra
+
+        return UrlTransport(settings.url)
+    if settings.remote is None:
+        return None
+    from detent.objects.git_transport import GitTransport  # noqa: PLC0415 - few projects need it
+
+    top = repository(base)
+    config = os.path.join(top, ".git", "config") if top is not None else None
+    return GitTransport(
+        os.path.join(directory, _REPOSITORY),
+        settings.remote,
+        config=config if config is not None and os.path.isfile(config) else None,
+    )
+
+
+class Travel:
+    """Sends and brings the files of checkpoints. `objects` are those of this machine."""
+
+    def __init__(self, transport: Transport, objects: "Objects", directory: str) -> None:
+        self.transport = transport
+        self._objects, self._directory = objects, directory
+        self._sent: set[str] = set()
+
+    def send(self, session: str, manifest: str, files: Manifest) -> None:
+        """Store the files of a checkpoint in the shared place; durable when this returns."""
+        name = snapshot_name(session, manifest)
+        if name in self._sent:
+            return
+        last = disk.read_if_there(os.path.join(self._directory, _LAST))
+        base = last.decode() if last else None
+        if base != name:
+            digests = {entry.digest for entry in files.values()}
+            self.transport.send(name, encode_manifest(files), digests, self._objects.read, base)
+            disk.replace(os.path.join(self._directory, _LAST), name.encode())
+        self._sent.add(name)
+
+    def files(self, session: str, manifest: str) -> dict[str, Entry]:
+        """The files of a checkpoint, whichever machine took it."""
+        name = snapshot_name(session, manifest)
+        data = self.transport.fetch(name)
+        if data is None:
+            raise NotFound(
+                f"the files of the checkpoint {name} are not in the shared place",
+                way_out="take a checkpoint on the machine that has them: detent checkpoint create",
+            )
+        return decode_manifest(data, name)
+
+    def contents(self, session: str, manifest: str, digests: Iterable[str]) -> Mapping[str, bytes]:
+        """Objects of a checkpoint, each compared with its digest."""
+        name = snapshot_name(session, manifest)
+        missing = {digest for digest in digests if digest not in self._objects}
+        contents = dict(self.transport.objects(name, missing))
+        for digest, data in contents.items():
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise Corrupt(f"the object {digest} of the snapshot {name} is damaged")
+        return contents
+
+
+def snapshot_name(session: str, manifest: str) -> str:
+    return f"{session}/{manifest[:_NAMED]}"
+
+
+def travel_of(project: "Project") -> Travel:
+    """`Refused` if no shared place is set."""
+    travel = project.checkpoints.travel
+    if travel is None:
+        raise Refused("no place is set that all machines reach", way_out=_WAY_OUT)
+    return travel
+
+
+def put(
+    project: "Project", session: str, manifest: str, files: Manifest, only: Iterable[str] | None = None
+) -> list[str]:
+    """Make the files of the project those of a checkpoint, byte for byte; with `only`, these paths. Ignored files stay.
+
+    All are changed, or none. Returns the paths that were not there before.
+    """
+    checkpoints = project.checkpoints
+    present = checkpoints.capture(session, store=False)
+    paths = {*present.files, *files} if only is None else set(only)
+    steps = [
+        Step(path, before, after)
+        for path in sorted(paths)
+        if (before := present.files.get(path)) != (after := files.get(path))
+    ]
+    if not steps:
+        return []
+    wanted = {step.after.digest for step in steps if step.after is not None}
+    contents = travel_of(project).contents(session, manifest, wanted)
+    staging = os.path.join(checkpoints.root, f"bring-{os.getpid()}")
+    Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
+    return [step.path for step in steps if step.before is None]

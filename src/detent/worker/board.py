@@ -1,0 +1,123 @@
+"""The board of a session: the jobs that its run loop gave to workers, and their ends.
+
+A board is pure, and holds nothing that counts: the journal decides what was done. If a board is lost, the next loop
+begins with an empty one and records the work of the lost one as interrupted. The session's workflow keeps one.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from detent.core.run.agent_event import Failure
+from detent.run.job import JobOutcome
+
+
+class Order(NamedTuple):
+    """The place of a worker's run among those of the same workflow: a later one replaces an earlier one."""
+
+    #: The workflow that gave the job.
+    flow: str
+    #: The term of its loop, the number of the job in it, and how often the job was given to a worker.
+    term: int
+    job: int
+    tries: int
+
+    def is_after(self, other: "Order") -> bool:
+        """Whether both are of one workflow, and this one is later. Between workflows there is no order."""
+        return self.flow == other.flow and self[1:] > other[1:]
+
+
+def loop_run(flow: str, term: int) -> str:
+    """The id of the run of a loop."""
+    return f"run-{flow}-{term}"
+
+
+def job_run(job: str, tries: int) -> str:
+    """The id of the run of a worker that does a job."""
+    return f"{job}-{tries}"
+
+
+def order_of(run: str) -> Order | None:
+    """The order in the id of a run, or of an agent of it; None if no worker of a distributed run made it."""
+    parts = run.partition("/")[0].split("-")
+    if len(parts) != len(Order._fields) + 1 or not "".join(parts[2:]).isdecimal():
+        return None
+    return Order(parts[1], *map(int, parts[2:]))
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A job for a worker of any machine."""
+
+    #: Unique in the session.
+    id: str
+    phase: str
+    #: Version of the session in which the phase was runnable.
+    version: int
+    does_task: bool = False
+    #: Labels that the worker must have.
+    labels: tuple[str, ...] = ()
+    #: The reason of the last failure of each task, for the next attempt.
+    failures: dict[str, str] = {}
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a job: its result, or its error."""
+
+    id: str
+    outcome: JobOutcome = JobOutcome.ELSEWHERE
+    failure: Failure | None = None
+    reason: str = ""
+    version: int = 0
+    #: The attempt or task that was claimed; empty if none was.
+    token: str = ""
+    task: str | None = None
+    fence: int = 0
+    had_turn: bool = False
+    #: Number of turns that agents were given.
+    turns: int = 0
+    #: The error that ended the job instead of a result.
+    error: str = ""
+
+
+class Board:
+    def __init__(self) -> None:
+        #: The loop that was attached last, and its term. Messages of earlier loops are ignored.
+        self.loop, self.term = "", 0
+        self.open: dict[str, Assignment] = {}
+        #: Why each stopping job is stopped.
+        self.stopping: dict[str, str] = {}
+        self.ended: list[Ended] = []
+
+    def attach(self, loop: str, term: int) -> list[Assignment] | None:
+        """A loop begins, and every one of an earlier term is over. Returns the jobs that workers still do.
+
+        None if a later loop is attached: a loop that froze before it attached is over when it wakes.
+        """
+        if term < self.term:
+            return None
+        if loop != self.loop:
+            self.loop, self.term, self.ended = loop, term, []
+        return list(self.open.values())
+
+    def submit(self, loop: str, job: Assignment) -> bool:
+        """Whether the job is new. A message that arrives twice, or from an earlier loop, changes nothing."""
+        is_known = job.id in self.open or any(ended.id == job.id for ended in self.ended)
+        if loop != self.loop or is_known:
+            return False
+        self.open[job.id] = job
+        return True
+
+    def stop(self, loop: str, job: str, why: str) -> bool:
+        """Whether the job is to be stopped now."""
+        if loop != self.loop or job not in self.open or job in self.stopping:
+            return False
+        self.stopping[job] = why
+        return True
+
+    def end(self, ended: Ended) -> bool:
+        """Whether this is the first end of an open job."""
+        self.stopping.pop(ended.id, None)
+        if self.open.pop(ended.id, None) is None:
+            return False
+        self.ended.append(ended)
+        return True

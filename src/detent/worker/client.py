@@ -1,0 +1,112 @@
+"""Starts the run of a session on a scheduler of machines, and follows it in the journal."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from detent.core.checkpoint.manifest import changes
+from detent.core.run.run_event import End
+from detent.core.session.events import Commit
+from detent.engine.checkpoints.travel import travel_of
+from detent.errors import Refused
+from detent.store.port import Cursor
+from detent.worker.address import Address
+from detent.worker.flow import NAME, Given
+from detent.worker.prepared import project_key
+from detent.worker.queues import job_queue, label_sets, loop_queue
+from detent.worker.temporal import Loop, Poller, connect, flow_result, pollers, start_flow
+from detent.worker.trees import Head
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
+
+#: How often the journal is looked at.
+_TICK_S = 0.2
+
+
+def flow_id(project: "Project", session: str) -> str:
+    return f"detent/{project_key(project)}/{session}"
+
+
+def check_files(project: "Project", handle: "SessionHandle") -> list[str]:
+    """Notices about the files that workers will use. `Refused` if no other machine could get them."""
+    travel = travel_of(project)
+    if not project.takes_checkpoints:
+        raise Refused(
+            "checkpoints are off, so no other machine could get the files",
+            way_out='set capture = "tree" below [checkpoint] in detent.toml',
+        )
+    head = Head(project.store, handle.id).manifest()
+    present = project.checkpoints.capture(handle.id, store=False).files
+    differing = sum(map(len, changes(travel.files(handle.id, head), present)))
+    if not differing:
+        return []
+    which = f"workers use the files of the newest checkpoint; {differing} files here differ from it"
+    return [f"{which}. detent files bring gets those of the checkpoint, detent checkpoint create sends these"]
+
+
+@contextmanager
+def loop_of_calls() -> Iterator[Loop]:
+    loop = Loop()
+    try:
+        yield loop
+    finally:
+        loop.close()
+
+
+def run_on(
+    project: "Project",
+    handle: "SessionHandle",
+    address: Address,
+    *,
+    wait: bool,
+    tell: Callable[[Commit], object] = id,
+    started: Callable[[], object] = lambda: None,
+) -> End:
+    """Run the session on workers, and tell each commit. An interrupt leaves the run to the workers."""
+    key = project_key(project)
+    given = Given(
+        project=key, session=handle.id, on=str(address), heartbeat_s=project.settings.run.heartbeat_s, wait=wait
+    )
+    with loop_of_calls() as loop:
+        client = loop.call(connect(address))
+        flow = loop.call(start_flow(client, NAME, flow_id(project, handle.id), given, loop_queue(key)))
+        started()
+        result: list[str] = []
+
+        async def follow() -> None:
+            result.append(await flow_result(flow))
+
+        cursor = end_of(project, handle)
+        waiting = loop.begin(follow())
+        while not waiting.done():
+            cursor = _tell_new(project, handle, cursor, tell)
+            loop.pause(_TICK_S)
+        waiting.result()
+        _tell_new(project, handle, cursor, tell)
+        return End(result[0])
+
+
+def end_of(project: "Project", handle: "SessionHandle") -> Cursor:
+    """The end of the journal as this process has read it."""
+    handle.state  # noqa: B018 - reads the journal to its end
+    return project.journal(handle.id).end
+
+
+def _tell_new(project: "Project", handle: "SessionHandle", cursor: Cursor, tell: Callable[[Commit], object]) -> Cursor:
+    more = True
+    while more:
+        commits, cursor, _, more = project.store.read(handle.id, cursor)
+        for commit in commits:
+            tell(commit)
+    return cursor
+
+
+def list_workers(project: "Project", address: Address) -> list[Poller]:
+    """The workers of the project that asked for jobs in the last minutes."""
+    key = project_key(project)
+    queues = [job_queue(key, labels) for labels in label_sets(project.settings)]
+    with loop_of_calls() as loop:
+        client = loop.call(connect(address))
+        return loop.call(pollers(client, queues))

@@ -1,0 +1,128 @@
+"""The files of a job on this machine: a tree made from the session's newest checkpoint, and joined with later ones.
+
+The newest checkpoint of a session is the last one that is neither a PRE checkpoint nor a safety copy. Parallel jobs
+work in trees of their own. Before a job commits a checkpoint it takes the files that other jobs changed since, and the
+commit is refused if one more was committed meanwhile. So no file of a finished job is lost.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from detent.config import place as places
+from detent.config.place import Place
+from detent.core.checkpoint.checkpoint import Taken
+from detent.core.checkpoint.manifest import Entry
+from detent.core.checkpoint.three_way import join
+from detent.core.path_text import to_text
+from detent.core.session.events import CheckpointTaken
+from detent.engine.checkpoints.travel import put, travel_of
+from detent.errors import Conflict, NotFound
+from detent.process.git import Git
+from detent.run.job import FilesConflict
+from detent.store import disk
+from detent.store.port import START, Cursor, Store
+
+if TYPE_CHECKING:
+    from detent.engine.project import Project
+    from detent.engine.session import SessionHandle
+
+#: Trees of one session on one machine; each parallel job has one.
+MAX_TREES = 64
+#: Conflicting paths that a message names.
+_MAX_NAMED = 10
+_NO_HEAD = (Taken.STARTED, Taken.SAFETY)
+
+
+@contextmanager
+def lent_tree(root: str, session: str, project: str | None) -> Iterator[Place]:
+    """A tree of the session that no other job of this machine uses, with a git repository of its own."""
+    directory = places.worktrees(root)
+    disk.make_directory(directory)
+    for number in range(1, MAX_TREES + 1):
+        path = os.path.join(directory, f"{session}.worker{number}")
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        try:
+            if not os.path.exists(os.path.join(path, ".git", "HEAD")):
+                disk.make_directory(path)
+                # The rules of `.gitignore` end at a repository. The one around it belongs to the person.
+                Git(path).ask("init", "--quiet", ".")
+            yield places.find(path, project=project)[0]
+            return
+        finally:
+            os.close(lock)
+    raise Conflict(f"{MAX_TREES} jobs of {session} run on this machine", way_out="start fewer workers")
+
+
+class Head:
+    """Follows the newest checkpoint of a session in its journal."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store, self._session = store, session
+        self._cursor: Cursor = START
+        self._manifest: str | None = None
+
+    def manifest(self) -> str:
+        more = True
+        while more:
+            commits, self._cursor, _, more = self._store.read(self._session, self._cursor)
+            for event in (event for commit in commits for event in commit.events):
+                if isinstance(event, CheckpointTaken) and (self._manifest is None or event.taken not in _NO_HEAD):
+                    self._manifest = event.tree.manifest
+        if self._manifest is None:
+            raise NotFound(
+                f"{self._session} has no checkpoint, so no other machine can get its files",
+                way_out='set capture = "tree" below [checkpoint] in detent.toml',
+            )
+        return self._manifest
+
+
+class JobTree:
+    """The files of one job. See `JobFiles` of `run/job.py`."""
+
+    def __init__(self, project: "Project", handle: "SessionHandle") -> None:
+        self._project, self._handle = project, handle
+        self._head = Head(project.store, handle.id)
+        self._base: dict[str, Entry] = {}
+        self._manifest = ""
+
+    def make(self) -> None:
+        """Make the tree that of the newest checkpoint. What a job that died left in it is removed."""
+        self._manifest = self._head.manifest()
+        self._base = travel_of(self._project).files(self._handle.id, self._manifest)
+        if put(self._project, self._handle.id, self._manifest, self._base):
+            self._track_ignored()
+
+    def settle(self) -> Callable[[], None]:
+        """Take the files of jobs that finished since. Returns a check for the commit: `Conflict` if one more did."""
+        head = self._head.manifest()
+        if head != self._manifest:
+            theirs = travel_of(self._project).files(self._handle.id, head)
+            ours = self._project.checkpoints.capture(self._handle.id, store=False).files
+            joined = join(self._base, ours, theirs)
+            if joined.conflicts:
+                named = ", ".join(map(to_text, joined.conflicts[:_MAX_NAMED]))
+                raise FilesConflict(f"parallel work changed the same files: {named}")
+            put(self._project, self._handle.id, head, theirs, only=joined.theirs)
+            self._base, self._manifest = theirs, head
+
+        def check() -> None:
+            if self._head.manifest() != self._manifest:
+                raise Conflict("other work was finished meanwhile", way_out="take its files, then repeat the command")
+
+        return check
+
+    def _track_ignored(self) -> None:
+        """Add files that an ignore rule covers to the index: they are tracked where they come from."""
+        present = self._project.checkpoints.capture(self._handle.id, store=False).files
+        if missing := [path for path in self._base if path not in present]:
+            with suppress(OSError):
+                self._project.checkpoints.universe.forget()
+            Git(self._project.place.base).ask("add", "--force", "--", *missing)

