@@ -86,7 +86,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
-        ("store", "Copy the journals to another store, or prepare a database for them."),
+        ("store", "Copy journals to another store, or prepare a database."),
         ("worker", "Take work of other machines, scheduled by Temporal."),
         ("workers", "List the machines that take work of this project."),
         ("files", "List, get or remove files in the place that all machines reach."),
