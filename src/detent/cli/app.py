@@ -82,11 +82,11 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("import", "Create a session from a bundle or from a state document."),
     ],
     "Setup": [
-        ("tour", "Walk through a session in a temporary project, with an agent that is a script."),
+        ("tour", "Walk through a session in a temporary project."),
         ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
-        ("store", "Copy the journals to another store, or prepare a database for them."),
+        ("store", "Copy journals to another store, or prepare a database."),
         ("worker", "Take work of other machines, scheduled by Temporal."),
         ("workers", "List the machines that take work of this project."),
         ("files", "List, get or remove files in the place that all machines reach."),
