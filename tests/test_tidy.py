@@ -36,6 +36,7 @@ LAYERS = {
     "web": 5.5,
     "mcp": 5.5,
     "topics": 0,
+    "load_msgspec": 0,
     "__main__": 7,
 }
 IMPURE = {"os", "io", "time", "random", "subprocess", "socket", "pathlib", "sqlite3", "secrets", "threading", "shutil"}

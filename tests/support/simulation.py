@@ -47,7 +47,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 HEARTBEAT_S, BEAT_S = 2.0, 0.8
 SLOTS, LOOPS = 4, 20
 #: Faults happen in this time; afterwards everything must come to its end.
-FAULTS_S, LIMIT_S = 25.0, 900.0
+FAULTS_S, LIMIT_S = 15.0, 900.0
 _SETTINGS = """
 [checkpoint]
 capture = "off"
@@ -330,10 +330,12 @@ class World:
     def _enqueue(self, activity: Activity) -> None:
         activity.tries += 1
         activity.machine = None
-        self._queue.append(activity)
-        self.loop.spawn(self._assign, after=self.loop.random.random() * 0.05)
+        # As the workflow does, with a pause that grows.
+        pause = 0.0 if activity.tries == 1 else min(0.1 * 2.0 ** min(activity.tries, 6), 5.0)
+        self.loop.spawn(lambda: self._assign(activity), after=pause + self.loop.random.random() * 0.05)
 
-    def _assign(self) -> None:
+    def _assign(self, queued: Activity) -> None:
+        self._queue.append(queued)
         while self._queue:
             activity = self._queue[0]
             free = [machine for machine in self.machines if self._is_free(machine, activity)]

@@ -8,6 +8,7 @@ from importlib import import_module
 from detent.cli.plain import COMMON, PLAIN_VERBS, read_plain
 from detent.cli.request import Request, print_error, visible, write_json
 from detent.errors import DetentError, Invalid, StoreFailed
+from detent.load_msgspec import load_msgspec
 
 INTERRUPTED, BUG = 130, 70
 
@@ -65,7 +66,7 @@ def _answer(arguments: list[str], request: Request) -> int:
         return complete(os.environ["_DETENT_COMPLETE"])
     if arguments and arguments[0] in PLAIN_VERBS:
         name, *rest = arguments
-        _load_msgspec()
+        load_msgspec()
         module = import_module(f"detent.cli.commands.{name}")
         values = read_plain(module.PARAMETERS, rest)
         if values is not None:
@@ -82,7 +83,7 @@ def _answer(arguments: list[str], request: Request) -> int:
 
             return respond(arguments[1:])
     if arguments == ["task", "next"]:
-        _load_msgspec()
+        load_msgspec()
         from detent.cli.task_next import show_next
 
         if show_next(request):
@@ -90,17 +91,6 @@ def _answer(arguments: list[str], request: Request) -> int:
     from detent.cli.app import invoke
 
     return invoke(arguments, request)
-
-
-def _load_msgspec() -> None:
-    """Load msgspec without `typing_extensions`, which it prefers to `typing`: that loads `inspect`, and takes long."""
-    if "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    try:
-        import msgspec  # noqa: F401
-    finally:
-        del sys.modules["typing_extensions"]
 
 
 def _check_text(arguments: list[str]) -> None:

@@ -306,6 +306,9 @@ def _with_engine(client: str, dialect: "Dialect", payload: "Any", other: "str | 
     """`other` is the project to look at for drift, if it is not the one that the agent works in."""
     _leave_sandbox()
     load_packages()
+    from detent.load_msgspec import load_msgspec
+
+    load_msgspec()
     from detent.hooks.handlers import handle
 
     return handle(client or "agent", dialect, payload, other)

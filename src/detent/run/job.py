@@ -95,6 +95,8 @@ class Job:
         self.had_turn = False
         #: Whether a check of one of its gates is running.
         self.is_at_gate = False
+        #: Whether the job may go on with an attempt in progress; another worker may have begun it.
+        self.may_resume: Callable[[Session], bool] = lambda session: True  # noqa: ARG005
         #: Set for a job that works in a tree of its own.
         self.files: JobFiles | None = None
         self.why_stopped = ""

@@ -83,6 +83,8 @@ class PhaseRun:
                 return JobResult(JobOutcome.BEGUN)
             if not self._is_only_voted_on():
                 return self._turns(agent_id, what_failed(state))
+        elif not self._job.may_resume(session):
+            return JobResult(JobOutcome.ELSEWHERE)
         else:
             self._job.claim = JobClaim(session.token(self._phase))
             if state.report is None and not self._tasks_are_done() and not self._is_only_voted_on():

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from detent.core.session.budget import budget_escalation
 from detent.core.session.commands import Fail
 from detent.core.session.open_decision import task_phase
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.errors import DetentError, Refused
 from detent.run.dispatcher import do_job
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.recovery import recover
-from detent.worker.board import Assignment, Ended, order_of
+from detent.worker.board import Assignment, Ended, Order, order_of
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -26,6 +27,8 @@ class Hosted:
         # The tree of this machine says nothing about the attempt of another one.
         self._handle = project.session(context.session).without_checkpoints()
         self.job = Job(context, assignment.phase, version=assignment.version, does_task=assignment.does_task)
+        # A worker may freeze after it fenced off others, and wake when a later worker has begun an attempt.
+        self.job.may_resume = lambda session: not self._others(session)
         context.failures.update(assignment.failures)
         context.busy = 1
 
@@ -53,13 +56,8 @@ class Hosted:
         An attempt whose work is recorded goes on, with its files and its gates.
         """
         phase, session = self.job.phase, self._handle.state
-        own = order_of(self._context.run)
-        left = [
-            delegation.agent_id
-            for delegation in session.phases[phase].delegations
-            if delegation.ended_at is None and order_of(delegation.agent_id) is not None
-        ]
-        if own is not None and any((other := order_of(agent)) is not None and other.is_after(own) for agent in left):
+        own, left = order_of(self._context.run), self._others(session)
+        if own is not None and any(other.is_after(own) for other in left):
             return False
         # A worker that ended its attempt after all is no problem: the job looks at the session again.
         with suppress(Refused):
@@ -69,6 +67,16 @@ class Hosted:
             if is_retry:
                 self._fail_idle(phase)
         return True
+
+    def _others(self, session: Session) -> list[Order]:
+        """The workers whose agents have an open turn of the phase; this one is not among them."""
+        orders = (
+            order_of(delegation.agent_id)
+            for delegation in session.phases[self.job.phase].delegations
+            if delegation.ended_at is None
+        )
+        own = order_of(self._context.run)
+        return [order for order in orders if order is not None and order != own]
 
     def _fail_idle(self, phase: str) -> None:
         """Fail an attempt that a worker resumed: it may have frozen before it recorded an agent."""

@@ -12,10 +12,11 @@ from detent.core.reports.sarif import read_sarif
 from detent.core.testrun.results import read_results
 
 HUGE = MAX_BYTES + 1
+#: Each entity is twice the one before it: 10 GB in all.
 BOMB = (
-    b'<?xml version="1.0"?><!DOCTYPE t [<!ENTITY a "aaaaaaaaaa">'
-    + b"".join(b'<!ENTITY a%d "&a%s;&a%s;">' % (n, str(n - 1).encode() if n else b"", b"") for n in range(1, 30))
-    + b"]><%s><x name='&a29;'/></%s>"
+    b'<?xml version="1.0"?><!DOCTYPE t [<!ENTITY a0 "aaaaaaaaaa">'
+    + b"".join(b'<!ENTITY a%d "&a%d;&a%d;">' % (n, n - 1, n - 1) for n in range(1, 31))
+    + b"]><%s><x name='&a30;'/></%s>"
 )
 EXTERNAL = b'<!DOCTYPE %s SYSTEM "file:///etc/hostname"><%s/>'
 DEEP = b"<a>" * (MAX_DEPTH + 1) + b"</a>" * (MAX_DEPTH + 1)

@@ -70,6 +70,6 @@ files_verb = VerbGroup(
     list_snapshots,
     bring_files,
     clean_snapshots,
-    help="List, get or remove the files of checkpoints in the place that all machines reach.",
+    help="List, get or remove files that all machines reach.",
     example="detent files bring",
 )

@@ -8,11 +8,11 @@ PARAMETERS: tuple[Parameter, ...] = ()
 
 
 def mcp(request: Request) -> None:
-    """Serve the session to an agent over MCP, on standard input and output.
+    """Serve the session to an agent over MCP.
 
-    A client starts it, and it ends when the client closes its end. The tools are status, why, begin, finish, fail,
-    gate_run, task_next, task_start, task_done, task_add, ask, checkpoints and diff. The actor is always an agent:
-    decisions of people are not offered, and an answer says where a person makes them.
+    It uses standard input and output. A client starts it, and it ends when the client closes its end. The tools are
+    status, why, begin, finish, fail, gate_run, task_next, task_start, task_done, task_add, ask, checkpoints and diff.
+    The actor is always an agent: decisions of people are not offered, and an answer says where a person makes them.
     """
     from detent.mcp.server import main
 

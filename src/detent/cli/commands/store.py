@@ -76,7 +76,7 @@ store_verb = VerbGroup(
     copy_sessions,
     migrate_tables,
     print_roles,
-    help="Copy the journals to another store, or prepare a database for them.",
+    help="Copy journals to another store, or prepare a database.",
     example="detent store copy files postgresql://detent_run@db.example.org/detent",
 )
 

@@ -22,9 +22,10 @@ _INTERRUPTED = 130
 @click.option("--keep", is_flag=True, help="Keep the project of the tour.")
 @click.option("--ui", is_flag=True, help="Show the project in a browser at the end; needs detent[ui].")
 def tour_verb(request: Request, *, no_wait: bool, keep: bool, ui: bool) -> None:
-    """Walk through a session in a temporary project, with an agent that is a script.
+    """Walk through a session in a temporary project.
 
-    Each command is real. It needs no account and changes nothing outside of the temporary directory. Ctrl-C ends it.
+    The agent is a script, and each command is real. It needs no account and changes nothing outside of the temporary
+    directory. Ctrl-C ends it.
     """
     from detent.topics.walkthrough import Prose, WrittenFile, parts
 

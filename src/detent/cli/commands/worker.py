@@ -37,7 +37,9 @@ def split_labels(text: str) -> tuple[str, ...]:
     help=f"End after {IDLE_S:g} s without work: for a CI runner or a Kubernetes Job.",
 )
 def worker_verb(request: Request, *, address: str, labels: str, slots: int, until_idle: bool) -> None:
-    """Work for runs of this project that were started with detent run --on.
+    """Take work of other machines, scheduled by Temporal.
+
+    It works for runs of this project that were started with detent run --on.
 
     Each job gets a tree of its own, made from the newest checkpoint. Agents, programs and settings are those of this
     machine. SIGTERM or Ctrl-C drains: no new job is taken, and running ones are finished. A second one ends the jobs,

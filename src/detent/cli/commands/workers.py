@@ -9,7 +9,10 @@ from detent.cli.verb import verb
 @verb("workers", example="detent workers --on temporal://temporal.example.org:7233/default")
 @click.option("--on", "address", metavar="URL", required=True, help="temporal://HOST:7233/NAMESPACE.")
 def workers_verb(request: Request, *, address: str) -> None:
-    """List the workers of this project: those that asked for work in the last five minutes."""
+    """List the machines that take work of this project.
+
+    Those that asked for work in the last five minutes.
+    """
     from detent.worker.address import parse_address
     from detent.worker.client import list_workers
 

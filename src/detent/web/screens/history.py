@@ -1,9 +1,11 @@
 """Sessions that have ended, the figures of their gates, and two sessions side by side."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, time
 from statistics import median_low
 from typing import Any
 
+from detent.core.history.gate_stats import GateStats
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit, GateChecked
 from detent.core.session.phase_state import Tokens
@@ -39,7 +41,7 @@ class Histories:
         marks = tuple(store.positions().items())
         known = self._figures.get(project_id)
         if known is None or known[0] != marks:
-            known = self._figures[project_id] = marks, [stats_record(row) for row in gate_stats(store).gates]
+            known = self._figures[project_id] = marks, [_gate(row) for row in gate_stats(store).gates]
         return known[1]
 
     def _row(self, project_id: str, project: Project, name: str, position: int) -> dict[str, Any] | None:
@@ -53,6 +55,17 @@ class Histories:
             row = None
         self._rows[project_id, name] = position, row
         return row
+
+
+def _gate(stats: GateStats) -> dict[str, Any]:
+    """The figures of a gate, and its first tries by week as a plot takes them."""
+    return {
+        **stats_record(stats),
+        "title": f"{stats.phase} {stats.gate}",
+        "flaky_of": f"{stats.flaky}/{stats.repeated}" if stats.repeated else "-",
+        "times": [datetime.combine(week.begins, time(), UTC).timestamp() for week in stats.weeks],
+        "rates": [week.first_try / week.tried for week in stats.weeks],
+    }
 
 
 def _durations(sessions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-// History and figures: sessions that ended, and how they compare.
+// History: sessions that ended, and how they compare.
 const percent = (rate) => (rate == null ? "–" : `${Math.round(rate * 100)} %`);
-// The canvas needs the colour that a variable stands for in this theme.
+// A canvas needs the colour behind a variable.
 const colour = (name) => {
 	const probe = document.body.appendChild(document.createElement("i"));
 	probe.style.color = `var(${name})`;
@@ -9,7 +9,7 @@ const colour = (name) => {
 	return found;
 };
 
-// One line over time. uPlot draws on a canvas, so the figures stand in the table too.
+// One line over time; a table has the figures too.
 const Plot = ({ title, times, values, say }) => {
 	const box = useRef();
 	useEffect(() => {
@@ -35,23 +35,19 @@ const Plot = ({ title, times, values, say }) => {
 		return () => { observer.disconnect(); dark.removeEventListener("change", again); removeEventListener("detent-theme", again); plot.destroy(); };
 	}, [JSON.stringify(values)]);
 	const last = [...values].reverse().find((value) => value != null);
-	return html`<figure class="plot"><figcaption>${title} <span class="num">${last == null ? "–" : say(last)}</span></figcaption><div ref=${box} role="img" aria-label=${`${title} over time; the table below has the values`}></div></figure>`;
+	return html`<figure class="plot"><figcaption>${title} <span class="num">${last == null ? "–" : say(last)}</span></figcaption><div ref=${box} role="img" aria-label=${`${title} over time; the table has the values`}></div></figure>`;
 };
 
 const minutes = (value) => duration((value || 0) * 60);
-// rows: [what it is about, further cells]; `mark` is the chosen row.
+// rows: [title, cells]; `mark` is the chosen row.
 const figures = (label, heads, rows, mark) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table class="figures">
 	<thead><tr>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead>
 	<tbody>${rows.map(([first, ...cells], index) => html`<tr id=${`row-${index}`} class=${index === mark ? "chosen" : ""}><th scope="row">${first}</th>${cells.map((cell) => html`<td class="num">${cell}</td>`)}</tr>`)}</tbody>
 </table></div>`;
 
 const phaseRow = ({ phase, attempts, median, longest, share }) => [plain(phase), minutes(median), minutes(longest), attempts, bar(share, "good")];
-const gateRow = (each) => [
-	`${each.phase} ${each.gate}`, percent(each.first_try_rate), each.retries, each.open_s == null ? "–" : duration(each.open_s),
-	each.by_hand, each.escapes, each.repeated ? `${each.flaky}/${each.repeated}` : "–",
-];
-const gatePlot = ({ phase, gate, weeks }) => weeks[1] && html`<${Plot} title=${`${phase} ${gate}: first try`} say=${percent}
-	times=${weeks.map((week) => new Date(week.begins) / 1000)} values=${weeks.map((week) => week.first_try / week.tried)} />`;
+const gateRow = (of) => [of.title, percent(of.first_try_rate), of.retries, of.open_s == null ? "–" : duration(of.open_s), of.by_hand, of.escapes, of.flaky_of];
+const gatePlot = ({ title, times, rates }) => times[1] && html`<${Plot} title=${title} say=${percent} times=${times} values=${rates} />`;
 
 const HistoryScreen = ({ project }) => {
 	const found = useGet(`${api.of(project)}/history`);
@@ -69,7 +65,7 @@ const HistoryScreen = ({ project }) => {
 		!api.frozen && html`<button class="small" aria-pressed=${marked === each.session} onClick=${() => compare(each.session)}>${marked && marked !== each.session ? "With marked" : "Compare"}</button>`,
 	];
 	return html`<main class="column broad" tabindex="-1"><h1>History</h1>${loaded(found, () => (!sessions.length
-		? html`<${Empty} title="No session has ended yet."><p>Figures appear here with the first that does.</p></${Empty}>`
+		? html`<${Empty} title="No session has ended yet." />`
 		: html`<div class="plots">
 				${plot("Time", (each) => each.minutes, minutes)}
 				${plot("Gates passed at the first try", (each) => each.first_try_rate, percent)}
