@@ -136,7 +136,8 @@ def _writers(setting: Setting, url: str) -> Row:
 
 def _growth(setting: Setting, server: PostgresServer, url: str) -> str:
     project, session = _opened(setting.directory, url, "growth")
-    phase, commits = session.state.workflow.order[0], setting.pick(1_000, 200)
+    # Tables grow by many pages at once, so few commits would say nothing.
+    phase, commits = session.state.workflow.order[0], 4_000
     size = "SELECT pg_total_relation_size('detent.commit'), pg_current_wal_lsn() - '0/0'::pg_lsn"
     ((table, wal),) = server.execute(size)
     for _ in range(commits // 2):
