@@ -182,6 +182,10 @@ class Cluster:
             )
         return self._runs[-1]
 
+    def run_to_end(self, seconds: float = 60.0) -> None:
+        code = self.run().wait(seconds)
+        assert code == 0, f"exit code {code}\n{(self.root / 'worker.log').read_text()[-3000:]}"
+
     def close(self) -> None:
         for machine in self._machines:
             machine.close()
