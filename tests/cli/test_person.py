@@ -120,7 +120,7 @@ def test_every_decision_of_a_person_is_tried_here():
 ENGINE_ONLY = {
     *(Decision.PAUSE, Decision.SWITCH, Decision.REPLACE, Decision.QUORUM, Decision.REPORT, Decision.REOPEN),
     *(Decision.ARCHIVE, Decision.FIX, Decision.COLLECT, Decision.FORGET, Decision.INTO),
-    Decision.LIMITS,
+    *(Decision.LIMITS, Decision.STORE),
 }
 
 

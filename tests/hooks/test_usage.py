@@ -148,7 +148,7 @@ def test_the_log_names_the_model_of_the_transcript(place, tmp_path, client, line
     launched(place, client=client)
     stopped(place, transcript(tmp_path / "agent.jsonl", lines), client=client)
 
-    assert f"{who} finished its turn of build" in place.detent("log")
+    assert f"{who} finished its turn at 1 of 2 build" in place.detent("log")
 
 
 @pytest.mark.parametrize("path", ["/no/such/file", "/", "", None, 7])

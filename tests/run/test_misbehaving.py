@@ -288,7 +288,8 @@ JOURNAL = f".workflow/{SESSION}/journal.jsonl"
     ids=["a line changed", "a line added", "a line repeated"],
 )
 def test_a_journal_that_an_agent_changed_stops_the_run_and_stays_as_it_is(tamper, play, tmp_path):
-    scene = play(f"{tamper}; cp {JOURNAL} ../tampered; echo Summary: done", TWO, run="attempts = 1")
+    # The run may notice it before the copy is made, and then ends the agent.
+    scene = play(f"trap '' TERM; {tamper}; cp {JOURNAL} ../tampered; echo Summary: done", TWO, run="attempts = 1")
 
     ran = run(scene)
 

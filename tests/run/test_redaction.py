@@ -124,7 +124,7 @@ NAMES = {"agent", "agent_id", "gate", "id", "phase", "session", "task"}
 HARMLESS = {
     "names and choices from a fixed list": """
         Approve.identity Approve.stands_for Program.name
-        Begin.launch Escalate.kind PersonNeeded.about PhaseEnded.status PhasesImported.source
+        Begin.launch Escalate.kind PersonNeeded.about PersonNeeded.where PhaseEnded.status PhasesImported.source
         ImportedPhase.status Redo.launch Resolve.action Review.decision RunStarted.run SetComplexity.level Skip.phases
         Skip.size Start.size Started.conversation Started.model Started.version StepRan.step
         TaskEnded.status TurnStarted.role Worker.model Worker.version

@@ -180,7 +180,7 @@ def test_a_lost_test_is_named_everywhere_until_a_person_accepts_it(project, hand
     prompt = phase_prompt(handle.state, handle.handover(PHASE), judged, turn=2)
     assert f"Tests that passed when the session began and do not now:\n- {LOST}: {outcome}\n" in prompt
     [line] = event_lines(list(handle.log())[-1].events)
-    assert line == f"tests of {PHASE}: passed, but it lost 1 of the tests of the baseline"
+    assert line == f"tests at {PHASE}: passed, but it lost 1 of the tests of the baseline"
 
     agent = open_project(base, actor=AGENT).session()
     with pytest.raises(Refused, match="gate accept is a person's decision"):
@@ -313,7 +313,7 @@ def test_the_run_on_the_protected_files_is_what_everybody_shows(tmp_path):
         assert state_reader.closed_gates(document, "a", lambda _: True)
         record = document["phases"]["a"]["iteration_requirements"]["test_iteration"]
         assert (record["completed"], record["last_test_result"]) == (False, "failed")
-        assert event_lines(list(handle.log())[-1].events) == ["tests of a: failed"]
+        assert event_lines(list(handle.log())[-1].events) == ["tests at a: failed"]
         report = report_text(state, handle.log())
         assert "exit code 0" not in report
         assert "| FAIL |" in report
