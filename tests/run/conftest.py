@@ -1,7 +1,20 @@
+"""Scenes for the tests of runs. The tests of the sandbox run only when they are named: `make test-sandbox`."""
+
+from pathlib import Path
+
 import pytest
 
 from tests.support.run_process import Scene
 from tests.support.scripted_run import scenes
+
+SANDBOX = "test_sandbox"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    named = [Path(argument.split("::")[0]).name for argument in config.args]
+    is_left_out = collection_path.name.startswith(SANDBOX) and collection_path.name not in named
+    return True if is_left_out else None
+
 
 ONE_PHASE = '{ key = "a" }'
 
