@@ -6,6 +6,7 @@ A person names the place in detent.toml ([files]); without it nothing leaves thi
 
 import hashlib
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,9 @@ class Travel:
         if base != name:
             digests = {entry.digest for entry in files.values()}
             self.transport.send(name, encode_manifest(files), digests, self._objects.read, base)
-            disk.replace(os.path.join(self._directory, _LAST), name.encode())
+            # Several jobs of this machine may send at the same time.
+            suffix = f".{os.getpid()}-{threading.get_ident()}{disk.TEMPORARY}"
+            disk.replace(os.path.join(self._directory, _LAST), name.encode(), suffix=suffix)
         self._sent.add(name)
 
     def files(self, session: str, manifest: str) -> dict[str, Entry]:
