@@ -1,19 +1,24 @@
 """Several jobs of one machine send files at the same time."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from detent.engine.checkpoints.travel import Travel
 
 
 class Nowhere:
-    """A place that takes every snapshot and keeps none."""
+    """A place that takes every snapshot and keeps none; and objects of which none is read."""
 
     def send(self, *_snapshot: object) -> None:
         pass
 
+    def read(self, _digest: str) -> bytes:
+        raise AssertionError
+
 
 def test_jobs_send_at_the_same_time(tmp_path):
-    travels = [Travel(Nowhere(), None, str(tmp_path)) for _ in range(4)]
+    nowhere: Any = Nowhere()
+    travels = [Travel(nowhere, nowhere, str(tmp_path)) for _ in range(4)]
 
     def send(number: int) -> None:
         travels[number % 4].send("WFS-a", f"{number:064x}", {})
