@@ -32,7 +32,7 @@ os.environ["XDG_STATE_HOME"] = _STATE
 use_no_sandbox()
 
 # A soak tries every property more often.
-settings.register_profile("sample", max_examples=examples(40))
+settings.register_profile("sample", max_examples=examples(30))
 settings.load_profile("sample")
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.

@@ -10,8 +10,8 @@ from typing import TypeVar
 IS_WHOLE = bool(os.environ.get("DETENT_SOAK"))
 #: Another number chooses another sample.
 SEED = os.environ.get("DETENT_SEED", "1")
-#: Every call is struck in a soak, every tenth one otherwise.
-STRIDE = 1 if IS_WHOLE else 10
+#: Every call is struck in a soak, every seventh one otherwise.
+STRIDE = 1 if IS_WHOLE else 7
 _T = TypeVar("_T")
 
 

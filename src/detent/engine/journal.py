@@ -1,7 +1,6 @@
 """The journal of one session: folds it into a `Session`, and makes every commit (lock, catch up, decide, append)."""
 
 import hashlib
-import random
 import threading
 import time
 from collections import deque
@@ -151,16 +150,15 @@ class SessionJournal:
         now. `witness` is what a signed decision is compared with.
         """
         with self._mutex, self._store.lock(self.id, meanwhile=self._catch_up):
-            is_again = False
-            for pause_s in _pauses():
+            tries = 0
+            while True:
                 try:
-                    return self._try_commit(decide, actor, now, witness, is_again=is_again)
+                    return self._try_commit(decide, actor, now, witness, is_again=tries > 0)
                 except _Overtaken as overtaken:
-                    if pause_s is None:
+                    tries += 1
+                    if tries == _MAX_TRIES:
                         raise overtaken.error from overtaken
-                    is_again = True
-                    time.sleep(pause_s)
-        raise AssertionError("the last pause is none")
+                    time.sleep(_pause_s(tries))
 
     def _try_commit(
         self,
@@ -309,11 +307,11 @@ class _Overtaken(Exception):
         self.error = error
 
 
-def _pauses() -> Iterator[float | None]:
-    """A random pause behind each try, so that machines do not meet again and again; none behind the last."""
-    for number in range(_MAX_TRIES - 1):
-        yield random.uniform(0, min(_FIRST_PAUSE_S * 2**number, _LONGEST_PAUSE_S))  # noqa: S311 - it is no secret
-    yield None
+def _pause_s(tries: int) -> float:
+    """A random pause, so that machines do not meet again and again."""
+    from random import uniform  # noqa: PLC0415 - other machines are rare, and it is slow to load
+
+    return uniform(0, min(_FIRST_PAUSE_S * 2**tries, _LONGEST_PAUSE_S))  # noqa: S311 - it is no secret
 
 
 def no_commit(session: str) -> Corrupt:
