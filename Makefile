@@ -94,7 +94,7 @@ release: $(READY)
 # Campaigns whole: every cheat, every forging attempt, every call that can fail,
 # 1,000 damages, eight times the examples of each property. DETENT_SEED chooses another sample.
 soak: $(READY)
-	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/hooks/test_drift.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py tests/objects/test_git_differential.py tests/postgres
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/engine/gates/test_protected.py tests/engine/bundles/test_bundle.py tests/hooks/test_drift.py tests/hooks/test_payloads.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py tests/objects/test_git_differential.py tests/postgres
 	@$(BIN)/python -m tests.machines
 	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 0 tests/machines/test_kills.py
 
