@@ -1,11 +1,13 @@
 """`doctor` and `forget` on a damaged record: what is said, what is asked, and what is there afterwards."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from detent.store.journal_tail import sum_at_end
 from tests.support.command import Tool
 
 AGENT = {"CLAUDECODE": "1"}
@@ -45,6 +47,15 @@ def commits(tool, name="WFS-three"):
 def damage(tool):
     with journal(tool).open("ab") as file:
         file.write(b"oops\n")
+
+
+def append_with_its_sum(tool, body):
+    """One more line, whose sum is right."""
+    path = journal(tool)
+    total = sum_at_end(path.read_bytes())
+    own = hashlib.sha256(total.encode() + body).hexdigest()[:32]
+    with path.open("ab") as file:
+        file.write(body + b',"sum":"' + own.encode() + b'"}\n')
 
 
 def works(tool):
@@ -108,6 +119,41 @@ def test_the_damaged_part_is_set_aside_and_recorded(tool, how):
     outside = Path(tool.environment["XDG_STATE_HOME"]).glob(f"detent/*/journals/{kept.name}.WFS-three")
     assert [path.read_bytes() for path in outside][-1:] == [b"oops\n"]
     works(tool)
+
+
+LAUNCHED = b'{"type":"agent_launched","phase":"%b","agent":"a","agent_id":"1"}'
+
+
+def body(version, phase):
+    """A commit that says that an agent was launched, without its sum."""
+    author = b'"at":"2026-02-09T12:00:00Z","actor":{"name":"ada","kind":"person","channel":"terminal"}'
+    return b'{"version":%d,%b,"events":[%b],"state":"0"' % (version, author, LAUNCHED % phase)
+
+
+@pytest.mark.parametrize("line", [b'{"x":1', body(9, b"06-implementation"), body(5, b"no-such-phase")])
+def test_a_commit_that_no_detent_wrote_is_set_aside_although_its_sum_is_right(tool, line):
+    append_with_its_sum(tool, line)
+
+    # Meanwhile the second copy catches up with it.
+    code, _, way_out = tool("status").error()
+    assert (code, way_out.startswith("detent doctor")) == (5, True)
+    assert "detent doctor --restore WFS-three sets" in tool("doctor").out
+    tool("start", "fix", "four").ok()
+    tool("doctor", "--fix", "--yes").ok()
+
+    kept = next((tool.state / "WFS-three").glob("set-aside-*"))
+    assert kept.read_bytes().startswith(line)
+    assert commits(tool)[4]["events"][0]["reason"] == "unreadable"
+    works(tool)
+
+
+def test_a_commit_that_recorded_another_state_stays_a_finding(tool):
+    append_with_its_sum(tool, body(5, b"06-implementation"))
+
+    tool("doctor", "--fix", "--yes")
+
+    [finding] = [each for each in tool("doctor", "--json").json()["findings"] if each["severity"] == "error"]
+    assert (finding["invariant"], "but commit 5 recorded 0" in finding["message"]) == ("I10", True)
 
 
 def test_lines_cut_off_the_end_are_noticed_and_come_back(tool):

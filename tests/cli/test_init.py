@@ -114,6 +114,13 @@ def test_with_yes_it_writes_what_it_found_and_a_session_uses_it(tool):
     assert gates["tests"].env == ("PYTHONPATH=src",)
 
 
+@pytest.mark.parametrize(("settings", "workflow"), [("[run]\nworkflow = 'fix'\n", "fix"), ("", "feature")])
+def test_the_session_that_it_proposes_has_the_workflow_of_the_settings(tool, settings, workflow):
+    files(tool.directory, **{"detent.toml": settings})
+
+    assert f'detent start {workflow} "TASK"' in tool("init").out
+
+
 def test_settings_that_are_there_are_never_written_over(tool):
     files(tool.directory, **{"detent.toml": "# mine\n", "pytest.ini": ""})
 

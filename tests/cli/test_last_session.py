@@ -14,11 +14,25 @@ def ended(project):
     return project
 
 
-@pytest.mark.parametrize("verb", ["report", "log", "watch"])
+@pytest.mark.parametrize("verb", ["report", "log", "watch", "gates", "why"])
 def test_after_the_end_it_is_about_the_last_session(ended, verb):
     ran = ended(verb, "--json").ok()
 
     assert "fix-the-typo" in ran.out.lower() or "completed" in ran.out
+
+
+def test_after_the_end_gates_are_those_of_every_phase_that_was_worked_on(project):
+    (project.directory / "detent.toml").write_text("")
+    project("start", "fix", "Fix the typo").ok()
+    project("skip", "02-tracing", "-m", "known").ok()
+    project("begin").ok()
+    project("complete", "--force").ok()
+
+    assert list(project("gates", "--json").ok().json()["gates"]) == ["06-implementation"]
+    shown = project("gates").ok().out
+    assert shown.startswith("1 of 3 Implementation (06-implementation): 0 of 3 gates passed\n  PENDING tests: ")
+    # Nothing can be done about them any more.
+    assert "detent " not in shown
 
 
 def test_the_last_session_is_the_one_in_which_something_happened_last(ended):

@@ -2,6 +2,7 @@
 
 import random
 
+import msgspec
 import pytest
 
 from detent.store.line import GENESIS, encode_line
@@ -18,8 +19,6 @@ def lines(count, *, name="tester"):
 
 
 def replaced(commit, name):
-    import msgspec
-
     return msgspec.structs.replace(commit, actor=actor(name))
 
 
@@ -123,3 +122,104 @@ def test_the_longest_run_of_lines_that_either_file_holds_survives(seed):
     longest = next((count for count, line in enumerate(LINES) if line not in held), len(LINES))
 
     assert mend(*files).journal == b"".join(LINES[:longest])
+
+
+def rewritten(lines_kept):
+    """The lines of `SHORT` with another author behind the first ones, and sums that verify."""
+    encoded, total = [], GENESIS
+    for number, commit in enumerate(journal(len(SHORT))):
+        line, total = encode_line(commit if number < lines_kept else replaced(commit, "nobody"), total)
+        encoded.append(line)
+    return b"".join(encoded)
+
+
+def appended(**changes):
+    """`SHORT` and one more line, whose sum is right."""
+    *_, total = verify(b"".join(SHORT)).sums
+    more = journal(len(SHORT) + 1)[-1]
+    return b"".join([*SHORT, encode_line(msgspec.structs.replace(more, **changes), total)[0]])
+
+
+SHORT = lines(4)
+
+
+def damaged_files():
+    """Every kind of damage to a file of four commits, at each of its lines."""
+    whole = b"".join(SHORT)
+    yield "whole", whole
+    yield "gone", None
+    yield "garbage at its end", whole + b"oops\n"
+    yield "another commit at its end", appended()
+    yield "a commit of another number at its end", appended(version=9)
+    yield "a commit that cannot follow at its end", appended(events=journal(1)[0].events)
+    for number, line in enumerate(SHORT):
+        before, behind = b"".join(SHORT[:number]), b"".join(SHORT[number + 1 :])
+        yield f"cut before {number}", before
+        yield f"cut in {number}", before + line[:30]
+        yield f"cut before the newline of {number}", before + line[:-1]
+        yield f"flipped in {number}", before + line[:20] + b"\x00" + line[21:] + behind
+        yield f"flipped in the sum of {number}", before + line[:-10] + b"x" + line[-9:] + behind
+        yield f"flipped in both of {number}", before + line[:20] + b"\x00" + line[21:-10] + b"x" + line[-9:] + behind
+        yield f"flipped newline of {number}", before + line[:-1] + b"\x0b" + behind
+        yield f"inserted before {number}", before + b"oops\n" + line + behind
+        yield f"without {number}", before + behind
+        yield f"twice {number}", before + line + line + behind
+        yield f"rewritten from {number}", rewritten(number)
+
+
+DAMAGED = dict(damaged_files())
+
+
+@pytest.mark.parametrize("of_copy", DAMAGED)
+def test_no_damage_to_a_journal_and_its_copy_loses_a_line_that_either_holds(of_copy):
+    copy = DAMAGED[of_copy]
+    for of_journal, own in DAMAGED.items():
+        label = f"the journal: {of_journal}, the copy: {of_copy}"
+        examined, mended = examine(own, copy, follow=True), mend(own, copy)
+
+        result = mended.journal.splitlines(keepends=True)
+        kept = {*result, *mended.set_aside.split(b"\n"), *mended.set_aside.splitlines(keepends=True)}
+        files = [data for data in (own, copy) if data]
+        assert {line for data in files for line in data.split(b"\n") if line and line + b"\n" not in kept} <= kept, (
+            label
+        )
+        # The commits that were acknowledged, as far as the lines of both give them.
+        held = {line + b"\n" for data in files for line in data.split(b"\n")}
+        count = next((number for number, line in enumerate(SHORT) if line not in held), len(SHORT))
+        assert "rewritten" in of_copy or result[:count] == SHORT[:count], label
+        assert examined.mended == mended.commits == len(result), label
+        assert examine(mended.journal, mended.journal, follow=True).condition is Condition.SOUND or not result, label
+        # A journal that passes holds the result, and every commit that the copy shows.
+        if examined.condition is Condition.SOUND:
+            assert verify(own).lines == result, label
+            assert "flipped in both" in of_copy or (held & set(SHORT)) <= set(result), label
+
+
+@pytest.mark.parametrize("damaged", range(5))
+def test_a_copy_with_a_damaged_line_still_shows_that_the_journal_was_rewritten(damaged):
+    copy = b"".join([*LINES[:damaged], LINES[damaged][:-20] + b"x" + LINES[damaged][-19:], *LINES[damaged + 1 :]])
+    other = lines(6, name="nobody")
+    for kept in range(6):
+        own = b"".join(LINES[:kept]) + b"".join(continued(LINES[:kept], other[kept:]))
+
+        examined, mended = examine(own, copy), mend(own, copy)
+
+        assert examined.condition is Condition.DIFFERENT
+        assert mended.journal.startswith(b"".join(LINES if kept > damaged else LINES[:damaged]))
+
+
+def continued(before, behind):
+    """The commits of the lines `behind`, with sums that follow those of `before`."""
+    total = verify(b"".join(before)).sums[-1] if before else GENESIS
+    for commit in journal(len(before) + len(behind))[len(before) :]:
+        line, total = encode_line(replaced(commit, "nobody"), total)
+        yield line
+
+
+def test_a_commit_that_cannot_follow_is_set_aside_although_its_sum_is_right():
+    own = appended(events=journal(1)[0].events, version=9)
+
+    assert examine(own, own).condition is Condition.SOUND
+    assert examine(own, own, follow=True).condition is Condition.UNREADABLE
+    assert mend(own, own).journal == b"".join(SHORT)
+    assert mend(own, own).set_aside == own.removeprefix(b"".join(SHORT))

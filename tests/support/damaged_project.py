@@ -12,6 +12,7 @@ import msgspec
 
 from detent.core.session.session import Session
 from detent.engine.project import Project, open_project
+from detent.store.journal_tail import sum_at_end
 from detent.store.line import GENESIS, encode_line
 from detent.store.port import START
 from tests.support.faults import Counter, die, die_halfway, in_child
@@ -116,6 +117,14 @@ def _append(place: DamagedProject, name: str, chance: random.Random) -> None:
     _edit(place.journal(name), lambda data: data + text)
 
 
+def _append_commit(place: DamagedProject, name: str, chance: random.Random) -> None:
+    """A line that no Detent wrote, with a sum that is right; the copy may have caught up with it."""
+    commit = place.commits[name][chance.randrange(len(place.commits[name]))]
+    files = [place.journal(name), *([place.copy(name)] if chance.random() < 0.5 else [])]
+    for path in files:
+        _edit(path, lambda data: data + encode_line(commit, sum_at_end(data) or GENESIS)[0])
+
+
 def _insert(place: DamagedProject, name: str, chance: random.Random) -> None:
     def change(data: bytes) -> bytes:
         lines = data.splitlines(keepends=True)
@@ -184,6 +193,7 @@ STRIKES = (
     Strike("cut lines", _cut_lines),
     Strike("flip a bit", _flip),
     Strike("append", _append),
+    Strike("append a commit", _append_commit),
     Strike("insert", _insert),
     Strike("drop the newline", _drop_newline),
     Strike("rewrite", _rewrite),

@@ -32,7 +32,7 @@ def test_the_copy_opens_without_a_server(copy, tabs, at):
     tab.get_by_role("group", name="Phases").wait_for()
     tab.locator(".attempt", has_text="ValueError not raised").wait_for()
     at(tab, f"s/{SESSION}/log")
-    tab.locator(".commit", has_text="finished build").wait_for()
+    tab.locator(".commit", has_text="finished 2 of 4 build").wait_for()
     at(tab, f"s/{SESSION}/gate/build/tests")
     tab.get_by_role("region", name="Receipt").wait_for()
     at(tab, f"s/{SESSION}/review/build")

@@ -113,15 +113,15 @@ def test_commits_and_the_work_of_agents_appear_while_the_page_is_open(fresh, tab
     tab.locator(".commit").first.wait_for()
     seen = tab.locator(".commit").count()
     fresh.release("build")
-    tab.locator(".commit", has_text="finished build").wait_for()
+    tab.locator(".commit", has_text="finished 2 of 4 build").wait_for()
     assert tab.locator(".commit").count() > seen
 
 
 def test_the_log_is_filtered(look):
     tab = look(f"s/{SESSION}/log")
-    tab.locator(".commit", has_text="finished plan").wait_for()
+    tab.locator(".commit", has_text="finished 1 of 4 plan").wait_for()
     tab.get_by_label("Kind").select_option("gate")
-    tab.locator(".commit", has_text="finished plan").wait_for(state="detached")
+    tab.locator(".commit", has_text="finished 1 of 4 plan").wait_for(state="detached")
     assert tab.locator(".commit").count() > 0
     tab.get_by_label("Kind").select_option("")
     tab.get_by_label("Filter the log by text").fill("says what a wallet does")

@@ -158,6 +158,14 @@ def test_a_session_is_started_from_the_form(page, own):
     ]
 
 
+def test_a_log_names_a_phase_by_its_position_first(page, base):
+    page.post(f"{base}/decide", decision="redo", phase="plan", reason="again")
+
+    lines = [line for commit in page.get(f"{base}/log").ok()["commits"] for line in commit["lines"]]
+
+    assert any(line.startswith("began 1 of ") for line in lines), lines
+
+
 def test_a_log_has_its_filters_and_pages(page, base):
     for number in range(5):
         page.post(f"{base}/tasks", title=f"Task {number}").ok()

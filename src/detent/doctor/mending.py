@@ -21,17 +21,20 @@ from detent.engine.project import Project, check_not_lost
 from detent.engine.projections.projector import MARKER
 from detent.engine.stores import lost_project, open_store
 from detent.engine.workspace import Workspace
-from detent.errors import Corrupt, NotFound
+from detent.errors import Corrupt, NotFound, UnknownFormat
 from detent.store.port import PROJECT
 from detent.store.recovery import Condition, Examined, changed_outside, counted
 
 
-def examine(project: Project, name: str) -> tuple[Examined | None, list[Finding]]:
-    """How far the journal and its second copy verify, and what is wrong; None if the store needs no copies."""
+def examine(project: Project, name: str, *, follow: bool = False) -> tuple[Examined | None, list[Finding]]:
+    """How far the journal and its second copy verify, and what is wrong; None if the store needs no copies.
+
+    With `follow` a commit that cannot follow those before it is wrong too.
+    """
     repairs = project.store.repairs
     if repairs is None:
         return None, []
-    examined = repairs.examine(name)
+    examined = repairs.examine(name, follow=follow)
     if examined.condition is not Condition.SOUND:
         error = changed_outside(name, examined)
         message = f"{error.message}. Mended, it has {counted(examined.mended, 'commit')}"
@@ -68,7 +71,11 @@ def lost(start: str) -> str:
 def damaged(project: Project, names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Those of the sessions that can be mended, each with a sentence about the damage."""
     for name in names:
-        examined, findings = examine(project, name)
+        try:
+            examined, findings = examine(project, name, follow=True)
+        except UnknownFormat:
+            # Another Detent wrote it, and can mend it.
+            continue
         if examined is not None and examined.condition is not Condition.SOUND:
             yield name, findings[0].message
 

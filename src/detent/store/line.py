@@ -49,15 +49,16 @@ def decode_line(line: bytes, previous: str, number: int, session: str) -> tuple[
         )
     if number == 1:
         _check_format(body, session)
+    set_aside = f"detent doctor --restore {session} sets it aside, and all commits behind it"
     try:
         commit = _decode(body + b"}")
     except msgspec.DecodeError as error:
         raise Corrupt(
             f"line {number} of the journal of {session} is undamaged but cannot be decoded: {error}",
-            way_out="it was written by a newer Detent; upgrade this one",
+            way_out=f"upgrade this Detent if a newer one wrote it; {set_aside}",
         ) from error
     if commit.version != number:
-        raise Corrupt(f"line {number} of the journal of {session} holds commit {commit.version}")
+        raise Corrupt(f"line {number} of the journal of {session} holds commit {commit.version}", way_out=set_aside)
     return commit, total
 
 

@@ -96,23 +96,24 @@ class Repairs:
             finally:
                 os.close(fd)
 
-    def examine(self, session: str) -> "Examined":
-        """How far the journal and its copy verify."""
+    def examine(self, session: str, *, follow: bool = False) -> "Examined":
+        """How far the journal and its copy verify; with `follow` also whether commits can follow those before them."""
         from detent.store import recovery  # noqa: PLC0415 - sound journals never need it
 
         journal, copy = disk.read_if_there(self._journal(session)), self._copied(session)
         if journal is None and copy is None:
             raise NotFound(f"there is no session {session}", way_out="detent sessions --all")
-        return recovery.examine(journal, copy)
+        return recovery.examine(journal, copy, follow=follow)
 
     def mend(self, session: str) -> SetAside | None:
         """Put the journal together from all lines that verify, here and in the copy; None if nothing is wrong.
 
-        What verified is kept, what did not is set aside. A session without any commit left is set aside as a whole.
+        Commits that verified are kept, and all other lines are set aside. A session of which no commit is left is set
+        aside as a whole.
         """
         from detent.store.recovery import Condition  # noqa: PLC0415
 
-        examined = self.examine(session)
+        examined = self.examine(session, follow=True)
         if examined.condition is Condition.SOUND:
             return None
         path = self._journal(session)
@@ -159,14 +160,12 @@ class Repairs:
             disk.replace(self._journal(session), mended.journal, durable=True)
         disk.sync(fd)
         disk.sync_directory(os.path.join(self._root, session))
-        if self._copies is not None:
-            self._copies.drop(session)
         if not mended.commits:
             os.rename(
                 os.path.join(self._root, session), os.path.join(self._root, f"{_SET_ASIDE}{session}-{digest[:_SHORT]}")
             )
-            if self._copies is not None:
-                self._copies.remove(session)
+        if self._copies is not None:
+            self._copies.put(session, mended.journal)
         return SetAside(condition.value, mended.commits, mended.restored, len(mended.set_aside), digest, kept)
 
     def _journal(self, session: str) -> str:

@@ -229,6 +229,17 @@ class SecondCopies:
             with suppress(FileNotFoundError):
                 os.unlink(path)
 
+    def put(self, session: str, journal: bytes) -> None:
+        """Make the copy of a journal that was mended; a failure leaves the old one to the next command."""
+        if not journal:
+            return self.remove(session)
+        self.drop(session)
+        path = self.path(session)
+        if path:
+            with suppress(OSError):
+                _write(path, journal)
+        return None
+
     def keep_beside(self, session: str, name: str, data: bytes) -> None:
         """Keep bytes that were taken out of a journal; a failure leaves them to the project's own directory."""
         directory = self.directory

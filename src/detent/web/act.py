@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from functools import partial
 from secrets import token_hex
 from threading import Thread
 from typing import Any
@@ -20,6 +21,7 @@ from detent.core.flow.progress import Abort, Decision, Retry, SetValue, Skip
 from detent.core.run.choices import RunChoices
 from detent.core.session.describe import event_lines
 from detent.core.session.events import Event, TaskWritten
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
 from detent.engine.checkpoints.rollback_plan import RollbackPlan
 from detent.engine.flow.flow import Flow, FlowOutcome
@@ -200,7 +202,11 @@ class Actions:
                 done = handle.checkpoints.undo(expected=expected)
             else:
                 done = handle.checkpoints.rollback(to, paths=expected.paths, expected=expected, **options)
-        result = {"files": len(done.plan.steps), "safety": done.safety, "done": event_lines(done.events)}
+        result = {
+            "files": len(done.plan.steps),
+            "safety": done.safety,
+            "done": event_lines(done.events, partial(phase_name, done.session)),
+        }
         return {"plan": done.plan.as_record(), "plan_id": None, "result": result, "version": done.session.version}
 
     def _keep(self, plan: RollbackPlan) -> str:
@@ -259,7 +265,7 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
 
 
 def _done(session: Session, events: tuple[Event, ...]) -> dict[str, Any]:
-    return {"done": event_lines(events), "version": session.version, "warnings": []}
+    return {"done": event_lines(events, partial(phase_name, session)), "version": session.version, "warnings": []}
 
 
 # The decisions, by the name that the page posts.

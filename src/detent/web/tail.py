@@ -9,11 +9,13 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from detent.core.session.events import Commit
+from detent.core.session.phase_name import Named, phase_name
 from detent.engine.run_lease import live_lease
 from detent.errors import DetentError
 from detent.run.feed import feed_path
@@ -59,8 +61,8 @@ def _message(event: str, key: Key, data: dict[str, Any], version: int = 0) -> Me
     return Message(event, key, version, _encode({"project": key.project, "session": key.session, **data}))
 
 
-def _commit_message(key: Key, commit: Commit) -> Message:
-    return _message("commit", key, {"commit": commit_record(commit)}, commit.version)
+def _commit_message(key: Key, commit: Commit, named: Named) -> Message:
+    return _message("commit", key, {"commit": commit_record(commit, named)}, commit.version)
 
 
 class Viewer:
@@ -91,8 +93,9 @@ class Viewer:
 class _Tail:
     """The tailer of one session. Its files are read by one thread at a time."""
 
-    def __init__(self, key: Key, store: Store, end: Cursor, clock: Callable[[], Any]) -> None:
-        self.key, self.cursor = key, end
+    def __init__(self, key: Key, store: Store, end: Cursor, clock: Callable[[], Any], named: Named) -> None:
+        """`end` is where it begins to follow; `named` names the phases of the session."""
+        self.key, self.cursor, self._named = key, end, named
         self.viewers: list[Viewer] = []
         #: The last messages, contiguous up to the cursor.
         self.kept: deque[Message] = deque(maxlen=MAX_KEPT)
@@ -108,7 +111,7 @@ class _Tail:
             more = self._store.may_have_news(self.key.session, self.cursor.version)
             while more:
                 commits, self.cursor, _, more = self._store.read(self.key.session, self.cursor)
-                fresh += [_commit_message(self.key, commit) for commit in commits]
+                fresh += [_commit_message(self.key, commit, self._named) for commit in commits]
         except DetentError as error:
             return [*fresh, _message("reset", self.key, {"message": error.message})]
         return fresh + self._poll_run()
@@ -138,7 +141,7 @@ class _Tail:
         store = self._store.reopen()
         try:
             commits = (commit for commit in all_commits(store, self.key.session) if version < commit.version <= until)
-            return [_commit_message(self.key, commit) for commit in commits]
+            return [_commit_message(self.key, commit, self._named) for commit in commits]
         finally:
             store.close()
 
@@ -224,8 +227,8 @@ class Tails:
     def _open(self, known: KnownProject, session: str) -> _Tail:
         with self._projects.reading(known) as project:
             journal = project.journal(project.session_id(session))
-            journal.session()
-            return _Tail(Key(known.id, session), project.store.reopen(), journal.end, project.clock)
+            named = partial(phase_name, journal.session())
+            return _Tail(Key(known.id, session), project.store.reopen(), journal.end, project.clock, named)
 
     def _leave(self, viewer: Viewer) -> None:
         with suppress(ValueError):

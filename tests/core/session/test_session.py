@@ -6,9 +6,13 @@ import pytest
 from detent.core.session.commands import Begin, Cancel, Complete, Fail, Finish, Redo, Skip
 from detent.core.session.decide import decide, decide_start
 from detent.core.session.events import (
+    AgentLaunched,
+    ComplexitySet,
     DocumentAdopted,
+    GateCommandSet,
     ImportedPhase,
     PhaseBegun,
+    PhaseReviewed,
     PhasesImported,
     SessionCompleted,
     TailDropped,
@@ -42,6 +46,22 @@ def test_a_second_start_in_a_journal_is_corrupt():
 def test_an_event_of_a_phase_that_the_workflow_does_not_have_is_corrupt():
     with pytest.raises(Corrupt, match="names phase z"):
         evolve(opened(), commit(2, PhaseBegun(phase="z", attempt=1)))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        PhaseReviewed(phase="z", decision="continue"),
+        AgentLaunched(phase="z", agent="a", agent_id="1"),
+        GateCommandSet(gate="tests", phases=("a",), command="make test", reason="it moved"),
+        ComplexitySet(level="unheard of"),
+    ],
+)
+def test_an_event_that_names_anything_that_is_not_there_is_corrupt_with_a_way_out(event):
+    with pytest.raises(Corrupt, match="commit 2 names what is not there") as refused:
+        evolve(opened(), commit(2, event))
+
+    assert refused.value.way_out == f"detent doctor --restore {opened().id} sets it aside, and all commits behind it"
 
 
 def test_a_commit_without_events_changes_only_the_version():

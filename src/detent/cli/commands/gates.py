@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from detent.cli.request import Request
+from detent.cli.request import Request, last_session
 from detent.cli.since import since_option
 from detent.cli.verb import phase_argument, session_option, verb
 
@@ -20,7 +20,8 @@ def gates_verb(
 ) -> None:
     """Show the verdict of every gate.
 
-    Of the phases in progress, or of PHASE. Below a verdict stand the tests that the last run names: those that failed,
+    Of the phases in progress, or of PHASE. If no session is active, of the one in which something happened last, with
+    all of its phases that have gates. Below a verdict stand the tests that the last run names: those that failed,
     vanished, were skipped or are new, and the findings in the code. With --stats: for each gate over the history, how
     often it opened at the first try, retries, time, how often it was opened by hand, what it let through, and whether
     it is flaky.
@@ -30,13 +31,20 @@ def gates_verb(
         return
     if since is not None:
         raise click.UsageError("--since is about --stats")
+    from detent.core.session.session import SessionStatus
     from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
     with request.reading() as project:
-        handle = project.session(session)
+        handle = last_session(project, session)
         state, judgements = handle.state, handle.gates.judgements(phase)
-    request.answer(lambda canvas: gates_text(state, judgements, canvas), gates_record(state, judgements))
+        has_ended = state.status is not SessionStatus.ACTIVE
+        if phase is None and has_ended:
+            gated = [each.key for each in state.workflow.phases if each.gates and state.phases[each.key].attempt]
+            judgements = {key: handle.gates.judgements(key)[key] for key in gated}
+    request.answer(
+        lambda canvas: gates_text(state, judgements, canvas, ways_out=not has_ended), gates_record(state, judgements)
+    )
 
 
 def _answer_stats(request: Request, phase: str | None, since: datetime | None, session: str | None) -> None:

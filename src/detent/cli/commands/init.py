@@ -55,6 +55,7 @@ def init_verb(
     """
     from detent.clients import installing
     from detent.config.discovery import discover, settings_text
+    from detent.config.place import read_settings
     from detent.config.store_table import with_store
     from detent.engine.project import init_project
     from detent.engine.stores import open_store
@@ -98,7 +99,9 @@ def init_verb(
                 *_store_lines(chosen_store, canvas),
                 *(f"  wrote {path}" for path in _folded(changed)),
                 "",
-                *_next_lines(canvas, wrote=os.path.lexists(path), has_agent=bool(clients)),
+                *_next_lines(
+                    canvas, read_settings(root).run.workflow, wrote=os.path.lexists(path), has_agent=bool(clients)
+                ),
             ]
         ),
         {
@@ -183,11 +186,11 @@ def _found_lines(discovered: "Discovered", clients: list[str], canvas: "Canvas")
     return [line for text in lines for line in canvas.wrap(text, "  ")]
 
 
-def _next_lines(canvas: "Canvas", *, wrote: bool, has_agent: bool) -> list[str]:
+def _next_lines(canvas: "Canvas", workflow: str, *, wrote: bool, has_agent: bool) -> list[str]:
     """What to type next."""
     commands = [] if wrote else ["detent init --yes"]
     commands += ["detent run --check", 'detent run "TASK"'] if has_agent else []
-    return canvas.commands([*commands, 'detent start feature "TASK"', "detent workflows"])
+    return canvas.commands([*commands, f'detent start {workflow} "TASK"', "detent workflows"])
 
 
 def _folded(paths: list[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """`why`: explains what blocks the session."""
 
-from detent.cli.request import Request
+from detent.cli.request import Request, last_session
 from detent.cli.verb import phase_argument, session_option, verb
 
 #: How many of the last decisions are shown.
@@ -13,7 +13,8 @@ _MOST_DECISIONS = 3
 def why_verb(request: Request, phase: str | None, session: str | None) -> None:
     """Explain what blocks the session, or one phase.
 
-    It also shows the last decisions of people: who, and at which terminal.
+    If no session is active, it is about the one in which something happened last. It also shows the last decisions of
+    people: who, and at which terminal.
     """
     from detent.core.session.decide_phase import known_phase
     from detent.engine.decisions import view_now
@@ -21,7 +22,7 @@ def why_verb(request: Request, phase: str | None, session: str | None) -> None:
     from detent.render.terminal.why import why_text
 
     with request.reading() as project:
-        handle = project.session(session)
+        handle = last_session(project, session)
         state, everything = handle.state, handle.why()
         view = view_now(project, state)
         decided = [commit for commit in handle.log() if commit.actor.proof is not None][-_MOST_DECISIONS:]

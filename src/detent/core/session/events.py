@@ -315,7 +315,7 @@ class TailDropped(_Event, frozen=True, kw_only=True, tag="tail_dropped"):
 class TailSetAside(_Event, frozen=True, kw_only=True, tag="tail_set_aside"):
     """The journal was mended: lines that did not verify, or contradicted its second copy, were taken out of it."""
 
-    #: The condition of the journal: missing, shorter, different or damaged.
+    #: The condition of the journal: missing, shorter, different, damaged or unreadable.
     reason: str
     #: Commits that came back from the second copy.
     restored: int = 0

@@ -46,11 +46,17 @@ _sorted = msgspec.json.Encoder(order="deterministic").encode
 
 def evolve(session: Session | None, commit: Commit) -> Session:
     """The session after `commit`. Raises `Corrupt` for a damaged journal, or one written by other rules."""
-    known = session.tasks if session is not None else NO_TASKS
-    for event in commit.events:
-        session = apply(session, event, at=commit.at, version=commit.version, actor=commit.actor)
+    known, name = (session.tasks, session.id) if session is not None else (NO_TASKS, "")
+    try:
+        for event in commit.events:
+            session = apply(session, event, at=commit.at, version=commit.version, actor=commit.actor)
+    except Corrupt as error:
+        raise _cannot_follow(name, error.message) from error
+    except (LookupError, StopIteration, ValueError) as error:
+        raise _cannot_follow(name, f"commit {commit.version} names what is not there: {error!r}") from error
     if session is None or commit.version != session.version + 1:
-        raise Corrupt(f"commit {commit.version} does not follow {session.version if session else 'a start'}")
+        before = session.version if session else "a start"
+        raise _cannot_follow(name, f"commit {commit.version} does not follow {before}")
     note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))
     added = {event.task for event in commit.events if isinstance(event, events.TaskWritten) and event.task not in known}
     return replace(
@@ -61,6 +67,13 @@ def evolve(session: Session | None, commit: Commit) -> Session:
         notes=(*session.notes[1 - MAX_NOTES :], note),
         adopted={event.document: event.digest for event in commit.events if isinstance(event, events.DocumentAdopted)},
     )
+
+
+def _cannot_follow(session: str, message: str) -> Corrupt:
+    mends = (
+        f"detent doctor --restore {session} sets it aside, and all commits behind it" if session else "detent doctor"
+    )
+    return Corrupt(message, way_out=mends)
 
 
 def fingerprint(session: Session) -> str:

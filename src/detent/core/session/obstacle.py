@@ -7,6 +7,7 @@ import msgspec
 
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.open_decision import ANYONE, View, open_decisions
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 
@@ -65,7 +66,11 @@ def obstacles(
         if key not in held
     ]
     waiting = [
-        Obstacle(phase=key, message=f"waits for {', '.join(unsettled)}", way_out=f"detent why {unsettled[0]}")
+        Obstacle(
+            phase=key,
+            message=f"waits for {', '.join(phase_name(session, need) for need in unsettled)}",
+            way_out=f"detent why {unsettled[0]}",
+        )
         for key in session.with_status(Status.PENDING)
         if (unsettled := session.open_needs(key))
     ]

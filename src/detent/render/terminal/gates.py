@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from detent.core.gate.evidence import Judgement, Verdict
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
 from detent.render.terminal.canvas import Canvas
 
@@ -24,7 +25,7 @@ def gates_text(
         return "gates are off in this session; every phase can be finished without evidence"
     lines: list[str] = []
     for phase, judgements in judged.items():
-        lines += [*([""] if lines else []), f"{phase}: {_headline(judgements)}"]
+        lines += [*([""] if lines else []), f"{phase_name(session, phase)}: {_headline(judgements)}"]
         for judgement in judgements:
             verdict = judgement.verdict
             first, *rest = canvas.hanging(f"{verdict:<7} {judgement.gate}: {judgement.reason}", " " * 10, "  ")

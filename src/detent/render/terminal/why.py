@@ -26,7 +26,7 @@ def why_text(
     """`obstacles` are all of them, or those of `phase`; `decided` are the last decisions of people."""
     if not obstacles:
         return "\n".join([*_free_lines(session, phase, canvas, view=view), *_decided_lines(session, decided, canvas)])
-    held = f"phase {phase}" if phase else f"session {session.id}"
+    held = phase_name(session, phase) if phase else f"session {session.id}"
     lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
     for obstacle in obstacles:
         mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
@@ -51,7 +51,9 @@ def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, view: Vi
     if phase is None:
         return [f"nothing holds session {session.id}", "", *command_lines(session, canvas, view=view)]
     status = session.phases[phase].status
-    lines = [canvas.cut(f"phase {phase} is {str(status).replace('_', ' ')}; nothing holds it", canvas.width)]
+    lines = [
+        canvas.cut(f"{phase_name(session, phase)} is {str(status).replace('_', ' ')}; nothing holds it", canvas.width)
+    ]
     if status is Status.PENDING and session.status is SessionStatus.ACTIVE:
         lines += ["", *canvas.command(f"detent begin {phase}")]
     return lines

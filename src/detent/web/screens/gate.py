@@ -1,5 +1,6 @@
 """The screen of a gate: its verdict, the receipt that proves it, who voted with which proof, and its history."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.describe import describe
 from detent.core.session.events import Commit, Event
+from detent.core.session.phase_name import Named, phase_name
 from detent.engine.gates.checks import GateChecks
 from detent.engine.project import Project
 from detent.store.port import all_commits
@@ -132,9 +134,12 @@ def _votes(state: GateState, history: "list[tuple[Event, dict[str, Any]]]") -> l
 
 
 def _history(project: Project, session: str, phase: str, gate: str) -> "list[tuple[Event, dict[str, Any]]]":
-    commits = all_commits(project.store, session)
+    commits, named = all_commits(project.store, session), partial(phase_name, project.journal(session).session())
     return [
-        (event, _entry(commit, event)) for commit in commits for event in commit.events if _is_at(event, phase, gate)
+        (event, _entry(commit, event, named))
+        for commit in commits
+        for event in commit.events
+        if _is_at(event, phase, gate)
     ]
 
 
@@ -144,13 +149,13 @@ def _is_at(event: Event, phase: str, gate: str) -> bool:
     return phase in (event.phases if isinstance(event, events.GateCommandSet) else (event.phase,))
 
 
-def _entry(commit: Commit, event: Event) -> dict[str, Any]:
+def _entry(commit: Commit, event: Event, named: Named) -> dict[str, Any]:
     receipt = event.receipt if isinstance(event, events.GateChecked) else None
     return {
         "version": commit.version,
         "at": commit.at,
         "by": commit.by,
-        "what": describe(event)[:MAX_LINE],
+        "what": describe(event, named)[:MAX_LINE],
         "result": receipt.result if receipt else None,
         "exit_code": receipt.exit_code if receipt else None,
         "duration_s": receipt.duration_s if receipt else None,

@@ -2,12 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from detent.core.actor import Proof
 from detent.core.session import events
 from detent.core.session.describe import event_lines
 from detent.core.session.events import Commit, Event
+from detent.core.session.phase_name import Named, phase_name
 from detent.engine.project import Project
 from detent.store.port import all_commits
 
@@ -26,7 +28,8 @@ _KINDS: tuple[tuple[str, Any], ...] = (
 )
 
 
-def commit_record(commit: Commit) -> dict[str, Any]:
+def commit_record(commit: Commit, named: Named) -> dict[str, Any]:
+    """`named` names the phases in its lines."""
     return {
         "version": commit.version,
         "at": commit.at,
@@ -35,7 +38,7 @@ def commit_record(commit: Commit) -> dict[str, Any]:
         "channel": commit.actor.channel,
         "mark": commit.actor.mark,
         "proof": proof_record(commit.actor.proof),
-        "lines": [line[:MAX_LINE] for line in event_lines(commit.events)],
+        "lines": [line[:MAX_LINE] for line in event_lines(commit.events, named)],
         "kinds": _kinds(commit),
         "phases": _named(commit.events, "phase"),
         "gates": _named(commit.events, "gate"),
@@ -66,6 +69,7 @@ def log_screen(
     phase: str = "",
 ) -> dict[str, Any]:
     """The last commits in front of `before` that match, newest first."""
+    named = partial(phase_name, project.journal(session).session())
     commits: deque[Commit] = deque(maxlen=min(limit, MAX_COMMITS) + 1)
     wanted = text.casefold()
     for commit in all_commits(project.store, session):
@@ -75,12 +79,12 @@ def log_screen(
             continue
         if phase and phase not in _named(commit.events, "phase"):
             continue
-        if wanted and wanted not in "\n".join((commit.by, *event_lines(commit.events))).casefold():
+        if wanted and wanted not in "\n".join((commit.by, *event_lines(commit.events, named))).casefold():
             continue
         commits.append(commit)
     more = len(commits) == commits.maxlen
     newest = [*reversed(commits)][: min(limit, MAX_COMMITS)]
-    return {"commits": [commit_record(commit) for commit in newest], "more": more}
+    return {"commits": [commit_record(commit, named) for commit in newest], "more": more}
 
 
 def _kinds(commit: Commit) -> list[str]:

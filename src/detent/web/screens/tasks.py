@@ -1,7 +1,9 @@
 """The board of tasks, and one task in full."""
 
+from functools import partial
 from typing import Any
 
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
 from detent.core.task.id import canonical
 from detent.core.task.row import Row, TaskStatus
@@ -62,6 +64,7 @@ def task_screen(project: Project, name: str, task: str) -> dict[str, Any]:
         record = row_record(session, session.tasks[own])
         dependents = session.tasks.dependants(own)
         children = session.tasks.children(own)
+        named = partial(phase_name, session)
     commits = [
         commit
         for commit in all_commits(project.store, name)
@@ -74,7 +77,7 @@ def task_screen(project: Project, name: str, task: str) -> dict[str, Any]:
         "dependents": dependents,
         "children": children,
         "flow": _flow(project, name, own),
-        "history": [commit_record(commit) for commit in reversed(commits[-MAX_COMMITS:])],
+        "history": [commit_record(commit, named) for commit in reversed(commits[-MAX_COMMITS:])],
     }
 
 
