@@ -1,6 +1,7 @@
 """Nothing that an agent does, writes or says is taken for a person's word, and nothing secret of it is passed on."""
 
 import signal
+import subprocess
 import time
 
 import pytest
@@ -236,3 +237,19 @@ def test_turns_are_counted_whatever_the_agent_is_called(play, tmp_path):
     with scene.project() as project:
         [escalation] = project.session(SESSION).state.escalations
     assert escalation.kind == "gates_closed"
+
+
+def test_agents_and_checks_start_with_a_second_copy_that_is_up_to_date(scene, tmp_path):
+    compared = f"""cmp {tmp_path}/project/.workflow/WFS-t/journal.jsonl $(find $XDG_STATE_HOME/detent -path "*$(cat
+{tmp_path}/project/.workflow/project-id)/journals/WFS-t.jsonl")""".replace("\n", " ")
+    gated = f"""[{{key="a", gates=[{{kind="command", command='{compared}'}}]}}, "b"]"""
+    codes = []
+
+    def act(turn, stopping):
+        codes.append(subprocess.run(["bash", "-c", compared], check=False).returncode)
+        yield done()
+
+    it = scene(gated)
+
+    assert it.run(Cast(act), attempts=1, turns=1) is End.COMPLETED
+    assert codes == [0, 0]

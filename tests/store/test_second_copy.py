@@ -7,6 +7,7 @@ import stat
 import pytest
 
 from detent.errors import Corrupt
+from detent.store import second_copy
 from detent.store.files import FileStore
 from detent.store.port import PROJECT, START
 from detent.store.second_copy import Registration, SecondCopies
@@ -51,7 +52,8 @@ def place(tmp_path):
 
 
 def test_the_copy_holds_the_same_bytes_and_is_private(place):
-    place.fill(3)
+    store, _ = place.fill(3)
+    store.close()
 
     assert place.copy.read_bytes() == place.journal.read_bytes()
     assert stat.S_IMODE(place.copy.stat().st_mode) == 0o600
@@ -59,22 +61,98 @@ def test_the_copy_holds_the_same_bytes_and_is_private(place):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-def test_in_a_process_that_has_it_open_the_copy_costs_one_write(place):
+def test_a_commit_writes_and_syncs_the_journal_alone_and_one_write_brings_the_copy_up(place):
     store, end = place.fill(2)
+    store.back_up(SESSION)
     counter = Counter()
 
     with watching(counter):
-        store.append(SESSION, end, journal(3)[2])
+        for version in range(3, 9):
+            end = store.append(SESSION, end, journal(version)[-1])
+    assert counter.calls == ["write", "fdatasync"] * 6
+    counter = Counter()
+    with watching(counter):
+        store.back_up(SESSION)
+        store.back_up(SESSION)
 
-    assert counter.calls == ["write", "fdatasync", "write"]
+    assert counter.calls == ["write"]
+    assert place.copy.read_bytes() == place.journal.read_bytes()
 
 
-def test_commits_of_two_processes_follow_one_another_in_the_copy(place):
+@pytest.mark.parametrize(("most", "longest"), [(2, 1 << 30), (1 << 30, 1)])
+def test_few_and_short_lines_wait_in_memory(place, monkeypatch, most, longest):
+    store, end = place.fill(2)
+    store.back_up(SESSION)
+    monkeypatch.setattr(second_copy, "MAX_WAITING", most)
+    monkeypatch.setattr(second_copy, "MAX_WAITING_LINE", longest)
+
+    for version in (3, 4):
+        end = store.append(SESSION, end, journal(version)[-1])
+
+    assert place.copy.read_bytes() == place.journal.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2])),
+        lambda path: path.write_bytes(path.read_bytes() + b"x\n"),
+        lambda path: path.unlink(),
+        lambda path: shutil.rmtree(path.parent),
+    ],
+)
+def test_lines_that_wait_reach_the_copy_whatever_became_of_the_journal(place, damage):
+    store, end = place.fill(2)
+    store.back_up(SESSION)
+    for version in (3, 4):
+        end = store.append(SESSION, end, journal(version)[-1])
+    whole = place.journal.read_bytes()
+    damage(place.journal)
+
+    store.close()
+
+    assert place.copy.read_bytes() == whole
+
+
+def test_a_kill_before_the_copy_is_written_leaves_it_behind_and_the_next_command_catches_up(place):
+    store, end = place.fill(2)
+    store.back_up(SESSION)
+    store.append(SESSION, end, journal(3)[2])
+    before = place.copy.read_bytes()
+    del store
+
+    again = place.open()
+    end = again.read(SESSION, START).end
+    assert (end.version, place.copy.read_bytes()) == (3, before)
+    again.append(SESSION, end, journal(4)[3])
+    again.close()
+
+    assert place.copy.read_bytes() == place.journal.read_bytes()
+
+
+@pytest.mark.parametrize("first_closed", [0, 1])
+def test_commits_of_two_processes_follow_one_another_in_the_copy(place, first_closed):
     first, end = place.fill(1)
     second = place.open()
     for version in range(2, 8):
         store = first if version % 2 else second
         end = store.append(SESSION, end, journal(version)[-1])
+
+    stores = (first, second) if first_closed == 0 else (second, first)
+    stores[0].close()
+    assert place.copy.read_bytes() == place.journal.read_bytes()
+    stores[1].close()
+    assert place.copy.read_bytes() == place.journal.read_bytes()
+
+
+def test_what_another_process_added_to_the_copy_is_not_added_again(place):
+    first, end = place.fill(1)
+    first.back_up(SESSION)
+    end = first.append(SESSION, end, journal(2)[1])
+    second = place.open()
+    end = second.append(SESSION, second.read(SESSION, START).end, journal(3)[2])
+    second.close()
+    first.close()
 
     assert place.copy.read_bytes() == place.journal.read_bytes()
 
@@ -136,6 +214,7 @@ def test_a_journal_that_is_ahead_of_its_copy_is_fine_and_the_next_commit_catches
 
     assert again.read(SESSION, START).end == end
     again.append(SESSION, end, journal(4)[3])
+    again.close()
 
     assert place.copy.read_bytes() == place.journal.read_bytes()
 
@@ -148,6 +227,7 @@ def test_a_state_directory_that_cannot_be_written_stops_no_commit(place, is_set)
     first, second = journal(2)
 
     store.append(SESSION, store.create(SESSION, first), second)
+    store.back_up(SESSION)
 
     assert len(store.read(SESSION, START).commits) == 2
     assert store.repairs.problem
@@ -158,6 +238,7 @@ def test_a_state_directory_that_cannot_be_written_stops_no_commit(place, is_set)
 
 def test_a_failing_write_of_the_copy_stops_no_commit_and_is_made_up_for(place):
     store, end = place.fill(2)
+    store.back_up(SESSION)
     path = place.copy
     size = path.stat().st_size
 
@@ -167,9 +248,11 @@ def test_a_failing_write_of_the_copy_stops_no_commit_and_is_made_up_for(place):
 
     with watching(Counter(full, 1, lasting=True)):
         end = store.append(SESSION, end, journal(3)[2])
+        store.back_up(SESSION)
     assert path.stat().st_size == size
 
     store.append(SESSION, end, journal(4)[3])
+    store.back_up(SESSION)
 
     assert path.read_bytes() == place.journal.read_bytes()
 
@@ -182,6 +265,7 @@ def test_a_torn_end_of_the_copy_is_no_finding(place):
     again = place.open()
 
     again.append(SESSION, end, journal(4)[3])
+    again.close()
 
     assert place.copy.read_bytes() == place.journal.read_bytes()
 
@@ -226,6 +310,8 @@ def test_a_copied_project_gets_an_id_of_its_own(place, tmp_path):
     assert other.repairs.catch_up() == f"this project is a copy of {place.root}; it is recorded as a project of its own"
     other.append(SESSION, end, journal(4)[3])
     store.append(SESSION, end, journal(4)[3])
+    other.close()
+    store.close()
 
     ids = {(root / ".workflow/project-id").read_text() for root in (place.root, copied)}
     assert len(ids) == len(list(place.home.glob("*/journals"))) == 2
@@ -279,6 +365,7 @@ def test_a_project_from_another_machine_is_recorded_here(place, tmp_path):
     other = place.open(home=tmp_path / "other" / "detent")
 
     other.append(SESSION, end, journal(4)[3])
+    other.close()
 
     assert next((tmp_path / "other").glob("detent/*/journals/*")).read_bytes() == place.journal.read_bytes()
     assert place.open().read(SESSION, START).end.version == 4
@@ -324,6 +411,7 @@ def test_a_forked_child_has_copies_of_its_own(place):
         try:
             with store.lock(PROJECT):
                 store.append(SESSION, end, journal(3)[2])
+            store.back_up(SESSION)
             status = 0
         finally:
             os._exit(status)
@@ -331,5 +419,6 @@ def test_a_forked_child_has_copies_of_its_own(place):
 
     end = store.read(SESSION, end).end
     store.append(SESSION, end, journal(4)[3])
+    store.back_up(SESSION)
 
     assert place.copy.read_bytes() == place.journal.read_bytes()

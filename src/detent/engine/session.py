@@ -412,6 +412,10 @@ class SessionHandle:
         """Record it if detent.toml was changed since the session last saw it."""
         notice_settings(self._project, self.id)
 
+    def back_up(self) -> None:
+        """Bring the second copy of the journal up to date: before a program that may change the journal is started."""
+        self._project.store.back_up(self.id)
+
     def now(self) -> datetime:
         return self._project.clock()
 

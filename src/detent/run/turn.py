@@ -124,6 +124,7 @@ def _try(
 ) -> tuple[Finished | Failed, Tokens]:
     used = Tokens()
     end: Finished | Failed | None = None
+    handle.back_up()
     for event in agent.work(turn, job.is_stopping):
         match event:
             case Used():

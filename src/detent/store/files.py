@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from detent.core.session.events import Commit
-from detent.errors import Conflict, NotFound, StoreFailed
+from detent.errors import Conflict, Corrupt, LockTimeout, NotFound, StoreFailed
 from detent.store import disk
 from detent.store.journal_tail import JOURNAL, SUM_TAIL, sum_at_end
 from detent.store.line import decode_line, encode_line, verified_sum
@@ -194,6 +194,19 @@ class FileStore:
             self._copies.append(session, (after.sum, after.hint), line, (total, end), fd)
         return Cursor(commit.version, total, end)
 
+    def back_up(self, session: str) -> None:
+        copies = self._copies
+        if copies is None or self._forks != _forks or session not in copies.waiting:
+            return
+        try:
+            lock, journal = self.lock(session), self._journal(session).fd
+        except (NotFound, Corrupt):
+            # The journal is gone, and no other process can write its copy.
+            copies.write(session, None)
+            return
+        with lock:
+            copies.write(session, journal)
+
     def positions(self) -> dict[str, int]:
         return {session: self._size(session) for session in self.sessions()}
 
@@ -314,10 +327,14 @@ class FileStore:
         return FileStore(self.root, self._copies.reopen() if self._copies else None)
 
     def close(self) -> None:
+        if self._copies:
+            for session in self._copies.waiting:
+                # What cannot be written now is left to the next command.
+                with suppress(LockTimeout):
+                    self.back_up(session)
+            self._copies.close()
         while self._open:
             os.close(self._open.popitem()[1].fd)
-        if self._copies:
-            self._copies.close()
 
     def _size(self, session: str) -> int:
         """The size of the journal; 0 if it is gone."""

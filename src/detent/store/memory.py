@@ -83,6 +83,9 @@ class MemoryStore:
         lines.append(line)
         return Cursor(commit.version, total)
 
+    def back_up(self, session: str) -> None:
+        """Nothing outlives the process."""
+
     def positions(self) -> dict[str, int]:
         return {session: len(lines) for session, lines in sorted(self._journals.items())}
 

@@ -101,6 +101,13 @@ class Store(Protocol):
         """
         ...
 
+    def back_up(self, session: str) -> None:
+        """Write the commits that wait to the second copy of the journal, if the store has one.
+
+        It takes the session's lock. It is done with the documents, before an agent or a check starts, and by `close`.
+        """
+        ...
+
     def positions(self) -> dict[str, int]:
         """For every session a number that changes with each of its commits. Reads no commit."""
         ...

@@ -1,8 +1,12 @@
 """The second copies of a store's journals, in the user's state directory.
 
 An agent's `>>`, `rm` and `sed -i` in the project do not reach them by accident. A copy holds the same bytes as the
-journal, up to its head: the last line that was written to it. It costs a commit one `write` without a sync, so it may
-be behind, but a head that the journal does not hold means that the journal was changed.
+journal, up to its head: the last line that was written to it. It may be behind, but a head that the journal does not
+hold means that the journal was changed.
+
+A commit leaves its line in memory, and `write` adds all lines that wait, in one `write` without a sync: with the
+documents, before an agent or a check starts, and before the process ends. The lines come from memory: whatever became
+of the journal meanwhile, the copy has them. Only a kill in between leaves the copy behind.
 
 Nothing here stops a commit: a directory that cannot be written, as in an agent's sandbox, leaves the copies behind
 until a command that can write there catches up.
@@ -29,6 +33,9 @@ from detent.store.state_home import (
     read_text,
     recorded_sessions,
 )
+
+#: Lines that wait for their copy, and the bytes of a line that does not wait: they are kept in memory.
+MAX_WAITING, MAX_WAITING_LINE = 1_000, 64 * 1024
 
 
 class Registration:
@@ -129,6 +136,17 @@ class _Copy(NamedTuple):
     is_whole: bool = True
 
 
+class _Waiting:
+    """Lines that were committed and are not in the copy yet."""
+
+    def __init__(self, after: tuple[str, int]) -> None:
+        #: The sums and sizes before and behind the lines.
+        self.after = self.end = after
+        self.lines: list[bytes] = []
+        #: False if another process committed in between: then the copy is caught up from the journal.
+        self.is_whole = True
+
+
 class SecondCopies:
     """The copies of the journals of one store; `part` is empty, or `projects/<id>` for a package of a monorepo."""
 
@@ -136,11 +154,19 @@ class SecondCopies:
         self.registration = registration
         self._part = part
         self._open: dict[str, _Copy] = {}
+        self._waiting: dict[str, _Waiting] = {}
 
     def reopen(self) -> "SecondCopies":
         return SecondCopies(self.registration, self._part)
 
+    @property
+    def waiting(self) -> list[str]:
+        """The sessions with lines that are not in their copies yet."""
+        return list(self._waiting)
+
     def close(self) -> None:
+        """Close all copies. Lines that wait are left to the next command, which catches up."""
+        self._waiting.clear()
         while self._open:
             os.close(self._open.popitem()[1].fd)
 
@@ -183,17 +209,38 @@ class SecondCopies:
         return copy is None or is_at(journal, copy.sum, copy.size)
 
     def append(self, session: str, after: tuple[str, int], line: bytes, end: tuple[str, int], journal: int) -> None:
-        """Add the line that was just committed. `after` and `end` are the sums and sizes around it."""
+        """Take the line that was just committed. `after` and `end` are the sums and sizes around it.
+
+        The caller holds the session's lock.
+        """
+        waiting = self._waiting.get(session)
+        if waiting is None:
+            waiting = self._waiting[session] = _Waiting(after)
+        elif waiting.end != after:
+            waiting.is_whole = False
+        waiting.lines.append(line)
+        waiting.end = end
+        if len(waiting.lines) >= MAX_WAITING or len(line) >= MAX_WAITING_LINE:
+            self.write(session, journal)
+
+    def write(self, session: str, journal: int | None) -> None:
+        """Add the lines that wait. The caller holds the session's lock, unless the journal is gone."""
+        waiting = self._waiting.pop(session, None)
         copy = self._open.get(session)
-        if copy is not None and copy.is_whole and (copy.sum, copy.size) == after:
+        if waiting is None:
+            return
+        if copy is not None and copy.is_whole and waiting.is_whole and (copy.sum, copy.size) == waiting.after:
+            lines = b"".join(waiting.lines)
             try:
-                written = os.write(copy.fd, line)
+                # Another process may have caught up.
+                written = os.write(copy.fd, lines) if os.fstat(copy.fd).st_size == copy.size else 0
             except OSError:
                 written = 0
-            if written == len(line):
-                self._open[session] = _Copy(copy.fd, *end)
+            if written == len(lines):
+                self._open[session] = _Copy(copy.fd, *waiting.end)
                 return
-        self.catch_up(session, journal)
+        if journal is not None:
+            self.catch_up(session, journal)
 
     def catch_up(self, session: str, journal: int, *, verify: bool = False) -> bool:
         """Add what the copy lacks. The caller holds the session's lock. False if it could not be written."""
@@ -223,6 +270,7 @@ class SecondCopies:
         return True
 
     def remove(self, session: str) -> None:
+        self._waiting.pop(session, None)
         self.drop(session)
         path = self.path(session)
         if path:

@@ -58,6 +58,7 @@ def start_check(project: "Project", session: str, gate: str, phase: str) -> Chec
         running = live_check(project.store, session, gate)
         if running is not None:
             return running
+        project.store.back_up(session)
         pid = process.detach(command, cwd=project.place.base)
         born, host = process.born(pid) or "", os.uname().nodename
         check = CheckProcess(gate=gate, host=host, pid=pid, born=born, since=project.clock())

@@ -216,6 +216,7 @@ class GateChecks:
                 "PYTEST_ADDOPTS": f"{env.get('PYTEST_ADDOPTS', '')} {report_to} {options}".strip(),
             }
             inside = self._inside(command, where, os.path.dirname(reports.path))
+            self._store.back_up(self._session)
             ran = process.run(
                 asked_for.command,
                 cwd=where,

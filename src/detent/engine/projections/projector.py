@@ -121,6 +121,7 @@ class Projector:
         from detent.engine.projections.mirror import mirror, update_task_page  # noqa: PLC0415
         from detent.engine.projections.rejected_edits import keep_rejected  # noqa: PLC0415
 
+        self._store.back_up(name)
         marker = self._store.get(MARKER + name)
         journal = self.journal(name)
         session = journal.session()

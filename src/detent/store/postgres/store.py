@@ -76,6 +76,9 @@ class PostgresStore:
     def positions(self) -> dict[str, int]:
         return {name: version or 0 for name, version in self._all("positions", project=self._project)}
 
+    def back_up(self, session: str) -> None:
+        """The database has backups."""
+
     def create(
         self,
         session: str,
