@@ -1,13 +1,12 @@
 """`detent status`, `begin` and `finish`, each in a process of its own, against a Python that does nothing."""
 
-import compileall
 import os
 import subprocess
 import sys
 import time
 
-import detent
 from bench.measure import Pair, Setting, interleave
+from bench.peers import Unavailable, installed
 from bench.table import Goal, Row, Section
 from bench.workload import SUMMARY, make_project
 from detent.core.workflow.graph import Phase, Workflow
@@ -22,13 +21,11 @@ _PHASES = 200
 
 
 def commands(setting: Setting) -> Section:
-    command = os.path.join(os.path.dirname(sys.executable), "detent")
-    if not os.path.exists(command):
-        skipped = f"{command} is not installed"
-        rows = tuple(Row(what=f"detent {verb} : {_BARE}", goal=goal, skipped=skipped) for verb, goal in _GOALS.items())
+    try:
+        command = installed()
+    except Unavailable as why:
+        rows = tuple(Row(what=f"detent {verb} : {_BARE}", goal=goal, skipped=str(why)) for verb, goal in _GOALS.items())
         return Section(name="commands", rows=rows)
-    # An installed package is compiled. Without this, an environment that writes no bytecode would measure the compiler.
-    compileall.compile_dir(os.path.dirname(detent.__file__), quiet=2)
     half_way = os.path.join(setting.directory, "status")
     _half_way(half_way)
     long_row = os.path.join(setting.directory, "row")
@@ -57,8 +54,8 @@ def commands(setting: Setting) -> Section:
             for verb, pair in pairs.items()
         ),
         remarks=(
-            "the installed console script; status half way through a feature session, begin and finish with a",
-            "checkpoint of the files each, in a session of 200 phases without gates",
+            "the console script of a wheel in an environment of its own; status half way through a feature session,",
+            "begin and finish with a checkpoint of the files each, in a session of 200 phases without gates",
         ),
     )
 

@@ -8,6 +8,7 @@ import time
 import msgspec
 
 from bench.measure import Setting, interleave
+from bench.peers import Unavailable, installed
 from bench.table import Goal, Row, Section
 from bench.workload import make_project
 
@@ -28,9 +29,10 @@ _LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": 
 
 
 def mcp(setting: Setting) -> Section:
-    command = [os.path.join(os.path.dirname(sys.executable), "detent"), "mcp"]
-    if not os.path.exists(command[0]):
-        return Section(name="mcp", rows=(Row(what="detent mcp", skipped=f"{command[0]} is not installed"),))
+    try:
+        command = [installed(), "mcp"]
+    except Unavailable as why:
+        return Section(name="mcp", rows=(Row(what="detent mcp", skipped=str(why)),))
     directory = os.path.join(setting.directory, "project")
     with make_project(directory) as project:
         project.start("feature", "Export as CSV")

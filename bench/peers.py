@@ -1,17 +1,20 @@
-"""Other people's software that Detent is measured against: each in its own environment, never a dependency."""
+"""Environments of their own: for Detent as users have it, and for the software that it is measured against."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from bench.measure import say
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ENVIRONMENTS = os.path.join(ROOT, ".bench")
+SOURCE = os.path.join(ROOT, "src", "detent")
 SCRIPTS = os.path.join(ROOT, "bench", "scripts")
 INSTALL_S_MAX = 600
 STOP_S_MAX = 5
@@ -24,18 +27,33 @@ class Unavailable(Exception):
     """The peer could not be installed or started; the message says why."""
 
 
-def environment(name: str, packages: Sequence[str]) -> str:
-    """The Python of the peer's environment, made on first use."""
+@cache
+def installed() -> str:
+    """The `detent` of an environment with nothing else in it, as users have it; made anew when the source changes.
+
+    That of the development environment is slower to start: every package in it may add work to the start of Python.
+    """
+    digest = hashlib.sha256()
+    files = [os.path.join(ROOT, "pyproject.toml")]
+    files += [os.path.join(at, name) for at, _, names in os.walk(SOURCE) for name in names if not name.endswith(".pyc")]
+    for path in sorted(files):
+        with open(path, "rb") as file:
+            digest.update(os.path.relpath(path, ROOT).encode() + b"\0" + file.read())
+    return os.path.join(os.path.dirname(environment("detent", (ROOT,), digest.hexdigest())), "detent")
+
+
+def environment(name: str, packages: Sequence[str], version: str = "") -> str:
+    """The Python of an environment of its own, made on first use, and anew for other packages or another version."""
     directory = os.path.join(ENVIRONMENTS, name)
     python, ready = os.path.join(directory, "bin", "python"), os.path.join(directory, ".ready")
-    wanted = "\n".join(packages)
+    wanted = "\n".join((*packages, version))
     if os.path.exists(ready):
         with open(ready, encoding="utf-8") as file:
             if file.read() == wanted:
                 return python
     say(f"installing {' '.join(packages)} into {os.path.relpath(directory)}")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
-    for command in ([sys.executable, "-m", "venv", directory], install):
+    for command in ([sys.executable, "-m", "venv", "--clear", directory], install):
         _run(command)
     with open(ready, "w", encoding="utf-8") as file:
         file.write(wanted)

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 from bench.measure import Setting, interleave, seconds_each
 from bench.npm import isolated, program
-from bench.peers import SCRIPTS, Peer, Unavailable, running
+from bench.peers import SCRIPTS, Peer, Unavailable, installed, running
 from bench.table import Goal, Row, Section
 from bench.task_plans import TITLE, backlog_project, cached_project, task_master_project, task_project
 
 TASK_MASTER, BACKLOG = "task-master-ai@0.43.1", "backlog.md@1.52.0"
-_DETENT = [sys.executable, "-m", "detent", "task"]
-_NEXT, _LIST = [*_DETENT, "next"], [*_DETENT, "list"]
 _MEMORY_MB = 250
 _RUN_S_MAX = 120
 _NOT_PASSED_ON = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
@@ -61,8 +59,8 @@ def tasks(setting: Setting) -> Section:
     few, some, many = 1_000, 10_000, setting.pick(100_000, 20_000)
     projects = {count: cached_project(count) for count in (few, some, many)}
     ours = {
-        (verb[-1], count): _checked(Command(verb, directory), count if verb is _LIST else 1)
-        for verb in (_NEXT, _LIST)
+        (verb[-1], count): _checked(Command(verb, directory), count if verb[-1] == "list" else 1)
+        for verb in (_verb("next"), _verb("list"))
         for count, directory in projects.items()
     }
     rows = [
@@ -89,7 +87,7 @@ def tasks(setting: Setting) -> Section:
     ):
         what = f"task {verb}, {more:,} tasks : {less:,}"
         rows.append(_compared(what, ours[verb, more], ours[verb, less], goal, rounds=setting.pick(7, 3)))
-    for command in (_NEXT, _LIST):
+    for command in (_verb("next"), _verb("list")):
         mb = _peak_mb(command, projects[many])
         what = f"task {command[-1]}, {many:,} tasks : {_MEMORY_MB} MB of memory"
         rows.append(Row(what=what, unit="MB", ours=mb, theirs=_MEMORY_MB, ratio=mb / _MEMORY_MB, goal=Goal(1.0)))
@@ -150,7 +148,7 @@ def _whole_s(turns: list[_Turn]) -> float:
 
 def _done_alone(peer: Peer, directory: str) -> float:
     started = peer.ask(start=True)
-    finish = Command([*_DETENT, "done", started["task"], "--claim", str(started["claim"])], directory)
+    finish = Command([*_verb("done"), started["task"], "--claim", str(started["claim"])], directory)
     return seconds_each(finish, 1)
 
 
@@ -188,6 +186,10 @@ def _backlog(directory: str, count: int) -> Command:
         return _checked(listed, count)
     except RuntimeError as error:
         raise Unavailable(str(error)) from error
+
+
+def _verb(name: str) -> list[str]:
+    return [installed(), "task", name]
 
 
 def _plain_environment() -> dict[str, str]:

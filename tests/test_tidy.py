@@ -37,11 +37,25 @@ LAYERS = {
     "mcp": 5.5,
     "topics": 0,
     "load_msgspec": 0,
+    "sha256": 0,
     "__main__": 7,
 }
-IMPURE = {"os", "io", "time", "random", "subprocess", "socket", "pathlib", "sqlite3", "secrets", "threading", "shutil"}
+IMPURE = {
+    "os",
+    "io",
+    "time",
+    "random",
+    "subprocess",
+    "socket",
+    "pathlib",
+    "sqlite3",
+    "secrets",
+    "threading",
+    "_thread",
+    "shutil",
+}
 #: A lock makes a value of a plan whose versions share an index; it reads and writes nothing.
-LOCKED = {"detent.core.task.plan": {"threading"}}
+LOCKED = {"detent.core.task.plan": {"_thread"}}
 CLOCKS = {"now", "utcnow", "today"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "service", "base", "misc"}
 REGISTRIES = ("pypi.org", "pythonhosted.org", "npmjs", "crates.io", "rubygems.org", "conda.io", "anaconda.org")

@@ -82,5 +82,6 @@ def test_status_loads_nothing_that_only_a_change_needs(session):
     assert not modules & {"detent.engine.policy", "detent.engine.session", "detent.documents.state"}
     assert not modules & {"detent.engine.reconcile", "detent.core.session.slug", "detent.core.session.handover"}
     assert not modules & {"detent.store.recovery", "detent.render.json.record", "detent.render.terminal.decisions"}
-    # msgspec would load both, if typing_extensions is installed.
-    assert not modules & {"typing_extensions", "inspect"}
+    # msgspec would load all of them.
+    assert not modules & {"typing_extensions", "inspect", "uuid", "platform", "decimal", "textwrap", "msgspec.inspect"}
+    assert not modules & {"hashlib", "threading", "unicodedata"}

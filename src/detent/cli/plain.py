@@ -7,30 +7,40 @@ click, whose command `detent.cli.verb` builds from the same table.
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 #: Verbs whose modules declare PARAMETERS; see `detent.cli.main`.
 PLAIN_VERBS = frozenset({"status", "next", "begin", "finish", "fail", "redo", "mcp"})
 
 
-class Parameter(NamedTuple):
-    """An option, or an argument if it has no flags."""
+class Parameter:
+    """An option, or an argument if it has no flags. A plain class: a named tuple of this size is slow to make."""
 
-    name: str
-    flags: tuple[str, ...] = ()
-    help: str = ""
-    metavar: str | None = None
-    required: bool = False
-    multiple: bool = False
-    is_flag: bool = False
-    #: A whole number, at least 0.
-    is_number: bool = False
-    #: `-` reads it from standard input.
-    is_text: bool = False
-    envvar: str | None = None
-    #: What a shell can complete: phases or sessions.
-    completes: str | None = None
-    default: str | None = None
+    def __init__(  # noqa: PLR0913 - a row of a table
+        self,
+        name: str,
+        flags: tuple[str, ...] = (),
+        help: str = "",  # noqa: A002 - the field's word
+        metavar: str | None = None,
+        *,
+        required: bool = False,
+        multiple: bool = False,
+        is_flag: bool = False,
+        is_number: bool = False,
+        is_text: bool = False,
+        envvar: str | None = None,
+        completes: str | None = None,
+        default: str | None = None,
+    ) -> None:
+        self.name, self.flags, self.help, self.metavar = name, flags, help, metavar
+        self.required, self.multiple, self.is_flag = required, multiple, is_flag
+        #: A whole number, at least 0.
+        self.is_number = is_number
+        #: `-` reads it from standard input.
+        self.is_text = is_text
+        self.envvar, self.default = envvar, default
+        #: What a shell can complete: phases or sessions.
+        self.completes = completes
 
     def initial(self) -> Any:
         if self.multiple:

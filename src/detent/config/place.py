@@ -1,11 +1,11 @@
 """Finds a project: its root, its directory, and the directory of its state."""
 
-import hashlib
 import os
 from typing import NamedTuple
 
 from detent.config.settings import NEEDLESS, Settings, parse_settings
 from detent.errors import Invalid, NoPackage, NotFound
+from detent.sha256 import sha256
 
 CONFIG = "detent.toml"
 STATE = ".workflow"
@@ -70,7 +70,7 @@ def settings_digest(root: str) -> str:
     """The digest of `detent.toml`; empty without the file."""
     try:
         with open(os.path.join(root, CONFIG), "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()[:32]
+            return sha256(file.read()).hexdigest()[:32]
     except OSError:
         return ""
 

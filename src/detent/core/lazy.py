@@ -1,7 +1,7 @@
 """`lazy`: a property that is computed on first use and kept, like `functools.cached_property` without its lock."""
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -14,11 +14,13 @@ class lazy(Generic[T]):  # noqa: N801 - a decorator, named as one
         self._name = compute.__name__
         self.__doc__ = compute.__doc__
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> "lazy[T]": ...
+    if TYPE_CHECKING:
 
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
+        @overload
+        def __get__(self, instance: None, owner: type) -> "lazy[T]": ...
+
+        @overload
+        def __get__(self, instance: object, owner: type) -> T: ...
 
     def __get__(self, instance: object | None, owner: type) -> "lazy[T] | T":
         if instance is None:

@@ -1,8 +1,7 @@
 """The journal of one session: folds it into a `Session`, and makes every commit (lock, catch up, decide, append)."""
 
-import hashlib
-import threading
 import time
+from _thread import RLock
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from detent.core.task.plan import Plan
 from detent.core.task.row import Row
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused
+from detent.sha256 import sha256
 from detent.store.port import START, Cursor, Store
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SessionJournal:
     def __init__(self, store: Store, session: str) -> None:
         self.id = session
         self._store = store
-        self._mutex = threading.RLock()
+        self._mutex = RLock()
         self._session: Session | None = None
         self._cursor: Cursor = START
         self._torn = 0
@@ -333,7 +333,7 @@ def _nonce(commit: Commit) -> str | None:
 
 
 def _digest(*parts: bytes | msgspec.Raw) -> str:
-    total = hashlib.sha256()
+    total = sha256()
     for part in parts:
         total.update(part)
     return total.hexdigest()

@@ -27,12 +27,10 @@ from detent.core.session.session import Session, SessionStatus
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.engine.actor import account, identify, own_lineage
-from detent.engine.agents.binding import AgentBinding
 from detent.engine.agents.environment import SANDBOX
 from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
-from detent.engine.projections.write_behind import WriteBehind
 from detent.engine.stores import lost_project, open_store
 from detent.engine.worktree_place import worktree_place
 from detent.errors import Conflict, Corrupt, Invalid, NotFound, StoreFailed
@@ -42,10 +40,12 @@ from detent.store.state_home import PROJECT_ID
 if TYPE_CHECKING:
     from detent.config.catalogue import Catalogue
     from detent.core.checkpoint.manifest import Manifest
+    from detent.engine.agents.binding import AgentBinding
     from detent.engine.approvers import ApproversFile
     from detent.engine.checkpoints.checkpoints import Checkpoints
     from detent.engine.checkpoints.rollback import Rollbacks
     from detent.engine.projections.adopt import Adoption
+    from detent.engine.projections.write_behind import WriteBehind
     from detent.engine.proofs import Signer
     from detent.engine.sandbox import RunSandbox
     from detent.engine.session import SessionHandle
@@ -147,7 +147,6 @@ class Project:
         self.binding: AgentBinding | None = None
         self._in_worktrees: dict[Place, Project] = {}
         self._touched: set[str] = set()
-        self._write_behind = WriteBehind(self._publish_touched)
 
     def __enter__(self) -> Self:
         return self
@@ -158,11 +157,17 @@ class Project:
         self.close()
 
     def close(self) -> None:
-        self._write_behind.flush()
+        self.flush()
         for project in (*self._in_worktrees.values(), self):
             if "checkpoints" in project.__dict__:
                 project.checkpoints.close()
         self.store.close()
+
+    @cached_property
+    def _write_behind(self) -> "WriteBehind":
+        from detent.engine.projections.write_behind import WriteBehind  # noqa: PLC0415 - reading needs none of it
+
+        return WriteBehind(self._publish_touched)
 
     @cached_property
     def checkpoints(self) -> "Checkpoints":
@@ -556,7 +561,8 @@ class Project:
 
     def flush(self) -> None:
         """Publish the documents now."""
-        self._write_behind.flush()
+        if "_write_behind" in self.__dict__:
+            self._write_behind.flush()
 
     def _publish_touched(self) -> None:
         with self.store.lock(PROJECT):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from detent.core.actor import Actor, Channel
 from detent.engine.actor import identify, own_lineage
-from detent.engine.agents.binding import read_binding
+from detent.engine.agents.environment import SESSION
 from detent.engine.outside import pending_edits, pending_settings
 from detent.engine.project import Clock, Project, open_project, utc_now
 from detent.errors import DetentError, NotFound
@@ -88,7 +88,10 @@ class Workspace:
         project = open_project(
             self.directory, project=self._project, actor=actor, clock=self._clock, tolerant=self._tolerant
         )
-        project.binding = read_binding(project, self._environment)
+        if SESSION in self._environment:
+            from detent.engine.agents.binding import read_binding  # noqa: PLC0415 - only below a runner
+
+            project.binding = read_binding(project, self._environment)
         return project
 
     def _close(self, project: Project) -> None:

@@ -7,7 +7,7 @@ from detent.core.flow.progress import StepRun, StepState
 from detent.core.flow.step import Step
 from detent.core.run.agent_event import Failed, Failure
 from detent.core.run.run_event import StepRan, TaskEnded, TurnStarted
-from detent.core.session.budget import BUDGET_EXCEEDED
+from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
 from detent.engine.flow.flow import Flow, FlowOutcome

@@ -6,8 +6,8 @@ Commit rule: append one line to `journal.jsonl` and sync it. All other files of 
 import errno
 import os
 import stat
-import threading
 import time
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
@@ -52,7 +52,7 @@ class _Open:
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
         self.fd = fd
-        self.threads = threading.Lock()
+        self.threads = allocate_lock()
 
 
 class FileStore:
@@ -62,7 +62,7 @@ class FileStore:
         self.root = root
         self._copies = copies
         self._open: dict[str, _Open] = {}
-        self._opening = threading.Lock()
+        self._opening = allocate_lock()
         #: Journals that were replaced by another file, which is not yet compared with the commits read before.
         self._replaced: set[str] = set()
         self._forks = _forks
@@ -396,7 +396,7 @@ class FileStore:
     def _keep_open(self, name: str, path: tuple[str, ...]) -> _Open:
         if self._forks != _forks:
             # A forked child shares the parent's descriptors and with them its locks: open its own.
-            self._open, self._opening, self._forks = {}, threading.Lock(), _forks
+            self._open, self._opening, self._forks = {}, allocate_lock(), _forks
             if self._copies:
                 self._copies = self._copies.reopen()
         file = self._open.get(name)

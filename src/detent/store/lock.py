@@ -2,8 +2,8 @@
 
 import fcntl
 import os
-import threading
 import time
+from _thread import LockType
 from collections.abc import Callable
 from types import TracebackType
 
@@ -24,7 +24,7 @@ class exclusive:  # noqa: N801 - a context manager, named as one
     def __init__(
         self,
         fd: int,
-        threads: threading.Lock,
+        threads: LockType,
         *,
         wait_s: float,
         what: str,

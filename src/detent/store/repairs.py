@@ -1,13 +1,13 @@
 """Damaged journals of the file store: how far each verifies, and putting it together again with its second copy."""
 
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from detent.errors import NotFound
+from detent.sha256 import sha256
 from detent.store import disk
 from detent.store.journal_tail import JOURNAL
 from detent.store.second_copy import SecondCopies
@@ -145,7 +145,7 @@ class Repairs:
 
         journal = os.pread(fd, os.fstat(fd).st_size, 0)
         mended = recovery.mend(journal, self._copied(session))
-        digest = hashlib.sha256(mended.set_aside).hexdigest()[:32]
+        digest = sha256(mended.set_aside).hexdigest()[:32]
         kept = f"{_SET_ASIDE}{digest[:_SHORT]}.jsonl" if mended.set_aside else ""
         if kept:
             disk.replace(os.path.join(self._root, session, kept), mended.set_aside, durable=True)

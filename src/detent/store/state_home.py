@@ -9,6 +9,8 @@ Builtins only: every hook imports it.
 
 import posix
 
+from detent.sha256 import sha256
+
 PROJECT_ID = "project-id"
 INDEX = "index"
 _ID_BYTES = 16
@@ -32,11 +34,7 @@ def state_home(chosen: str, home: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found]  # noqa: PLC0415
-    except ImportError:
-        from _sha2 import sha256  # type: ignore[import-not-found]  # noqa: PLC0415
-    return str(sha256(data).hexdigest()[:32])
+    return sha256(data).hexdigest()[:32]
 
 
 def index_file(home: str, root: str) -> str:

@@ -2,12 +2,12 @@
 
 from detent.cli.answers import answer_begun
 from detent.cli.commands.begin import AGENT
-from detent.cli.plain import PHASE, SESSION, Parameter
+from detent.cli.plain import SESSION, Parameter
 from detent.cli.request import Request
 
 EXAMPLE = 'detent redo 06-implementation --cascade --reason "the API changed"'
 PARAMETERS = (
-    PHASE._replace(required=True, metavar=None),
+    Parameter("phase", required=True, completes="phases"),
     AGENT,
     Parameter("reason", ("-m", "--reason"), "Why the phase is done again.", default=""),
     Parameter("cascade", ("--cascade",), "Phases that built on it become pending again.", is_flag=True),

@@ -4,11 +4,12 @@ A checkpoint is a journal position plus a manifest of files. Everything else fol
 so its event is small.
 """
 
-import hashlib
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
+
+from detent.sha256 import sha256
 
 
 class CheckpointKind(StrEnum):
@@ -43,7 +44,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def checkpoint_id(session: str, at: datetime, name: str) -> str:
     """A UUID derived from session, time and name, so that the same command makes the same journal."""
-    digest = bytearray(hashlib.sha256(f"{session}\0{at.isoformat()}\0{name}".encode()).digest()[:16])
+    digest = bytearray(sha256(f"{session}\0{at.isoformat()}\0{name}".encode()).digest()[:16])
     digest[6] = digest[6] & 0x0F | 0x80  # version 8: custom
     digest[8] = digest[8] & 0x3F | 0x80
     text = digest.hex()

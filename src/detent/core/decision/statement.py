@@ -1,11 +1,11 @@
 """The statement that a person signs: which decision it is, and what was shown."""
 
-import hashlib
 from datetime import datetime
 
 import msgspec
 
 from detent.errors import Invalid
+from detent.sha256 import sha256
 
 FORMAT = "detent-decision/1"
 #: The namespace of SSH signatures: one that was made for another purpose is no decision.
@@ -55,7 +55,7 @@ def signed_bytes(statement: Statement) -> bytes:
 
 def challenge(statement: Statement) -> bytes:
     """The challenge of the statement for WebAuthn."""
-    return hashlib.sha256(signed_bytes(statement)).digest()
+    return sha256(signed_bytes(statement)).digest()
 
 
 def read_statement(text: str) -> Statement:

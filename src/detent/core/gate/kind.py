@@ -12,13 +12,13 @@ import msgspec
 
 from detent.core.actor import Assurance
 from detent.core.gate.evidence import Facts, GateState, Program, Receipt, Reviewer, Verdict
-from detent.core.reports.limits import ReportFile
 from detent.core.testrun.baseline import Baseline
-from detent.core.testrun.suite import Suite
 from detent.errors import Refused
 
 if TYPE_CHECKING:
+    from detent.core.reports.limits import ReportFile
     from detent.core.session.phase_state import PhaseState
+    from detent.core.testrun.suite import Suite
 
 #: The files that changed lines are compared with, if a gate names no commit: those of the session's start.
 START = "start"
@@ -118,7 +118,7 @@ class Ran(Protocol):
         ...
 
     @property
-    def files(self) -> tuple[ReportFile, ...]:
+    def files(self) -> "tuple[ReportFile, ...]":
         """The report files of the gate that the command wrote."""
         ...
 
@@ -310,7 +310,7 @@ class Gate:
         """Patterns of the report files that its command writes."""
         return ()
 
-    def suite_of(self, ran: Ran) -> Suite | None:
+    def suite_of(self, ran: Ran) -> "Suite | None":
         """The tests of a run of its command by name; None if no report names them."""
         return None
 

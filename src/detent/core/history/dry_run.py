@@ -21,7 +21,8 @@ from detent.core.gate.kind import Opener, required_paths
 from detent.core.gate.voted import Voted
 from detent.core.history.replay import after, relevant
 from detent.core.session import events
-from detent.core.session.budget import BUDGET_EXCEEDED, budget_escalation
+from detent.core.session.budget import budget_escalation
+from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.events import Commit, Event, Options, SessionStarted
 from detent.core.session.session import Session
 from detent.core.workflow.graph import Workflow

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.events import Budget, EscalationRaised
 from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session
@@ -13,7 +14,6 @@ from detent.core.session.session import Session
 APPROACHING = 0.8
 #: The name of the budget that is money.
 COST = "cost"
-BUDGET_EXCEEDED = "budget_exceeded"
 #: Named budgets.
 TIERS: dict[str, Budget] = {
     "light": Budget(minutes=30, phase_minutes=10),

@@ -4,6 +4,8 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+#: The kind of an escalation whose phase has used up its budget.
+BUDGET_EXCEEDED = "budget_exceeded"
 MAX_ESCALATIONS = 20
 DEDUP_S = 60
 

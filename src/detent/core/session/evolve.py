@@ -1,6 +1,5 @@
 """Applies events to a session. Never refuses: a journal that cannot be followed is corrupt."""
 
-import hashlib
 from collections.abc import Callable
 from datetime import datetime
 from operator import attrgetter
@@ -16,9 +15,8 @@ from detent.core.gate.evidence import Delegated, GateState, Program
 from detent.core.gate.state import gate_after
 from detent.core.limits import MAX_TOOLS
 from detent.core.session import events
-from detent.core.session.budget import BUDGET_EXCEEDED
 from detent.core.session.describe import event_lines
-from detent.core.session.escalation import add_distinct
+from detent.core.session.escalation import BUDGET_EXCEEDED, add_distinct
 from detent.core.session.events import Commit, Event, GateEvent, ImportedPhase, PhaseEvent, TaskEvent
 from detent.core.session.phase_state import PhaseState, Report
 from detent.core.session.phases import Phases
@@ -33,6 +31,7 @@ from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus, row_of
 from detent.core.testrun.baseline import KnownTests
 from detent.errors import Corrupt, DetentError
+from detent.sha256 import sha256
 
 #: Maximum number of history entries in the state. The journal has all of them.
 MAX_NOTES = 100
@@ -81,17 +80,13 @@ def fingerprint(session: Session) -> str:
 
     Prose (`notes`) is not hashed, so a sentence can be improved without changing any journal's hash.
     """
-    total = _SHA256.copy()
-    total.update(_encode((session.workflow.digest, _hashed_fields(session))))
-    total.update(session.phases.digests)
-    return total.hexdigest()[:16]
+    fields = _encode((session.workflow.digest, _hashed_fields(session)))
+    return sha256(fields + session.phases.digests).hexdigest()[:16]
 
 
 #: `tasks_sum` covers `tasks`; `toolchain` never changes; `adopted` is only needed until the documents are written.
 _NOT_HASHED = ("workflow", "phases", "notes", "adopted", "tasks", "toolchain")
 _hashed_fields = attrgetter(*(name for name in Session.__struct_fields__ if name not in _NOT_HASHED))
-#: Copying a hash object is twice as fast as making one.
-_SHA256 = hashlib.sha256()
 
 
 def apply(session: Session | None, event: Event, *, at: datetime, version: int, actor: Actor | None = None) -> Session:
@@ -521,8 +516,8 @@ def _with_sum(session: Session, before: Row | None, after: Row | None, tasks: An
 
 
 def _digest(document: dict[str, Any]) -> str:
-    return hashlib.sha256(_sorted(document)).hexdigest()[:16]
+    return sha256(_sorted(document)).hexdigest()[:16]
 
 
 def _hash(row: Row | None) -> int:
-    return 0 if row is None else int.from_bytes(hashlib.sha256(_encode(row)).digest()[: _SUM_BITS // 8], "big")
+    return 0 if row is None else int.from_bytes(sha256(_encode(row)).digest()[: _SUM_BITS // 8], "big")

@@ -19,7 +19,7 @@ from detent.core.gate.judge import judge_recorded
 from detent.core.gate.kind import required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
-from detent.core.session.budget import BUDGET_EXCEEDED
+from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.phase_name import phase_name
 from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
 from detent.core.session.status import Status

@@ -1,6 +1,5 @@
 """The state of one phase, and its parts: tokens, tool calls, reports."""
 
-import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -9,10 +8,10 @@ from msgspec.structs import replace
 
 from detent.core.gate.evidence import Delegated, GateState
 from detent.core.session.status import Status
+from detent.sha256 import sha256
 
 _encode = msgspec.json.Encoder().encode
 #: Copying a hash object is twice as fast as making one.
-_SHA256 = hashlib.sha256()
 #: Maximum number of artifacts and of deliverables of an attempt. The last ones are kept.
 MAX_PATHS = 1_000
 
@@ -142,9 +141,7 @@ class PhaseState(_OverRedos, frozen=True, kw_only=True, omit_defaults=True):
     protected: str | None = None
 
     def digest(self) -> bytes:
-        total = _SHA256.copy()
-        total.update(_encode(self))
-        return total.digest()
+        return sha256(_encode(self)).digest()
 
     @property
     def all_tokens(self) -> Tokens:

@@ -5,7 +5,7 @@ line share an index. An older plan keeps its value, but asking it makes the newe
 one line share a lock, so threads may ask and change them at the same time.
 """
 
-import threading
+from _thread import RLock
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from types import TracebackType
@@ -21,7 +21,7 @@ class Plan:
 
     def __init__(self, rows: "Iterable[Row] | _Version" = ()) -> None:
         """From rows; of two with the same id the last counts. The index is built on first use."""
-        self._version = rows if isinstance(rows, _Version) else _Version(list(rows), threading.RLock())
+        self._version = rows if isinstance(rows, _Version) else _Version(list(rows), RLock())
 
     def with_row(self, row: Row) -> "Plan":
         """The plan with one task added or changed."""
@@ -229,7 +229,7 @@ class _Version:
 
     __slots__ = ("_lock", "held", "raw", "towards", "undo")
 
-    def __init__(self, source: Index | list[Row], lock: "threading.RLock") -> None:
+    def __init__(self, source: Index | list[Row], lock: RLock) -> None:
         """From an index, or from rows, of which the index is built on first use."""
         self.raw = source if isinstance(source, list) else None
         self.held = source if isinstance(source, Index) else None

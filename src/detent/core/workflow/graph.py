@@ -1,6 +1,5 @@
 """The phase graph: phases, their needs, and the order that follows. A session pins its workflow when it starts."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain as joined
@@ -14,6 +13,7 @@ from detent.core.gate import Gate, gate_name
 from detent.core.gate.registry import decode_gate
 from detent.core.gate.voted import Voted
 from detent.core.lazy import lazy
+from detent.sha256 import sha256
 
 MAX_PHASES = 20_000
 MAX_KEY = 64
@@ -78,7 +78,7 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     def digest(self) -> str:
         # Decoded first: msgspec omits a default by identity, so equal workflows may be encoded differently.
         plain = msgspec.json.decode(msgspec.json.encode(self), type=Workflow, dec_hook=decode_gate)
-        return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
+        return sha256(msgspec.json.encode(plain)).hexdigest()
 
     def descendants(self, key: str) -> tuple[str, ...]:
         """Every phase that needs `key`, directly or not, in graph order."""

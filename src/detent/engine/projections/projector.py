@@ -1,12 +1,12 @@
 """Projects journals into markers, documents and history."""
 
-import threading
+from _thread import allocate_lock
+from _weakref import ref
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from detent.config.place import Place
 from detent.core.session.session import Session, SessionStatus
@@ -37,17 +37,18 @@ class Projector:
         self._place = place
         self._files = files
         #: One for each session in use, so that no journal is folded twice.
-        self._journals: WeakValueDictionary[str, SessionJournal] = WeakValueDictionary()
+        self._journals: dict[str, ref[SessionJournal]] = {}
         self._recent: deque[SessionJournal] = deque(maxlen=MOST_KEPT)
-        self._mutex = threading.Lock()
+        self._mutex = allocate_lock()
         #: For a person; none of them stopped anything.
         self.notices: list[str] = []
 
     def journal(self, session: str) -> SessionJournal:
         with self._mutex:
-            journal = self._journals.get(session)
+            journal = self._kept(session)
             if journal is None:
-                journal = self._journals[session] = SessionJournal(self._store, session)
+                journal = SessionJournal(self._store, session)
+                self._journals[session] = ref(journal)
             if journal in self._recent:
                 self._recent.remove(journal)
             self._recent.append(journal)
@@ -56,9 +57,14 @@ class Projector:
     def forget(self, session: str) -> None:
         """Read the journal again from its start when it is next used: it was mended."""
         with self._mutex:
-            journal = self._journals.pop(session, None)
+            journal = self._kept(session)
+            self._journals.pop(session, None)
             if journal is not None and journal in self._recent:
                 self._recent.remove(journal)
+
+    def _kept(self, session: str) -> SessionJournal | None:
+        known = self._journals.get(session)
+        return known() if known is not None else None
 
     def active(self) -> str | None:
         """The session that the marker names; of several markers, the latest."""

@@ -4,13 +4,13 @@ A ledger beside the documents holds the digests of what Detent wrote. It is writ
 after, so a crash between the two leaves a document that the ledger knows. Any other content is an edit.
 """
 
-import hashlib
 import os
 from collections.abc import Mapping
 from itertools import count
 
 import msgspec
 
+from detent.sha256 import sha256
 from detent.store.port import Store
 
 LEDGER = ".documents.json"
@@ -21,7 +21,7 @@ _decode = msgspec.json.Decoder(dict[str, tuple[str, ...]]).decode
 
 
 def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
+    return sha256(data).hexdigest()[:32]
 
 
 def encode(document: object) -> bytes:

@@ -21,6 +21,8 @@ _GLYPHS = {
     Status.SKIPPED: ("⊘", "-", "dim"),
 }
 _DRAWN = "│├─┬┴┼╮╯━·…"
+#: Characters of Detent itself that are one column wide, and not ASCII.
+_NARROW = dict.fromkeys(map(ord, _DRAWN + "".join(glyph for glyph, _, _ in _GLYPHS.values())))
 _PLAIN = dict(zip(map(ord, _DRAWN), ["|", "|", "-", "+", "+", "+", ".", "'", "=", "-", "..."], strict=True))
 
 
@@ -32,7 +34,7 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def has_glyphs(self) -> bool:
         try:
-            (_DRAWN + "".join(glyph for glyph, _, _ in _GLYPHS.values())).encode(self.encoding)
+            "".join(map(chr, _NARROW)).encode(self.encoding)
         except UnicodeEncodeError:
             return False
         return True
@@ -131,7 +133,7 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def columns_of(text: str) -> int:
     """The number of terminal columns of `text`, which is clean."""
-    return len(text) if text.isascii() else sum(columns for _, columns in _widths(text))
+    return len(text) if _is_narrow(text) else sum(columns for _, columns in _widths(text))
 
 
 def _pieces(text: str, columns: int) -> Iterator[str]:
@@ -145,8 +147,16 @@ def _pieces(text: str, columns: int) -> Iterator[str]:
     yield piece
 
 
+def _is_narrow(text: str) -> bool:
+    """Whether every character of it is one column wide, as far as that is known without tables."""
+    return text.isascii() or text.translate(_NARROW).isascii()
+
+
 def _widths(text: str) -> Iterator[tuple[str, int]]:
-    import unicodedata  # noqa: PLC0415 - plain ASCII does without
+    if _is_narrow(text):
+        yield from ((character, 1) for character in text)
+        return
+    import unicodedata  # noqa: PLC0415 - most texts do without
 
     before = 0
     for character in text:
