@@ -44,33 +44,39 @@ class WorkerStage:
     """This test is the run loop of the session: no worker takes loops, and one takes jobs."""
 
     def __init__(self, root, shared, port) -> None:
+        from temporalio.client import Client
+
         from detent.worker.address import Address
-        from detent.worker.board import loop_run
+        from detent.worker.board import flow_name, loop_run
         from detent.worker.dispatcher import RemoteDispatcher
-        from detent.worker.flow import NAME, Given
+        from detent.worker.flow_link import FlowLink
+        from detent.worker.given import NAME, Given
         from detent.worker.prepared import project_key
         from detent.worker.queues import loop_queue
         from detent.worker.serve import Offer, Serving
-        from detent.worker.temporal import FlowLink, Loop, connect, start_flow
+        from detent.worker.temporal import Loop, connect, start_flow
 
         phases = " ".join(PHASES.split())
         build_project(root, SETTINGS.format(shared=shared, command=COMMAND, root=root, phases=phases))
         self._project = open_project(root, actor="tester")
         self.handle = self._project.start("w", "t")
-        key, run = project_key(self._project), loop_run("contract", 1)
+        key = project_key(self._project)
         agents = OneAgent("sh", make_agent(AgentSettings(adapter="command", command=COMMAND)))
-        self.context = RunContext(
-            self._project, self.handle.id, run, agents=agents, options=RunOptions(parallel=2), tell=lambda event: None
-        )
         self._loop = Loop()
         address = Address("127.0.0.1", port, "default")
-        client = self._loop.call(connect(address))
+        service = self._loop.call(connect(address))
+        client = Client(service, namespace=address.namespace)
         self._serving = Serving(os.fspath(root), None, client, Offer())
         self._over = asyncio.Event()
         self._worker = self._loop.begin(self._work(client, key))
         given = Given(project=key, session=self.handle.id, on=str(address), heartbeat_s=5.0)
-        self._flow = self._loop.call(start_flow(client, NAME, f"contract/{key}", given, loop_queue(key)))
-        link = FlowLink(self._loop, self._flow, self.handle.id, run, 1)
+        flow = f"contract/{key}"
+        started = self._loop.call(start_flow(service, address.namespace, NAME, flow, given, loop_queue(key)))
+        self._flow, run = client.get_workflow_handle(flow), loop_run(flow_name(started), 1)
+        self.context = RunContext(
+            self._project, self.handle.id, run, agents=agents, options=RunOptions(parallel=2), tell=lambda event: None
+        )
+        link = FlowLink(self._loop, self._flow, run)
         self.dispatcher = RemoteDispatcher(self.context, link, lambda phase: ())
         assert self.dispatcher.adopt() == []
 

@@ -10,6 +10,7 @@ import hashlib
 import queue
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -38,9 +39,9 @@ from detent.run.context import RunContext, RunOptions
 from detent.run.scheduler import Hosting, Message, Runner
 from detent.store.memory import MemoryStore
 from detent.store.port import Cursor, Tail
-from detent.worker.board import Assignment, Board, Ended, job_run, loop_run
-from detent.worker.dispatcher import RemoteDispatcher, superseded
-from detent.worker.host import Hosted, ended_with
+from detent.worker.board import Assignment, Board, Ended, is_later_loop, job_run, loop_run
+from detent.worker.dispatcher import RemoteDispatcher
+from detent.worker.host import PASSING, Hosted, ended_with
 from tests.support.fibers import Fiber, FiberLock, FiberLoop
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -230,21 +231,17 @@ class _Inbox:
 class _Link:
     """The messages between a loop and the board of its session."""
 
-    def __init__(self, world: "World", machine: Machine, session: str, loop: str, term: int) -> None:
+    def __init__(self, world: "World", machine: Machine, session: str, loop: str, jobs: list[Assignment]) -> None:
         self._world, self._machine, self._session = world, machine, session
-        self._name, self._term = loop, term
+        self._name, self._jobs = loop, jobs
 
     def attach(self, deliver: Callable[[Ended], None]) -> list[Assignment]:
-        def attach() -> list[Assignment] | None:
-            jobs = self._world.boards[self._session].attach(self._name, self._term)
-            if jobs is not None:
-                self._world.listeners[self._session] = (self._name, self._machine, deliver)
-            return jobs
-
-        jobs: list[Assignment] | None = self._world.ask(self._machine, attach)
-        if jobs is None:
-            raise superseded(self._session)
-        return jobs
+        board = self._world.boards[self._session]
+        if board.loop == self._name:
+            self._world.listeners[self._session] = (self._name, self._machine, deliver)
+            for ended in board.ended:
+                self._world.deliver(self._session, ended)
+        return self._jobs
 
     def submit(self, job: Assignment) -> None:
         self._world.ask(self._machine, lambda: self._world.submit(self._session, self._name, job))
@@ -254,6 +251,58 @@ class _Link:
 
     def close(self) -> None:
         """The board notices it when the activity ends."""
+
+
+class _OwnJobs:
+    """The jobs that a machine does for its own loop, each in a fiber. See `Here`."""
+
+    def __init__(self, world: "World", machine: Machine, session: str) -> None:
+        self._world, self._machine, self._session = world, machine, session
+        self._jobs: dict[str, Hosted] = {}
+
+    def start(self, job: Assignment) -> Future[Ended] | None:
+        if self._jobs or self._machine.jobs >= SLOTS:
+            return None
+        self._machine.jobs += 1
+        self._jobs[job.id] = hosted = self._world.hosted(self._machine, self._session, job, 1)
+        future: Future[Ended] = Future()
+
+        def work() -> None:
+            ended: Ended | None = None
+            failure: DetentError | None = None
+            try:
+                ended = hosted.run(is_retry=False)
+            except PASSING as error:
+                failure = error
+            except DetentError as error:
+                ended = ended_with(job, error)
+            del self._jobs[job.id]
+            self._machine.jobs -= 1
+            if failure is not None:
+                future.set_exception(failure)
+            else:
+                assert ended is not None
+                future.set_result(ended)
+
+        fiber = self._world.loop.spawn(work, self._machine)
+        fiber.activity = (job.id, 1)
+        return future
+
+    def stop(self, job: str, why: str) -> None:
+        if job in self._jobs:
+            self._jobs[job].job.stop(why)
+
+    def stop_all(self, why: str) -> None:
+        for job in list(self._jobs):
+            self.stop(job, why)
+
+    def watch(self) -> None:
+        for hosted in list(self._jobs.values()):
+            hosted.watch()
+
+    def close(self) -> None:
+        while self._jobs:
+            self._world.loop.sleep(0.1)
 
 
 class World:
@@ -273,6 +322,8 @@ class World:
         self._queue: list[Activity] = []
         self._jobs: dict[str, Activity] = {}
         self._done: set[str] = set()
+        #: The open jobs that each try of a loop is given.
+        self._attached: dict[tuple[str, int], list[Assignment]] = {}
         self._owner: dict[tuple[str, str], tuple[int, tuple[str, int] | None]] = {}
         self._ended: dict[tuple[str, str, int], str] = {}
         self._trace = hashlib.sha256()
@@ -346,6 +397,9 @@ class World:
             if activity.is_over:
                 continue
             activity.machine, activity.beat = self.loop.random.choice(free), self.loop.now
+            if activity.assignment is None:
+                loop = loop_run(f"s{_number(activity.session)}", activity.tries)
+                self._attached[activity.session, activity.tries] = self.boards[activity.session].attach(loop)
             self._active.append(activity)
             self._begin(activity, activity.machine, activity.tries)
 
@@ -391,9 +445,9 @@ class World:
                 raise Broken(f"the run of {activity.session} ended as {ended}")
             self._done.add(activity.session)
         elif self.boards[activity.session].end(ended):
-            self._deliver(activity.session, ended)
+            self.deliver(activity.session, ended)
 
-    def _deliver(self, session: str, ended: Ended) -> None:
+    def deliver(self, session: str, ended: Ended) -> None:
         listener = self.listeners.get(session)
         if listener is None:
             return
@@ -418,53 +472,80 @@ class World:
     # What a machine does
 
     def _do(self, activity: Activity, machine: Machine, tries: int) -> Ended | End:
-        project = _Project(self, machine)
         assignment = activity.assignment
-        run = loop_run(f"s{_number(activity.session)}", tries) if assignment is None else job_run(assignment.id, tries)
-        hosted: Hosted | None = None
-        runner: Runner | None = None
         if assignment is None:
-            runner = self._runner(project, activity, machine, run)
-        else:
-            context = RunContext(
-                project, activity.session, run, agents=_Agent(self), options=_OPTIONS, tell=lambda event: None
-            )
-            hosted = Hosted(project, context, assignment)
-            hosted.job.wait = self.loop.sleep  # type: ignore[method-assign, assignment]
-        beats = self.loop.spawn(lambda: self._beat(activity, machine, tries, hosted), machine, after=BEAT_S)
-        try:
-            if runner is not None:
-                return runner.run()
-            assert hosted is not None
-            return hosted.run(is_retry=tries > 1)
-        finally:
-            beats.is_over = True
+            return self._run_loop(activity, machine, tries)
+        hosted = self.hosted(machine, activity.session, assignment, tries)
 
-    def _runner(self, project: Project, activity: Activity, machine: Machine, run: str) -> Runner:
-        link = _Link(self, machine, activity.session, run, activity.tries)
+        def look(why: str) -> None:
+            if why:
+                hosted.job.stop(why)
+            hosted.watch()
+
+        with self._beating(activity, machine, tries, look):
+            return hosted.run(is_retry=tries > 1)
+
+    def hosted(self, machine: Machine, session: str, assignment: Assignment, tries: int) -> Hosted:
+        """The job of a try, on a project of its own."""
+        project, run = _Project(self, machine), job_run(assignment.id, tries)
+        context = RunContext(project, session, run, agents=_Agent(self), options=_OPTIONS, tell=lambda event: None)
+        hosted = Hosted(project, context, assignment)
+        hosted.job.wait = self.loop.sleep  # type: ignore[method-assign, assignment]
+        return hosted
+
+    def _run_loop(self, activity: Activity, machine: Machine, tries: int) -> End:
+        run, session = loop_run(f"s{_number(activity.session)}", tries), activity.session
+        # As the workflow does, before it gives the loop to a machine; the machine may have frozen since.
+        jobs = self._attached.pop((session, tries))
+        link, own = _Link(self, machine, session, run, jobs), _OwnJobs(self, machine, session)
 
         def dispatcher(_project: Project, context: RunContext) -> RemoteDispatcher:
-            return RemoteDispatcher(context, link, lambda phase: ())
+            return RemoteDispatcher(context, link, lambda phase: (), own)
 
-        hosting = Hosting(dispatcher, lambda: _Inbox(self.loop), run, has_files=False, on="simulation")
-        return Runner(
-            project, activity.session, _Agent(self), options=_OPTIONS, tell=lambda event: None, hosting=hosting
+        runner = Runner(
+            _Project(self, machine),
+            session,
+            _Agent(self),
+            options=_OPTIONS,
+            tell=lambda event: None,
+            hosting=Hosting(
+                dispatcher,
+                lambda: _Inbox(self.loop),
+                run,
+                has_files=False,
+                on="simulation",
+                yields_to=lambda other: is_later_loop(other, run),
+            ),
         )
 
-    def _beat(self, activity: Activity, machine: Machine, tries: int, hosted: Hosted | None) -> None:
-        while True:
-            if machine.has_scheduler:
-                if activity.tries != tries or activity.is_over:
-                    if hosted is not None:
-                        hosted.job.stop("the scheduler gave the job to another worker")
-                    return
-                activity.beat = self.loop.now
-                if activity.why and hosted is not None:
-                    hosted.job.stop(activity.why)
-            if hosted is not None:
+        def look(why: str) -> None:
+            if why:
+                own.stop_all(why)
+                runner.leave(why)
+            own.watch()
+
+        with self._beating(activity, machine, tries, look):
+            return runner.run()
+
+    @contextmanager
+    def _beating(self, activity: Activity, machine: Machine, tries: int, look: Callable[[str], None]) -> Iterator[None]:
+        """Heartbeats on a fiber of its own; `look` gets the reason why the activity is to stop, or nothing."""
+
+        def beat() -> None:
+            while True:
+                is_lost = activity.tries != tries or activity.is_over
+                why = "the scheduler gave it to another worker" if is_lost else activity.why
+                if machine.has_scheduler and not is_lost:
+                    activity.beat = self.loop.now
                 with suppress(StoreFailed):
-                    hosted.watch()
-            self.loop.sleep(BEAT_S)
+                    look(why if machine.has_scheduler else "")
+                self.loop.sleep(BEAT_S)
+
+        beats = self.loop.spawn(beat, machine, after=BEAT_S)
+        try:
+            yield
+        finally:
+            beats.is_over = True
 
     # Faults
 

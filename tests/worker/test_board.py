@@ -5,7 +5,7 @@ import pytest
 from detent.errors import Invalid, Refused
 from detent.run.job import JobOutcome
 from detent.worker.address import parse_address
-from detent.worker.board import Assignment, Board, Ended, Order, job_run, loop_run, order_of
+from detent.worker.board import Assignment, Board, Ended, Order, is_later_loop, job_run, loop_run, order_of
 
 JOB = Assignment(id="run-f-1-1", phase="a", version=1)
 END = Ended(id=JOB.id, outcome=JobOutcome.FINISHED)
@@ -13,18 +13,18 @@ END = Ended(id=JOB.id, outcome=JobOutcome.FINISHED)
 
 def test_a_job_is_open_until_it_ends():
     board = Board()
-    assert board.attach("one", 1) == []
+    assert board.attach("one") == []
     assert board.submit("one", JOB)
     assert not board.submit("one", JOB)
-    assert board.attach("two", 2) == [JOB]
+    assert board.attach("two") == [JOB]
     assert board.end(END)
     assert not board.end(END)
-    assert (board.ended, board.attach("two", 2)) == ([END], [])
+    assert (board.ended, board.attach("three")) == ([END], [])
 
 
 def test_a_job_that_ended_is_not_begun_again():
     board = Board()
-    board.attach("one", 1)
+    board.attach("one")
     board.submit("one", JOB)
     board.end(END)
     assert not board.submit("one", JOB)
@@ -32,8 +32,8 @@ def test_a_job_that_ended_is_not_begun_again():
 
 def test_an_earlier_loop_is_not_heard():
     board = Board()
-    board.attach("two", 2)
-    assert board.attach("one", 1) is None
+    board.attach("one")
+    board.attach("two")
     assert not board.submit("one", JOB)
     board.submit("two", JOB)
     assert not board.stop("one", JOB.id, "why")
@@ -53,6 +53,13 @@ def test_the_order_of_runs_is_in_their_ids():
     assert not order(1, 3).is_after(order(2, 1))
     assert not order(2, 1).is_after(order(1, 1, "g"))
     assert order_of("run-1a2b3c4d/sh/1") is None
+
+
+def test_a_later_loop_is_of_the_same_workflow():
+    assert is_later_loop(loop_run("f", 10), loop_run("f", 9))
+    assert not is_later_loop(loop_run("f", 1), loop_run("f", 1))
+    assert not is_later_loop(loop_run("g", 2), loop_run("f", 1))
+    assert not is_later_loop("run-1a2b3c4d", loop_run("f", 1))
 
 
 @pytest.mark.parametrize(

@@ -37,18 +37,23 @@ class _Known(NamedTuple):
     digests: frozenset[str]
 
 
+#: The snapshots that this process sent last, by the own repository and the name.
+_known: dict[tuple[str, str], _Known] = {}
+_MAX_KNOWN = 8
+
+
 class GitTransport:
     def __init__(self, directory: str, remote: str, *, config: str | None = None) -> None:
         """`directory` is the own repository. `config` is that of the user's, which knows the remote by its name."""
         self._directory, self._remote = directory, remote
-        #: The snapshot that was sent last.
-        self._known: dict[str, _Known] = {}
         if not os.path.exists(os.path.join(directory, "HEAD")):
             self._make(config)
 
     def send(
         self, name: str, manifest: bytes, digests: Collection[str], read: Callable[[str], bytes], base: str | None
     ) -> None:
+        if base is not None and base.rpartition("/")[2] == name.rpartition("/")[2] and self._send_again(name, base):
+            return
         ref = _ref(name)
         with tempfile.TemporaryDirectory(prefix="send-", dir=self._directory) as scratch:
             stream = os.path.join(scratch, "stream")
@@ -69,7 +74,24 @@ class GitTransport:
                 f"git fast-import --quiet --force --done <{shlex.quote(stream)}"
                 f" && {_PUSH} {shlex.quote(self._remote)} +{quoted}:{quoted} && git rev-parse {quoted}^{{tree}}"
             )
-            self._known = {name: _Known(tree.strip(), frozenset(digests))}
+            self._keep(name, _Known(tree.strip(), frozenset(digests)))
+
+    def _send_again(self, name: str, base: str) -> bool:
+        """Store a snapshot with the files of another one, without objects; False if that one is not there."""
+        ref, old = shlex.quote(_ref(name)), shlex.quote(_ref(base))
+        script = f"git update-ref {ref} {old} && {_PUSH} {shlex.quote(self._remote)} +{ref}:{ref}"
+        try:
+            self._ask(script)
+        except StoreFailed:
+            return False
+        if known := _known.get((self._directory, base)):
+            self._keep(name, known)
+        return True
+
+    def _keep(self, name: str, known: _Known) -> None:
+        _known[self._directory, name] = known
+        for old in list(_known)[:-_MAX_KNOWN]:
+            _known.pop(old, None)
 
     def fetch(self, name: str) -> bytes | None:
         ref = shlex.quote(_ref(name))
@@ -112,8 +134,8 @@ class GitTransport:
 
     def _known_tree(self, name: str) -> "_Known | None":
         """The tree of a snapshot in the own repository; None if it is not there."""
-        if name in self._known:
-            return self._known[name]
+        if (self._directory, name) in _known:
+            return _known[self._directory, name]
         ref = shlex.quote(_ref(name))
         try:
             listed = self._ask(f"git rev-parse {ref}^{{tree}} && git ls-tree -r --name-only {ref}", whole=True)

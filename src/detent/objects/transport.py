@@ -1,7 +1,8 @@
 """The transport port: brings the files of checkpoints to a place that all machines of a project reach.
 
 A snapshot has a name, `SESSION/CHECKPOINT`, a manifest, and the objects that the manifest names. A snapshot is
-never changed. `tests/objects/test_transport.py` holds the implementations to one contract.
+never changed, and those whose names differ in the session alone have the same files. `tests/objects/test_transport.py`
+holds the implementations to one contract.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

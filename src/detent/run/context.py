@@ -86,6 +86,8 @@ class RunContext:
         self.conversations = open_conversations(feed_path(project.store, session))
         #: Number of running jobs.
         self.busy = 0
+        #: Whether an earlier runner did not give the session back: it died, or it may work on.
+        self.took_over = False
         self._count = 0
         #: Number of turns at which a person decides.
         self._turn_limit = options.max_turns

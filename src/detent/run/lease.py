@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,19 @@ class Lease:
     """Held while a session is run. Raises `Conflict`, naming the holder, if another runner holds it."""
 
     def __init__(
-        self, project: "Project", session: str, *, off: str | None = None, run: str | None = None, on: str = ""
+        self,
+        project: "Project",
+        session: str,
+        *,
+        off: str | None = None,
+        run: str | None = None,
+        on: str = "",
+        yields_to: Callable[[str], bool] = lambda run: False,  # noqa: ARG005
     ) -> None:
         """`off` says why the run has no sandbox; None if it has one.
 
-        `on` names the scheduler of machines that keeps one runner a session: a runner of the same one takes over.
+        `on` names the scheduler of machines that keeps one runner a session: a runner of the same one takes over,
+        unless it yields to the run that holds the lease.
         """
         self._project, self._name = project, f"{session}/{NAME}"
         #: By the clock of this machine, as the intervals between two beats are.
@@ -52,11 +61,13 @@ class Lease:
         with project.store.lock(PROJECT):
             before = project.store.get(self._name)
             other = live_lease(project.store, session, now=now)
-            is_free = other is None or (on != "" and other.on == on)
+            is_free = other is None or (on != "" and other.on == on and not yields_to(other.run))
             # Of several machines that see no live lease, one takes it.
             if not is_free or not project.store.swap(self._name, before, msgspec.json.encode(self._own)):
                 running = other or read_lease(project.store, session) or "a runner on another machine"
                 raise Conflict(f"{session} is being run by {running}", way_out="detent watch")
+        #: Whether an earlier runner did not give the session back: it died, or it may work on.
+        self.took_over = before is not None
 
     @property
     def run(self) -> str:

@@ -9,7 +9,7 @@ from detent.core.session.commands import Fail
 from detent.core.session.phase_state import Report, Tokens, Worker, run_agent
 from detent.core.session.status import Status
 from detent.engine.run_lease import live_lease, read_lease
-from detent.errors import NotFound
+from detent.errors import NotFound, Refused
 from detent.run.feed import OpenTurn, feed_path, open_turns
 from detent.run.turn import is_turn
 
@@ -47,7 +47,12 @@ def recover(
     for phase, agent_id in left:
         task = None if is_turn(agent_id) else agent_id.rpartition("/")[2]
         report = _report(turns.get((phase, task)), agent_id, agents)
-        notices.append(_record_dead(handle, session, phase, agent_id, report))
+        try:
+            notices.append(_record_dead(handle, session, phase, agent_id, report))
+        except Refused:
+            # A worker of another machine that was taken for dead has ended it meanwhile.
+            if handle.state.version == session.version:
+                raise
     if handle.tasks.rows():
         notices += [f"{task} was given back" for task in handle.tasks.release_abandoned()]
     return tuple(notices)

@@ -32,8 +32,8 @@ from detent.run.recovery import recover
 if TYPE_CHECKING:
     from detent.engine.project import Project
 
-#: An event of a job, or the end of one.
-Message = RunEvent | tuple[Job, "Future[JobResult]"]
+#: An event of a job, the end of one, or None: look at the session again.
+Message = RunEvent | tuple[Job, "Future[JobResult]"] | None
 #: Interval of the checks for commits of other processes and for answers of a person.
 TICK_S = 0.2
 
@@ -61,6 +61,10 @@ class Hosting(NamedTuple):
     has_files: bool = True
     #: The scheduler of machines that keeps one loop a session: a later loop of it takes the session over.
     on: str = ""
+    #: Whether another run of the same scheduler is later, so that this one may not take its lease.
+    yields_to: Callable[[str], bool] = lambda run: False  # noqa: ARG005
+    #: How often the loop looks at the session if nothing wakes it.
+    tick_s: float = TICK_S
 
 
 LOCAL = Hosting()
@@ -107,9 +111,15 @@ class Runner:
         settings = self._project.settings.run.sandbox_settings()
         check_available(settings)
         off = why_off(settings)
-        lease = Lease(self._project, self._handle.id, off=off, run=self._hosting.run, on=self._hosting.on)
+        hosting = self._hosting
+        lease = Lease(
+            self._project, self._handle.id, off=off, run=hosting.run, on=hosting.on, yields_to=hosting.yields_to
+        )
         self._lease = lease
-        with sandboxes(self._project, settings) if off is None else nullcontext() as sandbox:
+        with (
+            sandboxes(self._project, settings) if off is None else nullcontext() as sandbox,
+            self._project.store.waking(self._handle.id, lambda: self._inbox.put(None)),
+        ):
             self._project.sandbox = sandbox
             try:
                 return self._run(lease)
@@ -125,6 +135,7 @@ class Runner:
             options=self._options,
             tell=self._inbox.put,
         )
+        self._context.took_over = lease.took_over
         self._dispatcher = self._hosting.dispatcher(self._project, self._context)
         self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
@@ -164,10 +175,12 @@ class Runner:
     def pause(self, why: str) -> None:
         """Stop the jobs, record their end, and return from `run`. For any thread or signal handler."""
         self._pausing = why
+        self._inbox.put(None)
 
     def leave(self, why: str) -> None:
         """Return from `run` as lost, and leave the jobs to the next loop. For any thread."""
         self._leaving = why
+        self._inbox.put(None)
 
     def kill(self) -> None:
         """Kill all processes of the run at once. The next run records the end of their work."""
@@ -225,11 +238,11 @@ class Runner:
         """Handle the messages of the jobs. Returns whether a slot has become free."""
         before = len(self._jobs)
         try:
-            message = self._inbox.get(timeout=TICK_S)
+            message = self._inbox.get(timeout=self._hosting.tick_s)
             while True:
                 if isinstance(message, tuple):
                     self._ended(*message)
-                else:
+                elif message is not None:
                     self._tell(message)
                 message = self._inbox.get_nowait()
         except queue.Empty:

@@ -9,7 +9,7 @@ import stat
 import time
 from _thread import allocate_lock
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -212,6 +212,9 @@ class FileStore:
 
     def may_have_news(self, session: str, version: int) -> bool:  # noqa: ARG002 - looking is as cheap as asking
         return True
+
+    def waking(self, session: str, wake: Callable[[], object]) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
 
     @property
     def is_shared(self) -> bool:

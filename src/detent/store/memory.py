@@ -4,7 +4,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
 from detent.core.session.events import Commit
@@ -91,6 +91,9 @@ class MemoryStore:
 
     def may_have_news(self, session: str, version: int) -> bool:
         return len(self._lines(session)) > version
+
+    def waking(self, session: str, wake: Callable[[], object]) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
 
     @property
     def is_shared(self) -> bool:

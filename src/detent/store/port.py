@@ -116,6 +116,13 @@ class Store(Protocol):
         """False if the store knows that no commit follows `version`; asked often, by those that follow a journal."""
         ...
 
+    def waking(self, session: str, wake: Callable[[], object]) -> AbstractContextManager[None]:
+        """While it is open, `wake` is called in another thread when the store hears of a commit of the session.
+
+        A message may be lost, and a store may hear of none: the caller looks from time to time all the same.
+        """
+        ...
+
     @property
     def is_shared(self) -> bool:
         """Whether other machines may use the same journals. Views and directories are of this machine all the same."""

@@ -27,6 +27,11 @@ class Order(NamedTuple):
         return self.flow == other.flow and self[1:] > other[1:]
 
 
+def flow_name(run_id: str) -> str:
+    """The name of a workflow in the ids of its runs, from the id that Temporal gave to its execution."""
+    return run_id.replace("-", "")[:8]
+
+
 def loop_run(flow: str, term: int) -> str:
     """The id of the run of a loop."""
     return f"run-{flow}-{term}"
@@ -35,6 +40,13 @@ def loop_run(flow: str, term: int) -> str:
 def job_run(job: str, tries: int) -> str:
     """The id of the run of a worker that does a job."""
     return f"{job}-{tries}"
+
+
+def is_later_loop(run: str, other: str) -> bool:
+    """Whether `run` is a later loop of the same workflow as the loop `other`."""
+    flow, _, term = run.rpartition("-")
+    same, _, before = other.rpartition("-")
+    return flow == same and term.isdecimal() and before.isdecimal() and int(term) > int(before)
 
 
 def order_of(run: str) -> Order | None:
@@ -58,6 +70,8 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     #: The reason of the last failure of each task, for the next attempt.
     failures: dict[str, str] = {}
+    #: Whether the machine of an earlier loop may still work on the phase.
+    takes_over: bool = False
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,22 +95,16 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 class Board:
     def __init__(self) -> None:
-        #: The loop that was attached last, and its term. Messages of earlier loops are ignored.
-        self.loop, self.term = "", 0
+        #: The loop that was attached last. Messages of earlier loops are ignored.
+        self.loop = ""
         self.open: dict[str, Assignment] = {}
         #: Why each stopping job is stopped.
         self.stopping: dict[str, str] = {}
         self.ended: list[Ended] = []
 
-    def attach(self, loop: str, term: int) -> list[Assignment] | None:
-        """A loop begins, and every one of an earlier term is over. Returns the jobs that workers still do.
-
-        None if a later loop is attached: a loop that froze before it attached is over when it wakes.
-        """
-        if term < self.term:
-            return None
-        if loop != self.loop:
-            self.loop, self.term, self.ended = loop, term, []
+    def attach(self, loop: str) -> list[Assignment]:
+        """A loop begins, and every earlier one is over. Returns the jobs that workers still do."""
+        self.loop, self.ended = loop, []
         return list(self.open.values())
 
     def submit(self, loop: str, job: Assignment) -> bool:

@@ -1,5 +1,6 @@
 """Starts the run of a session on a scheduler of machines, and follows it in the journal."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -7,11 +8,12 @@ from typing import TYPE_CHECKING
 from detent.core.checkpoint.manifest import changes
 from detent.core.run.run_event import End
 from detent.core.session.events import Commit
+from detent.core.session.session import SessionStatus
 from detent.engine.checkpoints.travel import travel_of
 from detent.errors import Refused
 from detent.store.port import Cursor
 from detent.worker.address import Address
-from detent.worker.flow import NAME, Given
+from detent.worker.given import NAME, Given
 from detent.worker.prepared import project_key
 from detent.worker.queues import job_queue, label_sets, loop_queue
 from detent.worker.temporal import Loop, Poller, connect, flow_result, pollers, start_flow
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.engine.session import SessionHandle
 
-#: How often the journal is looked at.
+#: How often the journal is looked at if no message of the store comes before.
 _TICK_S = 0.2
+_ENDS = {SessionStatus.COMPLETED: End.COMPLETED, SessionStatus.CANCELLED: End.CANCELLED}
 
 
 def flow_id(project: "Project", session: str) -> str:
@@ -70,19 +73,25 @@ def run_on(
         project=key, session=handle.id, on=str(address), heartbeat_s=project.settings.run.heartbeat_s, wait=wait
     )
     with loop_of_calls() as loop:
-        client = loop.call(connect(address))
-        flow = loop.call(start_flow(client, NAME, flow_id(project, handle.id), given, loop_queue(key)))
+        service, identity = loop.call(connect(address)), flow_id(project, handle.id)
+        flow = loop.call(start_flow(service, address.namespace, NAME, identity, given, loop_queue(key)))
         started()
         result: list[str] = []
 
         async def follow() -> None:
-            result.append(await flow_result(flow))
+            result.append(await flow_result(service, address.namespace, identity, flow))
 
         cursor = end_of(project, handle)
-        waiting = loop.begin(follow())
-        while not waiting.done():
-            cursor = _tell_new(project, handle, cursor, tell)
-            loop.pause(_TICK_S)
+        waiting, woken = loop.begin(follow()), threading.Event()
+        waiting.add_done_callback(lambda _: woken.set())
+        with project.store.waking(handle.id, woken.set):
+            while not waiting.done():
+                woken.clear()
+                cursor = _tell_new(project, handle, cursor, tell)
+                # The journal says that the session ended before the scheduler does.
+                if (end := _ENDS.get(handle.state.status)) is not None:
+                    return end
+                woken.wait(_TICK_S)
         waiting.result()
         _tell_new(project, handle, cursor, tell)
         return End(result[0])
@@ -108,5 +117,5 @@ def list_workers(project: "Project", address: Address) -> list[Poller]:
     key = project_key(project)
     queues = [job_queue(key, labels) for labels in label_sets(project.settings)]
     with loop_of_calls() as loop:
-        client = loop.call(connect(address))
-        return loop.call(pollers(client, queues))
+        service = loop.call(connect(address))
+        return loop.call(pollers(service, address.namespace, queues))

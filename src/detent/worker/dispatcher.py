@@ -1,20 +1,20 @@
-"""The dispatcher of a distributed run: gives jobs to the board of the session, and learns their ends from it."""
+"""The dispatcher of a distributed run: its own machine does a job if it can, and the board gives the others away.
+
+A session whose phases follow each other stays on the machine of its loop: nothing is asked of the scheduler between
+two phases, and the files are there. Parallel work goes to other machines.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol
 
 from detent.core.session.token import parse_token
-from detent.errors import Conflict, DetentError
+from detent.errors import DetentError
 from detent.run.job import Job, JobClaim, JobResult
 from detent.worker.board import Assignment, Ended
 
 if TYPE_CHECKING:
     from detent.run.context import RunContext
-
-
-def superseded(session: str) -> Conflict:
-    return Conflict(f"a later run loop has {session}", way_out="detent watch")
 
 
 class JobError(DetentError):
@@ -25,10 +25,7 @@ class Link(Protocol):
     """The way to the board. Every method may raise `StoreFailed`: the message may then have arrived or not."""
 
     def attach(self, deliver: Callable[[Ended], None]) -> list[Assignment]:
-        """Become the loop of the session. Returns the open jobs; `deliver` gets the end of each job, perhaps twice.
-
-        `Conflict` if a later loop has the session.
-        """
+        """The open jobs of earlier loops. `deliver` gets the end of each job, perhaps twice."""
         ...
 
     def submit(self, job: Assignment) -> None: ...
@@ -38,12 +35,37 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
+class Here(Protocol):
+    """The machine of the loop. Called in the thread of the loop only."""
+
+    def start(self, job: Assignment) -> "Future[Ended] | None":
+        """Do the job here; None if this machine is busy, or lacks a label.
+
+        The future raises the error of a job that another try can end: then the loop itself is tried again.
+        """
+        ...
+
+    def stop(self, job: str, why: str) -> None:
+        """Ask a job that was started here to end."""
+        ...
+
+    def close(self) -> None:
+        """The loop ended; wait for its jobs."""
+        ...
+
+
 class RemoteDispatcher:
     """A `Dispatcher` whose jobs are done by workers of any machine."""
 
-    def __init__(self, context: "RunContext", link: Link, labels: Callable[[str], tuple[str, ...]]) -> None:
-        """`labels` are those that a worker must have for a phase."""
-        self._context, self._link, self._labels = context, link, labels
+    def __init__(
+        self, context: "RunContext", link: Link, labels: Callable[[str], tuple[str, ...]], here: Here | None = None
+    ) -> None:
+        """`labels` are those that a worker must have for a phase. Without `here` all jobs go to the board."""
+        self._context, self._link, self._labels, self._here = context, link, labels, here
+        #: The jobs that this machine does.
+        self._own: set[str] = set()
+        #: The phases that jobs of this loop were begun for.
+        self._begun: set[str] = set()
         self._open: dict[str, tuple[Job, Future[JobResult]]] = {}
         self._ids: dict[Job, str] = {}
         self._count = 0
@@ -56,6 +78,7 @@ class RemoteDispatcher:
         for assignment in self._link.attach(self._deliver):
             job = Job(self._context, assignment.phase, version=assignment.version, does_task=assignment.does_task)
             self._keep(assignment.id, job)
+            self._begun.add(job.phase)
         return list(self._open.values())
 
     def start(self, job: Job) -> "Future[JobResult]":
@@ -67,15 +90,26 @@ class RemoteDispatcher:
             does_task=job.does_task,
             labels=self._labels(job.phase),
             failures=self._context.failures if job.does_task else {},
+            takes_over=self._context.took_over and job.phase not in self._begun,
         )
+        self._begun.add(job.phase)
         future = self._keep(assignment.id, job)
-        self._link.submit(assignment)
+        own = self._here.start(assignment) if self._here is not None else None
+        if own is None:
+            self._link.submit(assignment)
+        else:
+            self._own.add(assignment.id)
+            own.add_done_callback(lambda done: self._deliver_own(assignment.id, done))
         return future
 
     def stop(self, job: Job, why: str) -> None:
         if not job.is_stopping():
             job.stop(why)
-            self._link.stop(self._ids[job], why)
+            name = self._ids[job]
+            if self._here is not None and name in self._own:
+                self._here.stop(name, why)
+            else:
+                self._link.stop(name, why)
 
     def tend(self) -> None:
         """Each worker tends its own jobs."""
@@ -84,13 +118,24 @@ class RemoteDispatcher:
         """A worker keeps the tree of a session for the next phase."""
 
     def close(self) -> None:
-        """Jobs outlive the loop: the next one adopts them."""
+        """Jobs of other machines outlive the loop: the next one adopts them."""
         self._link.close()
+        if self._here is not None:
+            self._here.close()
 
     def _keep(self, name: str, job: Job) -> "Future[JobResult]":
         future: Future[JobResult] = Future()
         self._open[name], self._ids[job] = (job, future), name
         return future
+
+    def _deliver_own(self, name: str, done: "Future[Ended]") -> None:
+        error = done.exception()
+        if error is None:
+            self._deliver(done.result())
+            return
+        job, future = self._open.pop(name)
+        job.has_ended = True
+        future.set_exception(error)
 
     def _deliver(self, ended: Ended) -> None:
         job, future = self._open.pop(ended.id, (None, None))

@@ -14,10 +14,10 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
 
 from detent.run.job import JobOutcome
-from detent.worker.board import Assignment, Board, Ended
+from detent.worker.board import Assignment, Board, Ended, flow_name, loop_run
+from detent.worker.given import JOB, LOOP, NAME, Given, JobTurn, LoopTurn
 from detent.worker.queues import job_queue, loop_queue
 
-NAME, LOOP, JOB = "detent-session", "detent-loop", "detent-job"
 #: Kinds of errors that another try can end: a store that cannot be reached, and a loop that was handed on.
 PASSING, LEFT = "passing", "left"
 #: An activity may take as long as a run may.
@@ -29,37 +29,6 @@ WAIT_S = 60.0
 _ONCE = RetryPolicy(maximum_attempts=1)
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session's workflow is started with."""
-
-    project: str
-    session: str
-    #: The address of the scheduler.
-    on: str
-    heartbeat_s: float = 10.0
-    #: Whether the loop waits for a person instead of ending.
-    wait: bool = True
-
-
-class LoopTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """One try of the loop."""
-
-    given: Given
-    #: The workflow, as the ids of runs name it.
-    flow: str
-    #: The id of the workflow.
-    workflow: str
-    term: int
-
-
-class JobTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """One try of a job."""
-
-    given: Given
-    assignment: Assignment
-    tries: int
-
-
 def _defect(error: BaseException) -> str | None:
     """The error of an activity that no other try can end, as a sentence; None for a worker that is gone or cut off."""
     cause = error.cause if isinstance(error, ActivityError) else None
@@ -69,20 +38,24 @@ def _defect(error: BaseException) -> str | None:
 
 @workflow.defn(name=NAME)
 class SessionFlow:
-    def __init__(self) -> None:
+    @workflow.init
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = msgspec.convert(given, Given)
         self._board = Board()
         self._jobs: dict[str, workflow.ActivityHandle[Any]] = {}
-        self._given: Given | None = None
+        # A message of a loop may come before `run` is called.
+        self._turn = self._next_turn(1)
+
+    def _next_turn(self, term: int) -> LoopTurn:
+        info = workflow.info()
+        flow = flow_name(info.run_id)
+        jobs = tuple(self._board.attach(loop_run(flow, term)))
+        return LoopTurn(given=self._given, flow=flow, workflow=info.workflow_id, term=term, open=jobs)
 
     @workflow.run
     async def run(self, given: dict[str, Any]) -> str:
-        self._given = taken = msgspec.convert(given, Given)
-        info = workflow.info()
-        flow = info.run_id.replace("-", "")[:8]
-        term, fails = 0, 0
+        turn, taken, fails = self._turn, self._given, 0
         while True:
-            term += 1
-            turn = LoopTurn(given=taken, flow=flow, workflow=info.workflow_id, term=term)
             loop = workflow.start_activity(
                 LOOP,
                 msgspec.to_builtins(turn),
@@ -112,6 +85,7 @@ class SessionFlow:
                 self._board.loop = ""
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(given)
+            turn = self._next_turn(turn.term + 1)
             fails += 1
             await asyncio.sleep(min(_PAUSE_S * 2 ** min(fails, 8), _LONGEST_PAUSE_S) if fails > 3 else _PAUSE_S)
 
@@ -121,11 +95,6 @@ class SessionFlow:
         loop.cancel()
 
     # Messages of the loop
-
-    @workflow.update
-    async def attach(self, loop: str, term: int) -> list[Any] | None:
-        jobs = self._board.attach(loop, term)
-        return None if jobs is None else msgspec.to_builtins(jobs)
 
     @workflow.update
     async def ended(self, loop: str, after: int) -> list[Any]:
@@ -149,7 +118,6 @@ class SessionFlow:
     async def _do(self, assignment: Assignment) -> None:
         tries = 0
         given = self._given
-        assert given is not None
         while True:
             tries += 1
             turn = JobTurn(given=given, assignment=assignment, tries=tries)

@@ -8,7 +8,7 @@ from detent.core.session.commands import Fail
 from detent.core.session.open_decision import task_phase
 from detent.core.session.session import Session
 from detent.core.session.status import Status
-from detent.errors import DetentError, Refused
+from detent.errors import Conflict, DetentError, LockTimeout, Refused, StoreFailed
 from detent.run.dispatcher import do_job
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.recovery import recover
@@ -17,6 +17,9 @@ from detent.worker.board import Assignment, Ended, Order, order_of
 if TYPE_CHECKING:
     from detent.engine.project import Project
     from detent.run.context import RunContext
+
+#: Errors that another try, perhaps on another machine, can end.
+PASSING = (StoreFailed, LockTimeout, Conflict)
 
 
 class Hosted:
@@ -64,7 +67,7 @@ class Hosted:
             if left:
                 others = set(session.phases) - {phase}
                 recover(self._project, self._handle, self._context.agents, in_flight=others)
-            if is_retry:
+            if is_retry or self._assignment.takes_over:
                 self._fail_idle(phase)
         return True
 

@@ -11,8 +11,9 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import timedelta
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,25 +24,25 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from detent.core.actor import Channel, as_runner
 from detent.core.run.run_event import End, RunEvent
-from detent.engine.agents import environment as variables
 from detent.engine.project import Project
-from detent.engine.sandbox import sandboxes, why_off
 from detent.engine.workspace import Workspace
-from detent.errors import Conflict, DetentError, LockTimeout, StoreFailed
-from detent.process.marked import end_marked
-from detent.run.context import RunContext
+from detent.errors import DetentError
 from detent.run.feed import Feed, FeedRedaction, feed_path
 from detent.run.scheduler import Hosting, Runner
-from detent.run.workspaces import opened_at
 from detent.worker.address import Address
-from detent.worker.board import job_run, loop_run
+from detent.worker.board import Assignment, is_later_loop, job_run, loop_run
 from detent.worker.dispatcher import RemoteDispatcher
-from detent.worker.flow import JOB, LEFT, LOOP, PASSING, JobTurn, LoopTurn, SessionFlow
-from detent.worker.host import Hosted, ended_with
+from detent.worker.flow import LEFT, PASSING, SessionFlow
+from detent.worker.flow_link import FlowLink
+from detent.worker.given import JOB, LOOP, JobTurn, LoopTurn
+from detent.worker.host import PASSING as PASSING_ERRORS
+from detent.worker.host import ended_with
+from detent.worker.own_jobs import OwnJobs
 from detent.worker.prepared import prepare, project_key
 from detent.worker.queues import job_queue, label_sets, loop_queue, phase_labels
-from detent.worker.temporal import FlowLink, Loop, connect
-from detent.worker.trees import JobTree, lent_tree
+from detent.worker.temporal import Loop, connect
+from detent.worker.workplace import Workplace
+from detent.worker.workplace import watch as watch_job
 
 #: Run loops at the same time; a loop mostly waits.
 LOOPS = 200
@@ -52,8 +53,8 @@ POLLS = 1
 #: Time for jobs to end when the worker is drained.
 DRAIN_S = 24 * 3600.0
 _WATCH_S = 0.25
-#: Errors that another try, perhaps on another machine, can end.
-_PASSING = (StoreFailed, LockTimeout, Conflict)
+#: How often a loop looks at its session if no message of the store wakes it.
+LOOP_TICK_S = 1.0
 
 
 class Offer(NamedTuple):
@@ -72,8 +73,8 @@ class Serving:
     def __init__(self, directory: str, package: str | None, client: Client, offer: Offer) -> None:
         self._directory, self._package, self._client, self._offer = directory, package, client, offer
         self._loop, self._feeds = Loop(), _Feeds()
-        #: Number of activities, and the time of the last one, for a worker that ends when it is idle.
-        self.busy, self.done = 0, 0
+        #: Number of activities that run, of those that ended, and of jobs that run.
+        self.busy, self.done, self._jobs = 0, 0, 0
         self._stop_jobs = ""
         self._counting = threading.Lock()
 
@@ -90,12 +91,14 @@ class Serving:
         """Run the loop of a session until it ends, or another worker takes it over."""
         turn = msgspec.convert(given, LoopTurn)
         session = turn.given.session
-        with self._working(), self.project() as project:
+        with self._working(), _passing(), self.project() as project:
             prepared = prepare(project, session, wait=turn.given.wait)
             run = loop_run(turn.flow, turn.term)
             flow = self._client.get_workflow_handle(turn.workflow)
-            link = FlowLink(self._loop, flow, session, run, turn.term)
-            workflow = project.session(session).state.workflow
+            link = FlowLink(self._loop, flow, run, turn.open)
+            handle = project.session(session)
+            workflow = handle.state.workflow
+            own = OwnJobs(handle, self.project, self._feeds.teller, self._own_slot)
 
             def labels(phase: str) -> tuple[str, ...]:
                 return phase_labels(project.settings, phase, workflow.by_key[phase].agent)
@@ -107,18 +110,30 @@ class Serving:
                 options=prepared.options,
                 tell=self._feeds.teller(project, session),
                 hosting=Hosting(
-                    lambda _, context: RemoteDispatcher(context, link, labels),
+                    lambda _, context: RemoteDispatcher(context, link, labels, own),
                     run=run,
                     has_files=False,
                     on=turn.given.on,
+                    yields_to=lambda other: is_later_loop(other, run),
+                    tick_s=LOOP_TICK_S,
                 ),
             )
 
             def watch() -> None:
-                if activity.is_cancelled() or activity.is_worker_shutdown():
-                    runner.leave("the worker is drained")
+                details = activity.cancellation_details()
+                if details is not None and not details.cancel_requested and not details.worker_shutdown:
+                    own.stop_all("another worker has the loop")
+                    runner.leave("another worker has the loop")
+                elif details is not None or activity.is_worker_shutdown():
+                    # The job of this machine is finished first; what is runnable meanwhile goes to other workers.
+                    own.is_leaving = True
+                    if not own.is_busy:
+                        runner.leave("the worker is drained")
+                if self._stop_jobs:
+                    own.stop_all(self._stop_jobs)
+                own.watch()
 
-            with _beating(watch), _passing():
+            with _beating(watch):
                 end = runner.run()
             if end is End.LOST:
                 raise ApplicationError("the loop was left", type=LEFT)
@@ -130,36 +145,24 @@ class Serving:
         turn = msgspec.convert(given, JobTurn)
         session, run = turn.given.session, job_run(turn.assignment.id, turn.tries)
         try:
-            with self._working(), ExitStack() as stack, _passing():
-                outer = stack.enter_context(self.project())
-                prepared = prepare(outer, session, wait=False)
-                place = stack.enter_context(lent_tree(outer.place.root, session, outer.place.project))
-                project = stack.enter_context(opened_at(outer, place))
-                _use_sandbox(project, stack)
-                context = RunContext(
-                    project,
-                    session,
-                    run,
-                    agents=prepared.agents,
-                    options=prepared.options,
-                    tell=self._feeds.teller(outer, session),
-                )
-                hosted = Hosted(project, context, turn.assignment)
-                hosted.job.files = files = JobTree(project, project.session(session))
-                # End processes that a gate, a step or an agent has left behind.
-                stack.callback(end_marked, f"{variables.RUN}={run}")
+            with (
+                self._working(),
+                self._slot() or nullcontext(),
+                _passing(),
+                self.project() as outer,
+                Workplace(outer, session, self._feeds.teller) as workplace,
+            ):
+                hosted = workplace.host(turn.assignment, run)
 
                 def watch() -> None:
                     if activity.is_cancelled():
                         hosted.job.stop("the run stopped the job, or another worker has it")
                     if self._stop_jobs:
                         hosted.job.stop(self._stop_jobs)
-                    hosted.watch()
-                    _end_gate(hosted, run)
+                    watch_job(hosted)
 
                 with _beating(watch):
-                    files.make()
-                    ended = hosted.run(is_retry=turn.tries > 1)
+                    ended = workplace.do(hosted, is_retry=turn.tries > 1)
         except DetentError as error:
             ended = ended_with(turn.assignment, error)
         return msgspec.to_builtins(ended)
@@ -174,6 +177,27 @@ class Serving:
         finally:
             with suppress(DetentError):
                 project.close()
+
+    def _own_slot(self, job: Assignment) -> "AbstractContextManager[object] | None":
+        """A slot for a job of a loop of this worker; None if none is free, or the worker lacks a label."""
+        if not set(job.labels) <= set(self._offer.labels):
+            return None
+        return self._slot(self._offer.slots)
+
+    def _slot(self, limit: float = inf) -> "AbstractContextManager[object] | None":
+        """Takes a slot; whoever closes it gives it back."""
+        with self._counting:
+            if self._jobs >= limit:
+                return None
+            self._jobs += 1
+
+        def give_back() -> None:
+            with self._counting:
+                self._jobs -= 1
+
+        slot = ExitStack()
+        slot.callback(give_back)
+        return slot
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -191,7 +215,7 @@ def _passing() -> Iterator[None]:
     """Let Temporal try again what another try can end: a store that cannot be reached, a later loop."""
     try:
         yield
-    except _PASSING as error:
+    except PASSING_ERRORS as error:
         raise ApplicationError(error.message, type=PASSING) from error
 
 
@@ -239,19 +263,6 @@ class _Feeds:
             self._feeds.clear()
 
 
-def _use_sandbox(project: Project, stack: ExitStack) -> None:
-    settings = project.settings.run.sandbox_settings()
-    if why_off(settings) is None:
-        project.sandbox = stack.enter_context(sandboxes(project, settings))
-
-
-def _end_gate(hosted: Hosted, run: str) -> None:
-    """End the check of a gate whose job is stopping; it does not watch for it itself."""
-    job = hosted.job
-    if job.is_stopping() and job.is_at_gate and job.claim is not None:
-        end_marked(f"{variables.RUN}={run}", f"{variables.GATE}={job.claim.token}")
-
-
 def identity(labels: tuple[str, ...], slots: int) -> str:
     """The name of a worker in the lists of Temporal."""
     return f"{os.uname().nodename} process {os.getpid()}, {slots} slots" + (f", {'+'.join(labels)}" if labels else "")
@@ -261,7 +272,8 @@ async def serve(
     directory: str, package: str | None, address: Address, offer: Offer, *, ready: Callable[[list[str]], object]
 ) -> int:
     """Serve until the worker is drained; returns the number of activities that it did."""
-    client = await connect(address, identity=identity(offer.labels, offer.slots))
+    service = await connect(address, identity(offer.labels, offer.slots))
+    client = Client(service, namespace=address.namespace)
     serving = Serving(directory, package, client, offer)
     with serving.project() as project:
         key, sets = project_key(project), label_sets(project.settings, offer.labels)

@@ -1,11 +1,12 @@
-"""The client of Temporal: connects as its own environment configuration says, and keeps an event loop of its own.
+"""The connection to Temporal, as its own environment configuration says, and an event loop for callers without one.
 
-Nothing else of Detent imports `temporalio`, except `flow.py` and `serve.py`.
+It uses the service itself: the client of `temporalio` takes twice as long to load, and only a worker needs it. Nothing
+else of Detent imports `temporalio`, except `flow.py`, `flow_link.py` and `serve.py`.
 """
 
 import asyncio
 import threading
-import time
+import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from datetime import timedelta
@@ -15,23 +16,19 @@ import msgspec
 
 from detent.errors import Conflict, Refused, StoreFailed
 from detent.worker.address import Address
-from detent.worker.board import Assignment, Ended
-from detent.worker.dispatcher import superseded
 
 try:
-    from temporalio.api.enums.v1 import TaskQueueType
+    from temporalio.api.common.v1 import Payload, Payloads, WorkflowExecution, WorkflowType
+    from temporalio.api.enums.v1 import HistoryEventFilterType, TaskQueueType, WorkflowIdConflictPolicy
+    from temporalio.api.history.v1 import HistoryEvent
     from temporalio.api.taskqueue.v1 import TaskQueue
-    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-    from temporalio.client import (
-        Client,
-        WorkflowFailureError,
-        WorkflowHandle,
-        WorkflowUpdateFailedError,
-        WorkflowUpdateRPCTimeoutOrCancelledError,
+    from temporalio.api.workflowservice.v1 import (
+        DescribeTaskQueueRequest,
+        GetWorkflowExecutionHistoryRequest,
+        StartWorkflowExecutionRequest,
     )
-    from temporalio.common import WorkflowIDConflictPolicy
     from temporalio.envconfig import ClientConfig
-    from temporalio.service import RPCError
+    from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceClient
 except ImportError as error:
     raise Refused(
         "work on several machines needs temporalio, which is not installed", way_out="pip install 'detent[temporal]'"
@@ -42,15 +39,18 @@ Answer = TypeVar("Answer")
 CALL_S, CONNECT_S = 20.0, 10.0
 #: A step of a workflow takes milliseconds. A frozen worker that got one is replaced after this time.
 STEP_S = 2.0
-_RETRY_S = 0.5
+#: A call that waits for the end of a workflow.
+_LONG_CALL_S = 60.0
+_JSON = {"encoding": b"json/plain"}
 
 
-async def connect(address: Address, **options: Any) -> Client:
-    """A client. TLS, API keys and profiles are those of Temporal's environment configuration."""
+async def connect(address: Address, identity: str = "") -> ServiceClient:
+    """A connection. TLS, API keys and profiles are those of Temporal's environment configuration."""
     known: dict[str, Any] = {**ClientConfig.load_client_connect_config()}
-    known |= {"target_host": address.target, "namespace": address.namespace, **options}
+    known.pop("namespace", None)
+    config = ConnectConfig(**{**known, "target_host": address.target, "identity": identity})
     try:
-        return await asyncio.wait_for(Client.connect(**known), CONNECT_S)
+        return await asyncio.wait_for(ServiceClient.connect(config), CONNECT_S)
     except (RuntimeError, TimeoutError, OSError) as error:
         raise StoreFailed(
             f"Temporal at {address} cannot be reached: {error or 'no answer'}",
@@ -60,6 +60,9 @@ async def connect(address: Address, **options: Any) -> Client:
 
 class Loop:
     """An event loop on a thread of its own, for callers without one."""
+
+    #: Errors of calls that the scheduler refused.
+    failures: tuple[type[BaseException], ...] = (RPCError,)
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -73,15 +76,11 @@ class Loop:
         except TimeoutError as error:
             future.cancel()
             raise StoreFailed("Temporal does not answer") from error
-        except (RPCError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
+        except self.failures as error:
             raise StoreFailed(f"Temporal refused a call: {error}") from error
 
     def begin(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def pause(self, seconds: float) -> None:
-        """Wait in the calling thread; a signal ends it."""
-        time.sleep(seconds)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> Callable[[], object]:
         """Run it beside; returns a function that ends it."""
@@ -103,67 +102,63 @@ async def _cancel_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-class FlowLink:
-    """The way of a run loop to the board in its workflow. See `Link`."""
-
-    def __init__(self, loop: Loop, flow: "WorkflowHandle[Any, Any]", session: str, run: str, term: int) -> None:
-        self._loop, self._flow, self._session, self._run, self._term = loop, flow, session, run, term
-        self._stop: Callable[[], object] = lambda: None
-        self._is_closed = False
-
-    def attach(self, deliver: Callable[[Ended], None]) -> list[Assignment]:
-        jobs = self._loop.call(self._flow.execute_update("attach", args=[self._run, self._term]))
-        if jobs is None:
-            raise superseded(self._session)
-        self._stop = self._loop.spawn(self._listen(deliver))
-        return msgspec.convert(jobs, list[Assignment])
-
-    def submit(self, job: Assignment) -> None:
-        self._loop.call(self._flow.signal("submit", args=[self._run, msgspec.to_builtins(job)]))
-
-    def stop(self, job: str, why: str) -> None:
-        self._loop.call(self._flow.signal("stop", args=[self._run, job, why]))
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._stop()
-
-    async def _listen(self, deliver: Callable[[Ended], None]) -> None:
-        seen = 0
-        while True:
-            try:
-                ended = msgspec.convert(await self._flow.execute_update("ended", args=[self._run, seen]), list[Ended])
-            except (RPCError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError):
-                if self._is_closed:
-                    return
-                await asyncio.sleep(_RETRY_S)
-                continue
-            for job in ended:
-                deliver(job)
-            seen += len(ended)
-
-
-async def start_flow(client: Client, name: str, identity: str, given: Any, queue: str) -> "WorkflowHandle[Any, Any]":
-    """Start the workflow of a session, or return the one that runs."""
-    return await client.start_workflow(
-        name,
-        msgspec.to_builtins(given),
-        id=identity,
-        task_queue=queue,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        task_timeout=timedelta(seconds=STEP_S),
-        rpc_timeout=timedelta(seconds=CALL_S),
+async def start_flow(service: ServiceClient, namespace: str, name: str, identity: str, given: Any, queue: str) -> str:
+    """Start the workflow of a session unless it runs; returns the id of its execution."""
+    payload = Payload(metadata=_JSON, data=msgspec.json.encode(given))
+    request = StartWorkflowExecutionRequest(
+        namespace=namespace,
+        workflow_id=identity,
+        workflow_type=WorkflowType(name=name),
+        task_queue=TaskQueue(name=queue),
+        input=Payloads(payloads=[payload]),
+        identity=service.config.identity,
+        request_id=str(uuid.uuid4()),
+        workflow_id_conflict_policy=WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
     )
+    request.workflow_task_timeout.FromTimedelta(timedelta(seconds=STEP_S))
+    started = await service.workflow_service.start_workflow_execution(
+        request, retry=True, timeout=timedelta(seconds=CALL_S)
+    )
+    return str(started.run_id)
 
 
-async def flow_result(flow: "WorkflowHandle[Any, Any]") -> str:
-    """How the run of the session ended."""
-    try:
-        return str(await flow.result())
-    except WorkflowFailureError as error:
-        raise Conflict(
-            f"the workflow {flow.id} ended: {error.cause}", way_out="detent run --on starts it again"
-        ) from error
+async def flow_result(service: ServiceClient, namespace: str, identity: str, run: str) -> str:
+    """Wait for the end of the workflow, and say how the run of the session ended."""
+    request = GetWorkflowExecutionHistoryRequest(
+        namespace=namespace,
+        execution=WorkflowExecution(workflow_id=identity, run_id=run),
+        wait_new_event=True,
+        history_event_filter_type=HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+        skip_archival=True,
+    )
+    while True:
+        try:
+            answer = await service.workflow_service.get_workflow_execution_history(
+                request, retry=True, timeout=timedelta(seconds=_LONG_CALL_S)
+            )
+        except RPCError as error:
+            if error.status is RPCStatusCode.DEADLINE_EXCEEDED:
+                continue
+            raise
+        if answer.history.events:
+            event = answer.history.events[0]
+            if not event.HasField("workflow_execution_continued_as_new_event_attributes"):
+                return _result(event, identity)
+            request.execution.run_id = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+            answer.next_page_token = b""
+        request.next_page_token = answer.next_page_token
+
+
+def _result(event: HistoryEvent, identity: str) -> str:
+    """The result in the last event of a workflow; `Conflict` if it ended in another way."""
+    if event.HasField("workflow_execution_completed_event_attributes"):
+        return msgspec.json.decode(
+            event.workflow_execution_completed_event_attributes.result.payloads[0].data, type=str
+        )
+    reason = "it was ended from outside"
+    if event.HasField("workflow_execution_failed_event_attributes"):
+        reason = event.workflow_execution_failed_event_attributes.failure.message
+    raise Conflict(f"the workflow {identity} ended: {reason}", way_out="detent run --on starts it again")
 
 
 class Poller(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,12 +169,12 @@ class Poller(msgspec.Struct, frozen=True, kw_only=True):
     seen: str
 
 
-async def pollers(client: Client, queues: list[str]) -> list[Poller]:
+async def pollers(service: ServiceClient, namespace: str, queues: list[str]) -> list[Poller]:
     workers: list[Poller] = []
     for queue in queues:
-        described = await client.workflow_service.describe_task_queue(
+        described = await service.workflow_service.describe_task_queue(
             DescribeTaskQueueRequest(
-                namespace=client.namespace,
+                namespace=namespace,
                 task_queue=TaskQueue(name=queue),
                 task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
             ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from detent.config import place as places
 from detent.config.place import Place
 from detent.core.checkpoint.checkpoint import Taken
-from detent.core.checkpoint.manifest import Entry
+from detent.core.checkpoint.manifest import Manifest
 from detent.core.checkpoint.three_way import join
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken
@@ -51,14 +51,21 @@ def lent_tree(root: str, session: str, project: str | None) -> Iterator[Place]:
             continue
         try:
             if not os.path.exists(os.path.join(path, ".git", "HEAD")):
-                disk.make_directory(path)
                 # The rules of `.gitignore` end at a repository. The one around it belongs to the person.
-                Git(path).ask("init", "--quiet", ".")
+                _make_repository(path)
             yield places.find(path, project=project)[0]
             return
         finally:
             os.close(lock)
     raise Conflict(f"{MAX_TREES} jobs of {session} run on this machine", way_out="start fewer workers")
+
+
+def _make_repository(path: str) -> None:
+    """As `git init` makes it, without templates of the person."""
+    for part in ("objects", "refs"):
+        disk.make_directory(os.path.join(path, ".git", part))
+    disk.replace(os.path.join(path, ".git", "config"), b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    disk.replace(os.path.join(path, ".git", "HEAD"), b"ref: refs/heads/none\n")
 
 
 class Head:
@@ -90,7 +97,7 @@ class JobTree:
     def __init__(self, project: "Project", handle: "SessionHandle") -> None:
         self._project, self._handle = project, handle
         self._head = Head(project.store, handle.id)
-        self._base: dict[str, Entry] = {}
+        self._base: Manifest = {}
         self._manifest = ""
 
     def make(self) -> None:

@@ -4,8 +4,10 @@ import os
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,6 +95,7 @@ def run_verb(
         from detent.worker.address import parse_address
 
         parse_address(address)
+        _load_ahead()
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -123,6 +126,17 @@ def run_verb(
         watch(request, asked.session)
         return 0
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
+
+
+def _load_ahead() -> None:
+    """Load the client of the scheduler while the session is started; loading it takes as long."""
+
+    def load() -> None:
+        # Without the extra, the same is said again where the client is needed.
+        with suppress(Refused):
+            import_module("detent.worker.client")
+
+    threading.Thread(target=load, daemon=True).start()
 
 
 def _check(request: Request, asked: "_RunRequest") -> int:

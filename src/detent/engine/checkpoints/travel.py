@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from detent.config.place import repository
-from detent.core.checkpoint.manifest import Entry, Manifest
+from detent.core.checkpoint.manifest import Manifest
 from detent.errors import Corrupt, NotFound, Refused
 from detent.objects.restore import Restore, Step
 from detent.objects.transport import Transport, decode_manifest, encode_manifest
@@ -27,6 +27,9 @@ _REPOSITORY, _LAST = "travel.git", "travel-last"
 _WAY_OUT = 'a person sets it in detent.toml, such as [files] remote = "origin", or url = "s3://bucket/project"'
 #: Part of a digest that names a snapshot.
 _NAMED = 32
+#: The manifests that this process sent or fetched last, by digest: jobs of a worker mostly begin with the same files.
+_manifests: dict[str, Manifest] = {}
+_MAX_MANIFESTS = 8
 
 
 def open_transport(settings: "FileSettings", base: str, directory: str) -> Transport | None:
@@ -70,9 +73,17 @@ class Travel:
             suffix = f".{os.getpid()}-{threading.get_ident()}{disk.TEMPORARY}"
             disk.replace(os.path.join(self._directory, _LAST), name.encode(), suffix=suffix)
         self._sent.add(name)
+        _keep(manifest, files)
 
-    def files(self, session: str, manifest: str) -> dict[str, Entry]:
+    def files(self, session: str, manifest: str) -> Manifest:
         """The files of a checkpoint, whichever machine took it."""
+        if (known := _manifests.get(manifest)) is not None:
+            return known
+        files = self._fetch(session, manifest)
+        _keep(manifest, files)
+        return files
+
+    def _fetch(self, session: str, manifest: str) -> Manifest:
         name = snapshot_name(session, manifest)
         data = self.transport.fetch(name)
         if data is None:
@@ -86,11 +97,20 @@ class Travel:
         """Objects of a checkpoint, each compared with its digest."""
         name = snapshot_name(session, manifest)
         missing = {digest for digest in digests if digest not in self._objects}
+        if not missing:
+            return {}
+        self._fetch(session, manifest)
         contents = dict(self.transport.objects(name, missing))
         for digest, data in contents.items():
             if hashlib.sha256(data).hexdigest() != digest:
                 raise Corrupt(f"the object {digest} of the snapshot {name} is damaged")
         return contents
+
+
+def _keep(manifest: str, files: Manifest) -> None:
+    _manifests[manifest] = files
+    for old in list(_manifests)[:-_MAX_MANIFESTS]:
+        _manifests.pop(old, None)
 
 
 def snapshot_name(session: str, manifest: str) -> str:

@@ -8,7 +8,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -182,10 +182,15 @@ class PostgresStore:
         return end
 
     def may_have_news(self, session: str, version: int) -> bool:
-        listener = _listeners.get(self._open())
-        if listener is None:
-            listener = _listeners.setdefault(self._open(), Listener(self._open()))
-        return listener.may_have_news(self._number(session), version)
+        return self._listener.may_have_news(self._number(session), version)
+
+    def waking(self, session: str, wake: Callable[[], object]) -> AbstractContextManager[None]:
+        return self._listener.waking(self._number(session), wake)
+
+    @property
+    def _listener(self) -> Listener:
+        pool = self._open()
+        return _listeners.get(pool) or _listeners.setdefault(pool, Listener(pool))
 
     @property
     def is_shared(self) -> bool:
