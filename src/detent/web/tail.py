@@ -16,7 +16,6 @@ import msgspec
 from detent.core.session.events import Commit
 from detent.engine.run_lease import live_lease
 from detent.errors import DetentError
-from detent.run.feed import feed_path
 from detent.store.port import Cursor, Store, all_commits
 from detent.web.projects import KnownProject, Projects
 from detent.web.screens.log import commit_record
@@ -97,7 +96,7 @@ class _Tail:
         #: The last messages, contiguous up to the cursor.
         self.kept: deque[Message] = deque(maxlen=MAX_KEPT)
         self._store, self._clock = store, clock
-        self._run = RunFollower(feed_path(store, key.session))
+        self._run = RunFollower(store.feed_reader(key.session))
         self._lease: dict[str, Any] | None = None
         self._next_run_s = 0.0
 
@@ -109,9 +108,9 @@ class _Tail:
             while more:
                 commits, self.cursor, _, more = self._store.read(self.key.session, self.cursor)
                 fresh += [_commit_message(self.key, commit) for commit in commits]
+            return fresh + self._poll_run()
         except DetentError as error:
             return [*fresh, _message("reset", self.key, {"message": error.message})]
-        return fresh + self._poll_run()
 
     def _poll_run(self) -> list[Message]:
         now_s = time.monotonic()

@@ -30,7 +30,7 @@ from detent.engine.workspace import Workspace
 from detent.errors import Conflict, DetentError, LockTimeout, StoreFailed
 from detent.process.marked import end_marked
 from detent.run.context import RunContext
-from detent.run.feed import Feed, FeedRedaction, feed_path
+from detent.run.feed import Feed, FeedRedaction
 from detent.run.scheduler import Hosting, Runner
 from detent.run.workspaces import opened_at
 from detent.worker.address import Address
@@ -224,11 +224,13 @@ class _Feeds:
         self._lock = threading.Lock()
 
     def teller(self, project: Project, session: str) -> Callable[[RunEvent], None]:
-        redact, path = FeedRedaction(), feed_path(project.store, session)
+        redact, store = FeedRedaction(), project.store
 
         def tell(event: RunEvent) -> None:
             with self._lock:
-                self._feeds.setdefault(session, Feed(path)).tell(redact(event))
+                if session not in self._feeds:
+                    self._feeds[session] = Feed(store.feed_writer(session))
+                self._feeds[session].tell(redact(event))
 
         return tell
 
