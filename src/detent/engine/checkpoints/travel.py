@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from detent.config.place import repository
 from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.errors import Corrupt, NotFound, Refused
+from detent.objects.manifest_object import Manifests
 from detent.objects.restore import Restore, Step
-from detent.objects.transport import Transport, decode_manifest, encode_manifest
+from detent.objects.transport import Transport, decode_manifest, encode_manifest, manifest_objects
 from detent.store import disk
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _REPOSITORY, _LAST = "travel.git", "travel-last"
 _WAY_OUT = 'a person sets it in detent.toml, such as [files] remote = "origin", or url = "s3://bucket/project"'
 #: Part of a digest that names a snapshot.
 _NAMED = 32
+#: The owner of large contents that came from another machine, and the bytes that are held in memory on the way.
+_OWNER, _AT_ONCE_BYTES = "brought", 64 * 1024 * 1024
 
 
 def open_transport(settings: "FileSettings", base: str, directory: str) -> Transport | None:
@@ -65,7 +68,8 @@ class Travel:
         base = last.decode() if last else None
         if base != name:
             digests = {entry.digest for entry in files.values()}
-            self.transport.send(name, encode_manifest(files), digests, self._objects.read, base)
+            chain = map(self._objects.read, Manifests(self._objects).rests_on(manifest))
+            self.transport.send(name, encode_manifest(chain), digests, self._objects.read, base)
             # Several jobs of this machine may send at the same time.
             suffix = f".{os.getpid()}-{threading.get_ident()}{disk.TEMPORARY}"
             disk.replace(os.path.join(self._directory, _LAST), name.encode(), suffix=suffix)
@@ -73,6 +77,30 @@ class Travel:
 
     def files(self, session: str, manifest: str) -> dict[str, Entry]:
         """The files of a checkpoint, whichever machine took it."""
+        return decode_manifest(self._fetched(session, manifest), snapshot_name(session, manifest))
+
+    def bring(self, session: str, manifest: str) -> None:
+        """Store the manifest of a checkpoint of another machine here."""
+        with self._objects.batch(_OWNER) as batch:
+            for data in manifest_objects(self._fetched(session, manifest)).values():
+                batch.add(data)
+
+    def bring_contents(self, session: str, manifest: str, entries: Iterable[Entry]) -> None:
+        """Store the contents of files of a checkpoint of another machine here."""
+        waiting: dict[str, int] = {entry.digest: entry.size for entry in entries if entry.digest not in self._objects}
+        while waiting:
+            digests: list[str] = []
+            size = 0
+            while waiting and size < _AT_ONCE_BYTES:
+                digest, length = waiting.popitem()
+                digests.append(digest)
+                size += length
+            contents = self.contents(session, manifest, digests)
+            with self._objects.batch(_OWNER) as batch:
+                for data in contents.values():
+                    batch.add(data)
+
+    def _fetched(self, session: str, manifest: str) -> bytes:
         name = snapshot_name(session, manifest)
         data = self.transport.fetch(name)
         if data is None:
@@ -80,7 +108,9 @@ class Travel:
                 f"the files of the checkpoint {name} are not in the shared place",
                 way_out="take a checkpoint on the machine that has them: detent checkpoint create",
             )
-        return decode_manifest(data, name)
+        if next(iter(manifest_objects(data)), "") != manifest:
+            raise Corrupt(f"the manifest of the snapshot {name} is damaged")
+        return data
 
     def contents(self, session: str, manifest: str, digests: Iterable[str]) -> Mapping[str, bytes]:
         """Objects of a checkpoint, each compared with its digest."""
