@@ -19,9 +19,10 @@ from detent.engine import run_lease
 from detent.process import GRACE_S
 from detent.process.conversation import MAX_LINE_BYTES
 from detent.render.prompt import prompt
-from detent.run import feed, lease, policy
+from detent.run import lease, policy
 from detent.run import turn as run_turn
 from detent.run.agents import adapters, default_agents, make_agent
+from detent.store import feed_file
 from tests.support.turns import turn
 
 ROOT = Path(__file__).parent.parent
@@ -144,7 +145,7 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
         ("the longest pause before a retry", [int(policy.pause_before(100, 2.0)), int(policy.MAX_RETRY_AFTER_S)]),
         ("how long an ended process has before it is killed", [int(GRACE_S)]),
         ("how long `detent ask` waits", [int(TIMEOUT_S)]),
-        ("the file of the events, `.process/run.jsonl` of the session", [feed.MAX_BYTES // 1024**2]),
+        ("the file of the events, `.process/run.jsonl` of the session", [feed_file.MAX_BYTES // 1024**2]),
         ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(run_lease.LEASE_S)]),
     ],
 )

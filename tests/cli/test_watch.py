@@ -11,7 +11,7 @@ import pytest
 from detent.core.run.agent_event import Said, ToolUsed
 from detent.core.run.run_event import AgentDid, End, Need, PersonNeeded, RunEnded, RunStarted, TurnStarted
 from detent.engine.project import open_project, utc_now
-from detent.run.feed import Feed, feed_path
+from detent.run.feed import Feed
 from detent.run.lease import Lease
 from tests.support.command import DETENT, RUN_S_MAX
 from tests.support.terminal import Terminal
@@ -24,7 +24,7 @@ class Running:
 
     def __init__(self, project, lease: Lease) -> None:
         self.id, self._lease = project.active(), lease
-        self.feed = Feed(feed_path(project.store, self.id))
+        self.feed = Feed(project.store.feed_writer(self.id))
         self.feed.tell(RunStarted(at=utc_now(), run=lease.run, session=self.id))
         self.feed.tell(TurnStarted(at=utc_now(), phase=PHASE, attempt=1, turn=1, agent="claude", role="analyst"))
 

@@ -20,7 +20,7 @@ from detent.engine.project import Project
 from detent.engine.session import SessionHandle
 from detent.errors import GateClosed
 from detent.run.context import RunOptions
-from detent.run.feed import Feed, feed_path, follow
+from detent.run.feed import Feed, follow
 from detent.run.report import write_report
 from detent.run.scheduler import Runner
 from detent.store.memory import MemoryStore
@@ -202,7 +202,7 @@ def test_a_run_with_agents_brings_a_session_with_tasks_to_its_end(project: Proje
         yield done(f"did {turn.task or turn.phase}")
 
     told: list[RunEvent] = []
-    feed = Feed(feed_path(project.store, handle.id))
+    feed = Feed(project.store.feed_writer(handle.id))
 
     def tell(event: RunEvent) -> None:
         told.append(event)
@@ -216,7 +216,7 @@ def test_a_run_with_agents_brings_a_session_with_tasks_to_its_end(project: Proje
     assert sorted(cast.worked_on) == ["IMPL-1", "IMPL-2", "IMPL-3", "PLAN", "REVIEW"]
     assert {row.status for row in handle.tasks.rows()} == {TaskStatus.COMPLETED}
     assert handle.tasks.summary("IMPL-3") == "did IMPL-3\n"
-    assert list(follow(feed_path(project.store, handle.id), from_start=True, stopping=lambda: True)) == told
+    assert list(follow(project.store.feed_reader(handle.id), stopping=lambda: True)) == told
     assert write_report(project, handle).endswith(f"{handle.id}/REPORT.md")
     project.flush()
     assert [entry["session_id"] for entry in project.history()] == [handle.id]

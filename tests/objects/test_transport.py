@@ -9,7 +9,7 @@ import pytest
 from detent.core.checkpoint.manifest import Entry
 from detent.errors import Corrupt, StoreFailed
 from detent.objects.git_transport import GitTransport
-from detent.objects.transport import Transport, decode_manifest, encode_manifest
+from detent.objects.transport import Transport, decode_manifest, encode_files
 from detent.objects.url_transport import UrlTransport
 
 FILES = {"a": b"one", "b/c d": b"two\n", "link": b"a", "\udcff\n\\": b"odd", "empty": b""}
@@ -33,7 +33,7 @@ def send(place: Transport, name: str, files: dict[str, bytes], base: str | None 
         asked.append(wanted)
         return contents[wanted]
 
-    place.send(name, encode_manifest(manifest(files)), contents, read, base)
+    place.send(name, encode_files(manifest(files)), contents, read, base)
     return asked
 
 
@@ -95,7 +95,7 @@ def test_names_and_removal(places):
 
 def test_a_manifest_that_leads_outside_is_refused():
     with pytest.raises(Corrupt, match="outside"):
-        decode_manifest(encode_manifest(manifest({"../x": b""})), "n")
+        decode_manifest(encode_files(manifest({"../x": b""})), "n")
 
 
 def test_a_remote_that_cannot_be_reached_is_named(tmp_path):

@@ -12,7 +12,8 @@ from detent.core.run.run_event import AgentDid, Retrying, RunStarted, TurnStarte
 from detent.core.session.attempts import attempts
 from detent.core.session.phase_state import Tokens, Worker
 from detent.render.report_facts import work_of
-from detent.run.feed import Feed, feed_path
+from detent.run.feed import Feed
+from detent.store.feed_file import FeedFile, feed_path
 from tests.support.scripted_run import FLOW, Cast, scenes
 
 AT = datetime(2026, 11, 17, tzinfo=UTC)
@@ -28,7 +29,7 @@ def scene(tmp_path):
 
 def told(scene, *events, task=None, phase="a", most=4 * 1024 * 1024):
     """The feed of a run that was killed after these events of a turn."""
-    feed = Feed(feed_path(scene.project.store, scene.handle.id), max_bytes=most)
+    feed = Feed(FeedFile(feed_path(scene.project.store, scene.handle.id), max_bytes=most))
     feed.tell(RunStarted(at=AT, run="run-9", session=scene.handle.id))
     feed.tell(TurnStarted(at=AT, phase=phase, attempt=1, turn=1, agent="actor", task=task))
     for event in events:

@@ -789,6 +789,81 @@ def test_a_failed_write_of_a_document_leaves_the_old_one(files, monkeypatch):
     assert files.get("state.json") == b"old"
 
 
+# Feeds
+
+
+def read_feed(reader, count: int) -> list[bytes]:
+    """At least `count` lines, each once; they may be late, and come twice."""
+    seen: dict[bytes, None] = {}
+    limit = time.monotonic() + 30
+    while len(seen) < count and time.monotonic() < limit:
+        seen |= dict.fromkeys(reader.read())
+        time.sleep(0.01)
+    return list(seen)
+
+
+def test_the_lines_of_a_feed_are_read_in_order_while_they_are_written(store):
+    fill(store, 1)
+    other = store.reopen()
+    writer, reader = store.feed_writer(SESSION), other.feed_reader(SESSION)
+    assert list(reader.read()) == []
+
+    writer.write(b"start\n", starts=True, head=[b"start\n"])
+    assert read_feed(reader, 1) == [b"start"]
+    for number in range(300):
+        writer.write(b"%d\n" % number, starts=False, head=[b"start\n"])
+
+    assert read_feed(reader, 300) == [b"%d" % number for number in range(300)]
+    writer.close()
+    reader.close()
+    other.close()
+
+
+def test_a_run_begins_the_feed_anew_and_a_reader_of_the_last_one_goes_on(store):
+    fill(store, 1)
+    first = store.feed_writer(SESSION)
+    first.write(b"old\n", starts=True, head=[b"old\n"])
+    first.close()
+    reader = store.feed_reader(SESSION)
+    assert read_feed(reader, 1) == [b"old"]
+
+    second = store.feed_writer(SESSION)
+    second.write(b"new\n", starts=True, head=[b"new\n"])
+    second.close()
+
+    assert read_feed(reader, 1) == [b"new"]
+    late = store.feed_reader(SESSION)
+    assert set(read_feed(late, 1)) == {b"new"}
+    reader.close()
+    late.close()
+
+
+def test_a_feed_that_is_too_long_is_cut_and_keeps_what_a_later_reader_needs(store):
+    fill(store, 1)
+    writer = store.feed_writer(SESSION)
+    writer.write(b"start\n", starts=True, head=[b"start\n"])
+    long = b"x" * 100_000
+    for number in range(60):
+        writer.write(b"%d %s\n" % (number, long), starts=False, head=[b"start\n"])
+    writer.close()
+    reader = store.feed_reader(SESSION)
+
+    lines = read_feed(reader, 2)
+
+    assert lines[0] == b"start"
+    assert lines[-1].startswith(b"59 ")
+    assert sum(map(len, lines)) <= 4 * 1024 * 1024
+    reader.close()
+
+
+def test_a_feed_of_a_session_that_has_none_is_empty(store):
+    fill(store, 1)
+    reader = store.feed_reader(SESSION)
+
+    assert list(reader.read()) == []
+    reader.close()
+
+
 def test_every_commit_that_a_store_returns_can_be_folded(store):
     fill(store, 6)
     session = None

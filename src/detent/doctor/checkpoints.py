@@ -11,6 +11,7 @@ from detent.core.session.session import Session
 from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents.checkpoint import INDEX
 from detent.engine.bundles.importing import without_files
+from detent.engine.checkpoints.travel import snapshot_name
 from detent.engine.project import Project
 from detent.engine.projections import checkpoint_files
 from detent.errors import DetentError
@@ -18,7 +19,7 @@ from detent.errors import DetentError
 #: Objects are hashed up to this size in total; `detent checkpoint verify` hashes all.
 HASHED_BYTES = 64 * 1024 * 1024
 _ADD_FILES = "detent import FILE, with a bundle that detent export bundle --with-files made"
-_ELSEWHERE = "roll back on the machine that took it, or bring them here: docs/scale.md"
+_ELSEWHERE = "go back to it on the machine that took it; [files] in detent.toml lets checkpoints travel: docs/scale.md"
 _LOST_OBJECT = "restore .workflow/checkpoints/artifacts from a backup; other checkpoints are not affected"
 
 
@@ -28,6 +29,7 @@ def check_checkpoints(
     """`shown`: the sessions whose documents are on this machine; all of them if it is left out."""
     if project.store.get(INTENT) is not None:
         yield finding("I7", INTENT, "a rollback was interrupted", "any command that changes something finishes it")
+    shared = _shared_snapshots(project)
     for name, session in folded.items():
         if session.checkpoint is None:
             continue
@@ -44,14 +46,18 @@ def check_checkpoints(
             except DetentError as error:
                 missing = [error.message]
             if missing and project.store.is_shared:
-                # Objects are of one machine: these may never have been here.
+                # Objects are of one machine: these may never have been here. A command that needs them gets them.
+                if snapshot_name(name, position.event.tree.manifest) in shared:
+                    continue
                 message = f"its files are not on this machine: {len(missing)} objects are missing"
                 yield finding("I7", f"{name} {position.event.name}", message, _ELSEWHERE, WARNING)
             elif missing:
                 listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
                 yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
             archive = position.rollback.archive if position.rollback is not None else None
-            if archive is not None and archive not in seen and archive not in project.checkpoints.objects:
+            if archive is None or project.store.is_shared:
+                continue
+            if archive not in seen and archive not in project.checkpoints.objects:
                 seen.add(archive)
                 message = f"the list of the files that its rollback replaced is missing (object {archive})"
                 yield finding("I7", f"{name} {position.event.name}", message, _LOST_OBJECT)
@@ -60,6 +66,15 @@ def check_checkpoints(
     if project.checkpoints.stored_bytes() <= HASHED_BYTES:
         for damaged in project.checkpoints.objects.verify():
             yield finding("I7", damaged.digest or damaged.where, f"{damaged.where}: {damaged.reason}", _LOST_OBJECT)
+
+
+def _shared_snapshots(project: Project) -> set[str]:
+    """The names of the snapshots that all machines reach."""
+    travel = project.checkpoints.travel
+    try:
+        return set(travel.transport.names()) if travel is not None and project.store.is_shared else set()
+    except DetentError:
+        return set()
 
 
 def _check_files(project: Project, name: str) -> Iterator[Finding]:

@@ -65,8 +65,13 @@ def read_lease(store: Store, session: str) -> RunLease | None:
         return None
 
 
+def is_here(lease: RunLease) -> bool:
+    """Whether the run works with the processes and files of this machine."""
+    return not lease.on and lease.host == os.uname().nodename
+
+
 def _is_alive(lease: RunLease, store: Store, now: datetime) -> bool:
-    if lease.on or lease.host != os.uname().nodename:
+    if not is_here(lease):
         # A beat of the future is no sign of life either: such a lease would never end.
         return abs(lease_time(store, now) - lease.beat) < timedelta(seconds=LEASE_S)
     from detent import process  # noqa: PLC0415 - slow to load, and most sessions have no lease

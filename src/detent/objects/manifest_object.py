@@ -109,8 +109,13 @@ class Manifests:
     def _written(self, digest: str) -> _Written:
         try:
             return _decode(self._objects.read(digest))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Corrupt(f"object {digest} should be a manifest and is not: {error}") from error
+
+
+def encode_whole(files: Manifest) -> bytes:
+    """A manifest that rests on no other."""
+    return _encode(_Written(set={to_text(path): entry for path, entry in files.items()}))
 
 
 def write(

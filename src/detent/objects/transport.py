@@ -5,16 +5,14 @@ never changed, and those whose names differ in the session alone have the same f
 holds the implementations to one contract.
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
-import msgspec
-
 from detent.core.checkpoint.manifest import Entry, Manifest
-from detent.core.path_text import from_text, is_inside, to_text
+from detent.core.path_text import is_inside, to_text
 from detent.errors import Corrupt
-
-_ROWS = msgspec.json.Decoder(dict[str, Entry])
+from detent.objects.manifest_object import Manifests, encode_whole
 
 
 class Transport(Protocol):
@@ -47,16 +45,37 @@ class Transport(Protocol):
         ...
 
 
-def encode_manifest(files: Manifest) -> bytes:
-    return msgspec.json.encode({to_text(path): files[path] for path in sorted(files)})
+def encode_manifest(objects: Iterable[bytes]) -> bytes:
+    """The manifest of a snapshot: its object, then those that it is a difference from, one a line."""
+    return b"".join(data + b"\n" for data in objects)
+
+
+def encode_files(files: Manifest) -> bytes:
+    """The manifest of a snapshot, as one object."""
+    return encode_manifest([encode_whole(files)])
+
+
+class Lines(dict[str, bytes]):
+    """The objects of the manifest of a snapshot by digest; the first is the manifest itself."""
+
+    def read(self, digest: str) -> bytes:
+        try:
+            return self[digest]
+        except KeyError:
+            raise Corrupt(f"the object {digest} of a manifest is missing") from None
+
+
+def manifest_objects(data: bytes) -> Lines:
+    return Lines((hashlib.sha256(line).hexdigest(), line) for line in data.split(b"\n")[:-1])
 
 
 def decode_manifest(data: bytes, name: str) -> dict[str, Entry]:
     """`Corrupt` if it is no manifest, or names a file outside of the tree."""
+    objects = manifest_objects(data)
     try:
-        files = {from_text(path): entry for path, entry in _ROWS.decode(data).items()}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Corrupt(f"the manifest of the snapshot {name} cannot be read: {error}") from error
+        files = dict(Manifests(objects).read(next(iter(objects), "")).files)
+    except Corrupt as error:
+        raise Corrupt(f"the manifest of the snapshot {name} cannot be read: {error.message}") from error
     outside = next((path for path in files if not is_inside(path)), None)
     if outside is not None:
         raise Corrupt(f"the snapshot {name} names a file outside of its tree: {to_text(outside)}")

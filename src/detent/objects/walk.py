@@ -26,7 +26,7 @@ from detent.objects.stat_cache import RULED, Row, key_of
 NEVER = frozenset({".git", ".workflow", ".detent"})
 #: Prefix of files that a restore has not moved into place yet.
 UNFINISHED = ".detent-restore-"
-_IGNORE_FILE = ".gitignore"
+IGNORE_FILE = ".gitignore"
 #: Files that hold secrets by their names. Examples of them hold none.
 _SECRET_FILES = (
     *(
@@ -126,7 +126,7 @@ class Walk:
             try:
                 with os.scandir(fd) as scan:
                     entries = list(scan)
-                own = next((entry for entry in entries if entry.name == _IGNORE_FILE), None)
+                own = next((entry for entry in entries if entry.name == IGNORE_FILE), None)
                 same_rules = same_rules and self._has_same_rules(directory, own)
                 if own is not None:
                     rules = _with_file(rules, os.path.join(self._base, directory), self._above + directory)
@@ -163,7 +163,7 @@ class Walk:
 
     def _has_same_rules(self, directory: str, own: "os.DirEntry[str] | None") -> bool:
         """Whether the ignore file of the directory is the same as in the earlier walk."""
-        row = self._known.get(directory + _IGNORE_FILE)
+        row = self._known.get(directory + IGNORE_FILE)
         if row is None or own is None:
             return row is None and own is None
         return row.trusted and row.key == key_of(own.stat(follow_symlinks=False))
@@ -252,7 +252,7 @@ def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) 
             rules = holding(above) if directory else Ignored()
             if rules is not None and directory and rules.matches(directory.rstrip("/"), is_directory=True):
                 rules = None
-            entry = files.get(directory + _IGNORE_FILE)
+            entry = files.get(directory + IGNORE_FILE)
             if rules is not None and entry is not None and entry.kind != "l":
                 rules = rules.with_rules(_parsed(read(entry.digest), directory.rstrip("/")))
             stacks[directory] = rules
@@ -287,7 +287,7 @@ def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
     files = [(os.path.join(repository, ".git", "info"), "", "exclude")]
     at = ""
     for part in below.split("/")[:-1]:
-        files.append((os.path.join(repository, at), at, _IGNORE_FILE))
+        files.append((os.path.join(repository, at), at, IGNORE_FILE))
         at += part + "/"
     ignored, texts = Ignored(), [below.encode("utf-8", "surrogateescape")]
     for directory, start, name in files:
@@ -298,7 +298,7 @@ def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
 
 
 def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:
-    return ignored.with_rules(_parsed(_text(os.path.join(directory, _IGNORE_FILE)), base.rstrip("/")))
+    return ignored.with_rules(_parsed(_text(os.path.join(directory, IGNORE_FILE)), base.rstrip("/")))
 
 
 def _text(path: str) -> bytes:

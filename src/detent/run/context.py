@@ -16,7 +16,8 @@ from detent.core.run.run_event import RunEvent
 from detent.engine.agents import environment as variables
 from detent.engine.agents.own_program import own_path
 from detent.process.sandbox import Sandbox
-from detent.run.feed import feed_path, open_conversations
+from detent.run.feed import open_conversations
+from detent.store.feed_file import FeedFileReader, feed_path
 
 if TYPE_CHECKING:
     from detent.config.place import Place
@@ -82,8 +83,8 @@ class RunContext:
         }
         #: The reason of the last failure of each task, for the next attempt.
         self.failures: dict[str, str] = {}
-        #: The conversation of the last turn, by phase, task and agent: a next turn may continue it.
-        self.conversations = open_conversations(feed_path(project.store, session))
+        #: The conversation of the last turn, by phase, task and agent: a next turn may continue it on this machine.
+        self.conversations = open_conversations(FeedFileReader(feed_path(project.store, session)))
         #: Number of running jobs.
         self.busy = 0
         #: Whether an earlier runner did not give the session back: it died, or it may work on.

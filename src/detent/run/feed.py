@@ -1,10 +1,5 @@
-"""The feed of a run: a file with one event a line, written by the runner and followed from other terminals.
+"""The feed of a run: its events, one a line, for followers in other terminals and on other machines."""
 
-Each run starts a new file; a reader of the old file reads it to its end. A file that has grown too long is replaced by
-a new one, which begins with the events that a later reader needs.
-"""
-
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -32,12 +27,9 @@ from detent.core.run.run_event import (
     TurnStarted,
 )
 from detent.core.session.phase_state import Tokens
-from detent.store import disk
-from detent.store.port import Store
+from detent.store.port import FeedReader, FeedWriter
 
-MAX_BYTES = 4 * 1024 * 1024
 _POLL_S = 0.1
-_CHUNK = 256 * 1024
 #: Fields of events that hold text of agents, people and programs.
 _PROSE = frozenset(
     {
@@ -49,91 +41,74 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(RunEvent).decode
 
 
-def feed_path(store: Store, session: str) -> str:
-    """The path of the session's feed."""
-    return os.path.join(store.directory(f"{session}/.process"), "run.jsonl")
-
-
 class Feed:
-    """Writes the events. A file that cannot be written does not stop the run."""
+    """Writes the events. A feed that cannot be written does not stop the run."""
 
-    def __init__(self, path: str, *, max_bytes: int = MAX_BYTES) -> None:
-        self._path, self._max_bytes = path, max_bytes
+    def __init__(self, writer: FeedWriter) -> None:
+        self._writer = writer
         self._gist = _Gist()
-        self._fd: int | None = None
-        self._size = 0
-        #: Whether the last line is incomplete.
-        self._is_torn = False
 
     def tell(self, event: RunEvent) -> None:
-        line = event_line(event)
-        is_first = isinstance(event, RunStarted) or self._fd is None
-        with suppress(OSError):
-            if is_first or self._size + len(line) > self._max_bytes:
-                self._start_file(b"" if isinstance(event, RunStarted) else b"".join(map(event_line, self._gist.events)))
-            self._write(line)
         self._gist.add(event)
+        self._writer.write(event_line(event), starts=isinstance(event, RunStarted), head=self._gist.lines)
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-        self._fd = None
-
-    def _start_file(self, head: bytes) -> None:
-        """Replace the file by one that begins with `head`, in one step."""
-        disk.make_directory(os.path.dirname(self._path))
-        temporary = f"{self._path}.{os.getpid()}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, disk.PRIVATE_FILE)
-        try:
-            os.write(fd, head)
-            os.replace(temporary, self._path)
-        except OSError:
-            os.close(fd)
-            raise
-        self.close()
-        self._fd, self._size, self._is_torn = fd, len(head), False
-
-    def _write(self, line: bytes) -> None:
-        assert self._fd is not None
-        data = b"\n" + line if self._is_torn else line
-        self._is_torn = True
-        written = os.write(self._fd, data)
-        self._is_torn = written < len(data)
-        self._size += written
+        self._writer.close()
 
 
-def follow(path: str, *, from_start: bool, stopping: Callable[[], bool], run: str = "") -> Iterator[RunEvent | None]:
+def follow(
+    reader: FeedReader, *, stopping: Callable[[], bool], belongs: Callable[[str], bool] | None = None
+) -> Iterator[RunEvent | None]:
     """The events until the run ends, and None after each poll.
 
-    `from_start` includes the events that the file already holds. `run` skips the events of other runs. Once `stopping`
-    is true the rest of the file is read, and the iteration ends.
+    Only the events of runs that `belongs` accepts by their id. Once `stopping` is true the rest of the feed is read,
+    and the iteration ends.
     """
-    reader = FeedReader(path, skips=not from_start)
+    events = FeedEvents(reader)
     try:
-        yield from _followed(reader, stopping, run)
+        yield from _followed(events, stopping, belongs)
     finally:
-        reader.close()
+        events.close()
 
 
-def _followed(reader: "FeedReader", stopping: Callable[[], bool], run: str) -> Iterator[RunEvent | None]:
-    gist, current = _Gist(), ""
+def _followed(
+    events: "FeedEvents", stopping: Callable[[], bool], belongs: Callable[[str], bool] | None
+) -> Iterator[RunEvent | None]:
+    current = ""
     while True:
         is_last = stopping()
-        for event in reader.read():
-            if event in gist:
-                # Repeated at the beginning of a new file.
-                continue
-            gist.add(event)
+        for event in events.read():
             current = event.run if isinstance(event, RunStarted) else current
-            if run and current not in ("", run):
+            if belongs is not None and current and not belongs(current):
                 continue
             yield event
-            if isinstance(event, RunEnded):
+            if isinstance(event, RunEnded) and event.end is not End.LOST:
                 return
         if is_last:
             return
         yield None
         time.sleep(_POLL_S)
+
+
+class FeedEvents:
+    """The events of a feed, each once: a feed that was cut begins with what a later reader needs."""
+
+    def __init__(self, reader: FeedReader) -> None:
+        self._reader = reader
+        self._gist = _Gist()
+
+    def read(self) -> Iterator[RunEvent]:
+        """What is new."""
+        for line in self._reader.read():
+            # An incomplete line, or one of another version; the feed is for display only.
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                event = _decode(line)
+                if event not in self._gist:
+                    self._gist.add(event)
+                    yield event
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,12 +123,12 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
     used: Tokens | None = None
 
 
-def open_turns(path: str) -> dict[tuple[str, str | None], OpenTurn]:
+def open_turns(reader: FeedReader) -> dict[tuple[str, str | None], OpenTurn]:
     """The turns of the last run that have not ended, by phase and task."""
     turns: dict[tuple[str, str | None], OpenTurn] = {}
-    reader = FeedReader(path, skips=False)
+    events = FeedEvents(reader)
     try:
-        for event in reader.read():
+        for event in events.read():
             if isinstance(event, RunStarted):
                 turns = {}
             elif isinstance(event, TurnStarted):
@@ -161,17 +136,17 @@ def open_turns(path: str) -> dict[tuple[str, str | None], OpenTurn]:
             elif isinstance(event, AgentDid | Retrying) and (turn := turns.get((event.phase, event.task))) is not None:
                 turns[event.phase, event.task] = _with_news(turn, event)
     finally:
-        reader.close()
+        events.close()
     return turns
 
 
-def open_conversations(path: str) -> dict[tuple[str, str | None, str], str]:
+def open_conversations(reader: FeedReader) -> dict[tuple[str, str | None, str], str]:
     """The conversations that the last run left in the middle, by phase, task and agent; none if it ended by itself."""
     begun: dict[tuple[str, str | None], tuple[str, str]] = {}
     was_stopped = True
-    reader = FeedReader(path, skips=False)
+    events = FeedEvents(reader)
     try:
-        for event in reader.read():
+        for event in events.read():
             if isinstance(event, RunStarted):
                 begun, was_stopped = {}, True
             elif isinstance(event, TurnStarted):
@@ -183,7 +158,7 @@ def open_conversations(path: str) -> dict[tuple[str, str | None, str], str]:
             elif isinstance(event, RunEnded):
                 was_stopped = event.end is End.PAUSED
     finally:
-        reader.close()
+        events.close()
     return {(*key, agent): conversation for key, (agent, conversation) in begun.items() if conversation and was_stopped}
 
 
@@ -202,8 +177,8 @@ class _Gist:
         self._events: dict[tuple[str, ...], RunEvent] = {}
 
     @property
-    def events(self) -> tuple[RunEvent, ...]:
-        return tuple(self._events.values())
+    def lines(self) -> tuple[bytes, ...]:
+        return tuple(map(event_line, self._events.values()))
 
     def __contains__(self, event: RunEvent) -> bool:
         return event in self._events.values()
@@ -231,51 +206,6 @@ class _Gist:
 
     def _drop(self, *start: str) -> None:
         self._events = {key: event for key, event in self._events.items() if key[: len(start)] != start}
-
-
-class FeedReader:
-    """Reads a file that may not exist yet, and that another file may replace."""
-
-    def __init__(self, path: str, *, skips: bool) -> None:
-        self._path, self._skips = path, skips
-        self._fd: int | None = None
-        self._rest = b""
-
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-        self._fd = None
-
-    def read(self) -> Iterator[RunEvent]:
-        """New events: the rest of the open file, then the file that replaced it."""
-        yield from self._lines()
-        while self._opened_next():
-            yield from self._lines()
-
-    def _opened_next(self) -> bool:
-        try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
-        except OSError:
-            self._skips = False
-            return False
-        if self._fd is not None:
-            if os.path.sameopenfile(fd, self._fd):
-                os.close(fd)
-                return False
-            os.close(self._fd)
-        self._fd, self._rest = fd, b""
-        if self._skips:
-            os.lseek(fd, 0, os.SEEK_END)
-            self._skips = False
-        return True
-
-    def _lines(self) -> Iterator[RunEvent]:
-        while self._fd is not None and (data := os.read(self._fd, _CHUNK)):
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                # An incomplete line, or one of another version; the feed is for display only.
-                with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                    yield _decode(line)
 
 
 def event_line(event: RunEvent) -> bytes:

@@ -10,7 +10,7 @@ from detent.core.session.phase_state import Report, Tokens, Worker, run_agent
 from detent.core.session.status import Status
 from detent.engine.run_lease import live_lease, read_lease
 from detent.errors import NotFound, Refused
-from detent.run.feed import OpenTurn, feed_path, open_turns
+from detent.run.feed import OpenTurn, open_turns
 from detent.run.turn import is_turn
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def recover(
         for delegation in session.phases[phase].delegations
         if delegation.ended_at is None and delegation.agent_id.startswith("run-")
     ]
-    turns = open_turns(feed_path(project.store, handle.id)) if left else {}
+    turns = open_turns(project.store.feed_reader(handle.id)) if left else {}
     for phase, agent_id in left:
         task = None if is_turn(agent_id) else agent_id.rpartition("/")[2]
         report = _report(turns.get((phase, task)), agent_id, agents)

@@ -23,6 +23,7 @@ from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail
 from detent.store.second_copy import SecondCopies
 
 if TYPE_CHECKING:
+    from detent.store.feed_file import FeedFile, FeedFileReader
     from detent.store.repairs import Repairs
 
 _LOCK_FILE = ".lock"
@@ -313,6 +314,16 @@ class FileStore:
 
     def directory(self, name: str) -> str:
         return self._path(name)
+
+    def feed_writer(self, session: str) -> "FeedFile":
+        from detent.store.feed_file import FeedFile, feed_path  # noqa: PLC0415 - only runs need it
+
+        return FeedFile(feed_path(self, session))
+
+    def feed_reader(self, session: str) -> "FeedFileReader":
+        from detent.store.feed_file import FeedFileReader, feed_path  # noqa: PLC0415 - only followers need it
+
+        return FeedFileReader(feed_path(self, session))
 
     def location(self, name: str) -> str:
         return self._path(name) if name else self.root

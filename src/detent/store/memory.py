@@ -5,13 +5,16 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from detent.core.session.events import Commit
 from detent.errors import Conflict, LockTimeout, NotFound
 from detent.store.journal_tail import sum_at_end
 from detent.store.line import decode_line, encode_line
 from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
+
+if TYPE_CHECKING:
+    from detent.store.feed_file import FeedFile, FeedFileReader
 
 
 class MemoryStore:
@@ -171,6 +174,16 @@ class MemoryStore:
                 self._directory = os.path.realpath(tempfile.mkdtemp(prefix="detent-memory-"))
                 weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
             return os.path.join(self._directory, name)
+
+    def feed_writer(self, session: str) -> "FeedFile":
+        from detent.store.feed_file import FeedFile, feed_path  # noqa: PLC0415 - only runs need it
+
+        return FeedFile(feed_path(self, session))
+
+    def feed_reader(self, session: str) -> "FeedFileReader":
+        from detent.store.feed_file import FeedFileReader, feed_path  # noqa: PLC0415 - only followers need it
+
+        return FeedFileReader(feed_path(self, session))
 
     def location(self, name: str) -> str:
         return f"memory:{os.getpid()}-{id(self):x}/{name}".rstrip("/")

@@ -1,6 +1,6 @@
 """The store port: the contract of every store. `tests/store/test_contract.py` checks each implementation."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -52,6 +52,29 @@ class Changes(NamedTuple):
     names: list[str]
     #: Pass it as `since` to get the changes after this call.
     mark: int
+
+
+class FeedWriter(Protocol):
+    """Writes the feed of a session's runs, for one process. Nothing that it meets stops the run, or lets it wait."""
+
+    def write(self, line: bytes, *, starts: bool, head: Sequence[bytes]) -> None:
+        """Add a line. One that `starts` a run begins the feed anew.
+
+        `head` are the lines that a later reader needs if the feed is cut; this one may be among them.
+        """
+        ...
+
+    def close(self) -> None:
+        """No line follows. What other machines have not got yet is sent, if that takes no long time."""
+        ...
+
+
+class FeedReader(Protocol):
+    def read(self) -> Iterator[bytes]:
+        """The lines that are new: of the latest run from its start, or from a head on. A line may come twice."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Store(Protocol):
@@ -193,6 +216,14 @@ class Store(Protocol):
 
         It is a path only if the store keeps its documents as files. No other store has the same location.
         """
+        ...
+
+    def feed_writer(self, session: str) -> FeedWriter:
+        """Writes the feed of the session's runs. Its size is limited."""
+        ...
+
+    def feed_reader(self, session: str) -> FeedReader:
+        """Reads the feed of the session's runs, whichever machine they are on; a line may be late by a second."""
         ...
 
     @property

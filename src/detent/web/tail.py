@@ -18,7 +18,6 @@ from detent.core.session.events import Commit
 from detent.core.session.phase_name import Named, phase_name
 from detent.engine.run_lease import live_lease
 from detent.errors import DetentError
-from detent.run.feed import feed_path
 from detent.store.port import Cursor, Store, all_commits
 from detent.web.projects import KnownProject, Projects
 from detent.web.screens.log import commit_record
@@ -100,7 +99,7 @@ class _Tail:
         #: The last messages, contiguous up to the cursor.
         self.kept: deque[Message] = deque(maxlen=MAX_KEPT)
         self._store, self._clock = store, clock
-        self._run = RunFollower(feed_path(store, key.session))
+        self._run = RunFollower(store.feed_reader(key.session))
         self._lease: dict[str, Any] | None = None
         self._next_run_s = 0.0
 
@@ -112,9 +111,9 @@ class _Tail:
             while more:
                 commits, self.cursor, _, more = self._store.read(self.key.session, self.cursor)
                 fresh += [_commit_message(self.key, commit, self._named) for commit in commits]
+            return fresh + self._poll_run()
         except DetentError as error:
             return [*fresh, _message("reset", self.key, {"message": error.message})]
-        return fresh + self._poll_run()
 
     def _poll_run(self) -> list[Message]:
         now_s = time.monotonic()

@@ -27,7 +27,7 @@ from detent.core.run.run_event import End, RunEvent
 from detent.engine.project import Project
 from detent.engine.workspace import Workspace
 from detent.errors import DetentError
-from detent.run.feed import Feed, FeedRedaction, feed_path
+from detent.run.feed import Feed, FeedRedaction
 from detent.run.scheduler import Hosting, Runner
 from detent.worker.address import Address
 from detent.worker.board import Assignment, is_later_loop, job_run, loop_run
@@ -248,11 +248,13 @@ class _Feeds:
         self._lock = threading.Lock()
 
     def teller(self, project: Project, session: str) -> Callable[[RunEvent], None]:
-        redact, path = FeedRedaction(), feed_path(project.store, session)
+        redact, store = FeedRedaction(), project.store
 
         def tell(event: RunEvent) -> None:
             with self._lock:
-                self._feeds.setdefault(session, Feed(path)).tell(redact(event))
+                if session not in self._feeds:
+                    self._feeds[session] = Feed(store.feed_writer(session))
+                self._feeds[session].tell(redact(event))
 
         return tell
 

@@ -7,13 +7,13 @@ from detent.engine.checkpoints.travel import Travel
 
 
 class Nowhere:
-    """A place that takes every snapshot and keeps none; and objects of which none is read."""
+    """A place that takes every snapshot and keeps none; and objects that are all the same manifest."""
 
     def send(self, *_snapshot: object) -> None:
         pass
 
     def read(self, _digest: str) -> bytes:
-        raise AssertionError
+        return b"{}"
 
 
 def test_jobs_send_at_the_same_time(tmp_path):

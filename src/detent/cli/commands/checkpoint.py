@@ -95,6 +95,7 @@ def show_checkpoint(request: Request, checkpoint: str, *, with_files: bool, sess
         checkpoints = project.checkpoints
         position = checkpoints.find(handle.id, checkpoint)
         then = checkpoints.past(handle.id, position)
+        checkpoints.bring(handle.id, position.event.tree.manifest)
         files, left_out = checkpoints.contents(position.event.tree.manifest)
         names = {each.event.id: each.event.name for each in handle.checkpoints.all()}
         now = local_now(project)

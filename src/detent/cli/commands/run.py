@@ -211,7 +211,7 @@ def _run(
     from detent.engine.gates.applicable import is_observed
     from detent.engine.policy import may_decide
     from detent.run.context import RunOptions
-    from detent.run.feed import Feed, feed_path
+    from detent.run.feed import Feed
     from detent.run.scheduler import Runner
 
     # The threads mostly wait for child processes and files; a short interval lets them react at once.
@@ -219,7 +219,7 @@ def _run(
     settings, style = project.settings.run, Style.fitting(json=request.json)
     usual = usual_minutes(project.history(), handle.state.workflow.name)
     screen = Screen(lambda: handle.state, style=style, now=project.clock, usual=usual, notify=settings.notify)
-    feed = Feed(feed_path(project.store, handle.id))
+    feed = Feed(project.store.feed_writer(handle.id))
     outbox = _outbox(project, handle)
 
     def tell(event: "RunEvent") -> None:

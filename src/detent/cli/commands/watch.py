@@ -8,6 +8,7 @@ from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
+    from detent.engine.run_lease import RunLease
     from detent.engine.session import SessionHandle
 
 #: Seconds between checks of the run's lease, and seconds without a lease after which the run is over.
@@ -34,13 +35,13 @@ def watch(request: Request, session: str | None) -> None:
             _answer_idle(request, project, handle)
             return
         request.print_notices()
-        _follow(request, project, handle, lease.run)
+        _follow(request, project, handle, lease)
 
 
-def _follow(request: Request, project: "Project", handle: "SessionHandle", run: str) -> None:
+def _follow(request: Request, project: "Project", handle: "SessionHandle", lease: "RunLease") -> None:
     from detent.cli.run_screen import Screen, Style
     from detent.core.run.estimate import usual_minutes
-    from detent.run.feed import feed_path, follow
+    from detent.run.feed import follow
 
     screen = Screen(
         lambda: handle.state,
@@ -48,9 +49,10 @@ def _follow(request: Request, project: "Project", handle: "SessionHandle", run: 
         now=lambda: local_now(project),
         usual=usual_minutes(project.history(), handle.state.workflow.name),
     )
-    path, liveness = feed_path(project.store, handle.id), _Liveness(project, handle.id, run)
+    liveness = _Liveness(project, handle.id, lease)
     try:
-        for event in follow(path, from_start=True, stopping=liveness.is_over, run=run):
+        reader = project.store.feed_reader(handle.id)
+        for event in follow(reader, stopping=liveness.is_over, belongs=liveness.belongs):
             if event is None:
                 screen.tick()
             else:
@@ -65,9 +67,15 @@ def _follow(request: Request, project: "Project", handle: "SessionHandle", run: 
 class _Liveness:
     """Detects the end of a run whose process died before it could write its last event."""
 
-    def __init__(self, project: "Project", session: str, run: str) -> None:
-        self._project, self._session, self._run = project, session, run
+    def __init__(self, project: "Project", session: str, lease: "RunLease") -> None:
+        self._project, self._session, self._lease = project, session, lease
         self._checked_s = self._seen_s = time.monotonic()
+
+    def belongs(self, run: str) -> bool:
+        """Whether a run is the one that is followed. On workers a later loop continues a run, with a later term."""
+        if not self._lease.on:
+            return run == self._lease.run
+        return run.rpartition("-")[0] == self._lease.run.rpartition("-")[0]
 
     def is_over(self) -> bool:
         from detent.engine.run_lease import live_lease
@@ -76,7 +84,7 @@ class _Liveness:
         if now_s - self._checked_s >= _CHECK_S:
             self._checked_s = now_s
             lease = live_lease(self._project.store, self._session, now=self._project.clock())
-            self._seen_s = now_s if lease is not None and lease.run == self._run else self._seen_s
+            self._seen_s = now_s if lease is not None and self.belongs(lease.run) else self._seen_s
         return now_s - self._seen_s >= _GRACE_S
 
 

@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from detent.clients.registry import client_files
 from detent.config.place import CHECKPOINTS, INTENT, Place, is_worktree
 from detent.config.settings import CheckpointSettings
 from detent.core.checkpoint.checkpoint import Tree
-from detent.core.checkpoint.manifest import Manifest
+from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken, Commit, RolledBack
 from detent.core.session.evolve import apply, evolve
@@ -128,6 +128,28 @@ class Checkpoints:
                 "let git ignore them, or name them in secrets of [checkpoint] in detent.toml"
             )
 
+    def bring(
+        self, session: str, manifest: str, wanted: Callable[[Manifest], Iterable[Entry]] = lambda _: ()
+    ) -> Manifest:
+        """The files of a checkpoint, whichever machine took it. The contents of the wanted ones can be read then."""
+        if not self._store.is_shared:
+            return self.files(manifest)
+        if manifest not in self.objects:
+            self._travel(session).bring(session, manifest)
+        files = self.files(manifest)
+        if missing := [entry for entry in wanted(files) if entry.digest not in self.objects]:
+            self._travel(session).bring_contents(session, manifest, missing)
+        return files
+
+    def _travel(self, session: str) -> "Travel":
+        if self.travel is None:
+            raise Refused(
+                f"another machine took this checkpoint of {session}, and its files are not in a shared place",
+                way_out='do it there; or set [files] in detent.toml of both, such as remote = "origin": '
+                "later checkpoints can then be used everywhere",
+            )
+        return self.travel
+
     def contents(self, digest: str) -> "Contents":
         return self.captures.manifests.read(digest)
 
@@ -159,7 +181,8 @@ class Checkpoints:
                     elif isinstance(event, RolledBack) and event.archive is not None:
                         objects.add(event.archive)
         for manifest in manifests:
-            objects.update(self.captures.manifests.named(manifest))
+            if manifest in self.objects or not self._store.is_shared:
+                objects.update(self.captures.manifests.named(manifest))
         return objects
 
     def collect(self, *, dry_run: bool) -> "Collected":

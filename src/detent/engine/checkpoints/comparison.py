@@ -37,6 +37,8 @@ class Comparison:
         self._before = self._side(session, a)
         self._after = self._side(other or session, b)
         self.diff: CheckpointDiff = compare(self._before, self._after)
+        self._bring(session, a)
+        self._bring(other or session, b)
 
     def text_diff(self, path: str) -> list[str]:
         """The lines of a unified diff of one file; a single line if the file is not text."""
@@ -83,7 +85,19 @@ class Comparison:
             return _side(NOW, present, captured.files)
         position = self._checkpoints.find(session, name)
         then = self._checkpoints.past(session, position)
-        return _side(position.event.name, then, self._checkpoints.files(position.event.tree.manifest))
+        return _side(position.event.name, then, self._checkpoints.bring(session, position.event.tree.manifest))
+
+    def _bring(self, session: str, name: str) -> None:
+        """Get the contents that can be shown, if another machine took the checkpoint."""
+        if name == NOW:
+            return
+        differing = [*self.diff.added, *self.diff.removed, *self.diff.modified]
+
+        def shown(files: Manifest) -> list[Entry]:
+            there = (files[path] for path in differing if path in files)
+            return [entry for entry in there if entry.size <= MAX_SHOWN_BYTES]
+
+        self._checkpoints.bring(session, self._checkpoints.find(session, name).event.tree.manifest, shown)
 
     def _text(self, side: Side, path: str) -> list[str] | None:
         entry = side.files.get(path)

@@ -33,7 +33,7 @@ from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import UNREADABLE
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.results import Outcome
-from detent.engine.run_lease import live_leases
+from detent.engine.run_lease import is_here, live_leases
 from detent.engine.signing import proven, statement_about, witness_of
 from detent.errors import Conflict, Corrupt, DetentError, Invalid, Refused, StoreFailed
 from detent.objects.capture import Captured
@@ -148,6 +148,8 @@ class Rollbacks:
                 raise _changed()
             contents = self._verified(plan.steps)
             intent = self._intent(plan, captured, actor)
+            for tree in (intent.before, intent.after):
+                self._checkpoints.send(name, tree)
             is_restored = False
             try:
                 if plan.steps:
@@ -301,7 +303,9 @@ class Rollbacks:
     def check_no_run(self, session: str) -> None:
         """`Conflict` while a run works on the same files; agents in worktrees of their own do not count."""
         project = self._project
-        lease = next(iter(live_leases(project.store, now=project.clock()).items()), None)
+        leases = live_leases(project.store, now=project.clock()).items()
+        # The run of another session on another machine has other files.
+        lease = next(((name, each) for name, each in leases if name == session or is_here(each)), None)
         if lease is None or project.settings.run.isolation != "none":
             return
         name, holder = lease

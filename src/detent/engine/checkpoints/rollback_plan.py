@@ -9,7 +9,7 @@ import msgspec
 
 from detent.core.actor import ActorKind
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, checkpoint_id
-from detent.core.checkpoint.manifest import Manifest
+from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.core.checkpoint.rollback import kept_paths, live_beside
 from detent.core.checkpoint.written import WRITTEN, written_paths
 from detent.core.gate.evidence import Facts
@@ -24,7 +24,7 @@ from detent.engine.checkpoints.checkpoints import Checkpoints
 from detent.errors import Invalid, NotFound, Refused
 from detent.objects.capture import Captured
 from detent.objects.restore import Step
-from detent.objects.walk import hidden
+from detent.objects.walk import IGNORE_FILE, hidden
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -131,8 +131,10 @@ class Planner:
         session, positions, target, past, paths, phase_only, undoes = at
         name = session.id
         kept = kept_paths(session, past, target.event.phase) if undoes is None and not paths else frozenset()
-        files = self._checkpoints.files(target.event.tree.manifest)
+        files = self._checkpoints.bring(name, target.event.tree.manifest, _rules)
         later = positions[positions.index(target) + 1 :] if not phase_only else []
+        for position in later:
+            self._checkpoints.bring(name, position.event.tree.manifest)
         appeared = self._recorded_since(later, target)
         recorded = set().union(*appeared)
         owner = checkpoint_id(name, self._project.clock(), "safety")
@@ -150,6 +152,8 @@ class Planner:
             way_out = f"detent checkpoint show {target.event.name} --files"
             raise NotFound(f"{target.event.name} has none of {', '.join(map(to_text, paths))}", way_out=way_out)
         self._check_possible(steps, captured)
+        restored = [step.after for step in steps if step.after is not None]
+        self._checkpoints.bring(name, target.event.tree.manifest, lambda _: restored)
         plan = RollbackPlan(
             session=name,
             version=session.version,
@@ -255,6 +259,11 @@ def _steps(
         if not (kept and _is_selected(path, kept))
     ]
     return sorted(steps)
+
+
+def _rules(files: Manifest) -> list[Entry]:
+    """The files that say which paths a checkpoint leaves out."""
+    return [entry for path, entry in files.items() if os.path.basename(path) == IGNORE_FILE]
 
 
 def _is_below(path: str, tops: tuple[str, ...]) -> bool:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from detent.config.place import repository
-from detent.core.checkpoint.manifest import Manifest
+from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.errors import Corrupt, NotFound, Refused
+from detent.objects.manifest_object import Manifests
 from detent.objects.restore import Restore, Step
-from detent.objects.transport import Transport, decode_manifest, encode_manifest
+from detent.objects.transport import Transport, decode_manifest, encode_manifest, manifest_objects
 from detent.store import disk
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _NAMED = 32
 #: The manifests that this process sent or fetched last, by digest: jobs of a worker mostly begin with the same files.
 _manifests: dict[str, Manifest] = {}
 _MAX_MANIFESTS = 8
+#: The owner of large contents that came from another machine, and the bytes that are held in memory on the way.
+_OWNER, _AT_ONCE_BYTES = "brought", 64 * 1024 * 1024
 
 
 def open_transport(settings: "FileSettings", base: str, directory: str) -> Transport | None:
@@ -68,7 +71,8 @@ class Travel:
         base = last.decode() if last else None
         if base != name:
             digests = {entry.digest for entry in files.values()}
-            self.transport.send(name, encode_manifest(files), digests, self._objects.read, base)
+            chain = map(self._objects.read, Manifests(self._objects).rests_on(manifest))
+            self.transport.send(name, encode_manifest(chain), digests, self._objects.read, base)
             # Several jobs of this machine may send at the same time.
             suffix = f".{os.getpid()}-{threading.get_ident()}{disk.TEMPORARY}"
             disk.replace(os.path.join(self._directory, _LAST), name.encode(), suffix=suffix)
@@ -79,11 +83,32 @@ class Travel:
         """The files of a checkpoint, whichever machine took it."""
         if (known := _manifests.get(manifest)) is not None:
             return known
-        files = self._fetch(session, manifest)
+        files = decode_manifest(self._fetched(session, manifest), snapshot_name(session, manifest))
         _keep(manifest, files)
         return files
 
-    def _fetch(self, session: str, manifest: str) -> Manifest:
+    def bring(self, session: str, manifest: str) -> None:
+        """Store the manifest of a checkpoint of another machine here."""
+        with self._objects.batch(_OWNER) as batch:
+            for data in manifest_objects(self._fetched(session, manifest)).values():
+                batch.add(data)
+
+    def bring_contents(self, session: str, manifest: str, entries: Iterable[Entry]) -> None:
+        """Store the contents of files of a checkpoint of another machine here."""
+        waiting: dict[str, int] = {entry.digest: entry.size for entry in entries if entry.digest not in self._objects}
+        while waiting:
+            digests: list[str] = []
+            size = 0
+            while waiting and size < _AT_ONCE_BYTES:
+                digest, length = waiting.popitem()
+                digests.append(digest)
+                size += length
+            contents = self.contents(session, manifest, digests)
+            with self._objects.batch(_OWNER) as batch:
+                for data in contents.values():
+                    batch.add(data)
+
+    def _fetched(self, session: str, manifest: str) -> bytes:
         name = snapshot_name(session, manifest)
         data = self.transport.fetch(name)
         if data is None:
@@ -91,7 +116,9 @@ class Travel:
                 f"the files of the checkpoint {name} are not in the shared place",
                 way_out="take a checkpoint on the machine that has them: detent checkpoint create",
             )
-        return decode_manifest(data, name)
+        if next(iter(manifest_objects(data)), "") != manifest:
+            raise Corrupt(f"the manifest of the snapshot {name} is damaged")
+        return data
 
     def contents(self, session: str, manifest: str, digests: Iterable[str]) -> Mapping[str, bytes]:
         """Objects of a checkpoint, each compared with its digest."""
@@ -99,7 +126,7 @@ class Travel:
         missing = {digest for digest in digests if digest not in self._objects}
         if not missing:
             return {}
-        self._fetch(session, manifest)
+        self._fetched(session, manifest)
         contents = dict(self.transport.objects(name, missing))
         for digest, data in contents.items():
             if hashlib.sha256(data).hexdigest() != digest:

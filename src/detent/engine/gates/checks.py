@@ -31,7 +31,7 @@ from detent.engine.gates.reports import DeclaredFiles, collected_reports
 from detent.engine.gates.session_check import SessionCheck, last_receipt
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
-from detent.errors import Corrupt, Refused
+from detent.errors import Corrupt, DetentError, Refused
 from detent.objects.universe import files_now
 from detent.store.port import PROJECT, Store
 
@@ -115,7 +115,7 @@ class GateChecks:
         begun = session.phases[phase].tree
         if begun is None:
             return {}
-        before, now = self._checkpoints.files(begun), present_files(moment)
+        before, now = self._checkpoints.bring(self._session, begun), present_files(moment)
         # A file that the rules leave out, and that a checkpoint took because it was declared, is not in the look.
         gone = (path for path in before if path not in now and not os.path.lexists(os.path.join(self._base, path)))
         return {begun: any(entry != before.get(path) for path, entry in now.items()) or next(gone, None) is not None}
@@ -305,8 +305,8 @@ class GateChecks:
                 if of_start
                 else Copied(root=place.root, base=place.base, files=frozenset(present_files(moment)))
             )
-        except Corrupt as damage:
-            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
+        except DetentError as failure:
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=failure.message)
         options = f"--continue-on-collection-errors {self._asking_for(command, only)}".rstrip()
         with project_copy(copied) as directory:
             asked = {**_with_own_code(env, directory), "GIT_OPTIONAL_LOCKS": "0"}
@@ -329,7 +329,7 @@ class GateChecks:
         position = next(iter(self._checkpoints.positions(self._session)), None)
         if position is None:
             raise Corrupt(f"no checkpoint of {self._session} has the files of its start")
-        files = self._checkpoints.files(position.event.tree.manifest)
+        files = self._checkpoints.bring(self._session, position.event.tree.manifest, lambda files: files.values())
         return StartFiles(files, self._checkpoints.objects.read)
 
     def run_before(self, command: str, env: Mapping[str, str], *, tree: str, files: Sequence[str] = ()) -> process.Ran:
@@ -338,10 +338,11 @@ class GateChecks:
         from detent.engine.gates.start_files import StartFiles  # noqa: PLC0415
 
         try:
-            before = StartFiles(self._checkpoints.files(tree), self._checkpoints.objects.read)
+            files_before = self._checkpoints.bring(self._session, tree, lambda files: files.values())
+            before = StartFiles(files_before, self._checkpoints.objects.read)
             copied = before.copied(self._place, self._moments(None), tests_of_now=False)
-        except Corrupt as damage:
-            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=damage.message)
+        except DetentError as failure:
+            return process.Ran(exit_code=None, output="", duration_s=0.0, problem=failure.message)
         with project_copy(copied) as directory:
             asked = {**_with_own_code(env, directory), "GIT_OPTIONAL_LOCKS": "0"}
             return self.run_command(command, asked, directory, files=files)

@@ -20,6 +20,7 @@ from detent.store.line import decode_line, encode_line
 from detent.store.lock import exclusive
 from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
 from detent.store.postgres import local_journal
+from detent.store.postgres.feeds import FeedSender, SharedFeedReader, SharedFeedWriter
 from detent.store.postgres.listener import Listener
 from detent.store.postgres.migrating import check_schema
 from detent.store.postgres.notifier import Notifier
@@ -39,6 +40,7 @@ _AT_ONCE = 1_000
 #: One a pool, and with it one a process.
 _listeners: dict[Pool, Listener] = {}
 _notifiers: dict[Pool, Notifier] = {}
+_senders: dict[Pool, FeedSender] = {}
 
 
 class PostgresStore:
@@ -302,6 +304,17 @@ class PostgresStore:
 
     def directory(self, name: str) -> str:
         return self.local.directory(name)
+
+    def feed_writer(self, session: str) -> SharedFeedWriter:
+        file, pool = self.local.feed_writer(session), pool_of(self.url)
+        sender = _senders.get(pool) or _senders.setdefault(pool, FeedSender(pool))
+        return SharedFeedWriter(file, sender, lambda: self._number(session))
+
+    def feed_reader(self, session: str) -> SharedFeedReader:
+        def read(after: int, limit: int) -> list[tuple[int, bytes]]:
+            return self._all("told", session=self._number(session), after=after, limit=limit)
+
+        return SharedFeedReader(read)
 
     def location(self, name: str) -> str:
         kind = shared_kind(name)

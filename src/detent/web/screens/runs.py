@@ -6,12 +6,13 @@ import msgspec
 
 from detent.core.run.run_view import RunView, fold
 from detent.engine.project import Project
-from detent.run.feed import FeedReader, feed_path
+from detent.run.feed import FeedEvents
+from detent.store.port import FeedReader
 
 
 def run_view(project: Project, session: str) -> RunView | None:
     """The run as its feed tells it; None without a feed."""
-    follower = RunFollower(feed_path(project.store, session))
+    follower = RunFollower(project.store.feed_reader(session))
     try:
         follower.poll()
         return follower.view
@@ -22,8 +23,8 @@ def run_view(project: Project, session: str) -> RunView | None:
 class RunFollower:
     """Follows a feed: each poll folds what is new."""
 
-    def __init__(self, path: str) -> None:
-        self._reader = FeedReader(path, skips=False)
+    def __init__(self, reader: FeedReader) -> None:
+        self._events = FeedEvents(reader)
         self._view = RunView()
         self._is_begun = False
 
@@ -34,12 +35,12 @@ class RunFollower:
     def poll(self) -> bool:
         """Whether something is new."""
         before = self._view
-        for event in self._reader.read():
+        for event in self._events.read():
             self._view, self._is_begun = fold(self._view, event), True
         return self._view is not before
 
     def close(self) -> None:
-        self._reader.close()
+        self._events.close()
 
 
 def run_record(view: RunView | None) -> dict[str, Any] | None:

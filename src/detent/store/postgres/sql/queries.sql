@@ -89,3 +89,40 @@ SELECT written FROM detent.document WHERE project = %(project)s AND name = %(nam
 -- name: names
 SELECT name, executable FROM detent.document
 WHERE project = %(project)s AND starts_with(name, %(prefix)s) ORDER BY name
+
+-- name: not_synced
+SET LOCAL synchronous_commit TO off
+
+-- Two that tell at once ask for the same position, and the second waits for the first. Behind a feed that was removed
+-- positions go on with the time, so that a reader does not take new batches for old ones.
+-- name: tell
+INSERT INTO detent.feed (session, position, writer, number, is_head, lines)
+SELECT %(session)s, coalesce(max(position), (extract(epoch FROM clock_timestamp()) * 1000)::bigint) + 1,
+       %(writer)s, %(number)s, %(is_head)s, %(lines)s
+FROM detent.feed WHERE session = %(session)s
+ON CONFLICT (session, position) DO NOTHING
+RETURNING position
+
+-- name: has_told
+SELECT 1 FROM detent.feed WHERE session = %(session)s AND writer = %(writer)s AND number = %(number)s
+
+-- name: told
+SELECT position, lines FROM detent.feed
+WHERE session = %(session)s AND position > %(after)s AND (NOT is_head OR %(after)s = 0)
+ORDER BY position LIMIT %(limit)s
+
+-- name: remove_earlier
+DELETE FROM detent.feed WHERE session = %(session)s AND position < %(position)s
+
+-- name: remove_heads
+DELETE FROM detent.feed WHERE session = %(session)s AND writer = %(writer)s AND is_head AND position < %(position)s
+
+-- name: remove_longest_ago
+DELETE FROM detent.feed USING (
+    SELECT position, sum(octet_length(lines) + 64) OVER (ORDER BY position DESC) AS total
+    FROM detent.feed WHERE session = %(session)s AND NOT is_head
+) AS each
+WHERE feed.session = %(session)s AND feed.position = each.position AND each.total > %(limit)s
+
+-- name: remove_old
+DELETE FROM detent.feed WHERE told_at < clock_timestamp() - make_interval(days => %(days)s)

@@ -6,4 +6,5 @@ GRANT USAGE ON SCHEMA detent TO :"role";
 GRANT SELECT ON detent.migration TO :"role";
 GRANT SELECT, INSERT ON detent.project, detent.session, detent.commit TO :"role";
 GRANT SELECT, INSERT, UPDATE, DELETE ON detent.document TO :"role";
+GRANT SELECT, INSERT, DELETE ON detent.feed TO :"role";
 GRANT USAGE ON SEQUENCE detent.written TO :"role";
