@@ -121,6 +121,24 @@ CHECKPOINTS = Diagram(
         Edge("safety", "POST plan", "to here"),
     ),
 )
+MACHINES = Diagram(
+    "Your checkout starts a run; Temporal gives its jobs to workers; all use one Postgres and one git remote",
+    (
+        Node("your checkout", 0, 1),
+        Node("Temporal", 1, 0),
+        Node("Postgres", 1, 1, is_truth=True),
+        Node("git remote", 1, 2),
+        Node("workers", 2, 1),
+    ),
+    (
+        Edge("your checkout", "Temporal", "run --on"),
+        Edge("your checkout", "Postgres", "decisions"),
+        Edge("git remote", "your checkout", "files"),
+        Edge("Temporal", "workers", "jobs"),
+        Edge("workers", "Postgres", "commits"),
+        Edge("workers", "git remote", "files"),
+    ),
+)
 #: Where each state of a phase is drawn.
 _STATES = {
     "pending": (0, 0),
@@ -213,6 +231,7 @@ def diagrams() -> dict[str, str]:
         "concept-gates.svg": drawn(GATES),
         "concept-decisions.svg": drawn(DECISIONS),
         "concept-checkpoints.svg": drawn(CHECKPOINTS),
+        "machines.svg": drawn(MACHINES),
     }
 
 

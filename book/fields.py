@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
@@ -27,6 +27,19 @@ def fields_of(struct: type[msgspec.Struct]) -> list[Field]:
         Field(field.encode_name, _type(source[field.name].annotation), _default(field), source[field.name].meaning)
         for field in msgspec.structs.fields(struct)
     ]
+
+
+def structs_in(*declared: Any) -> set[type[msgspec.Struct]]:
+    """Every struct that the types hold, at any depth."""
+    found: set[type[msgspec.Struct]] = set()
+    open_types = [(each,) for each in declared]
+    while open_types:
+        for each in open_types.pop():
+            if isinstance(each, type) and issubclass(each, msgspec.Struct) and each not in found:
+                found.add(each)
+                open_types.append(tuple(field.type for field in msgspec.structs.fields(each)))
+            open_types.append(get_args(each))
+    return found
 
 
 def first_sentence(struct: type) -> str:

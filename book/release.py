@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from book import formats
+
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 MAX_WHEEL_BYTES = 2_000_000
@@ -42,6 +44,8 @@ def main(arguments: list[str]) -> int:
             raise ReleaseFailed("the checkout has changes that are not committed")
         version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
         assert version is not None
+        if "--tag" in arguments:
+            check_recorded(version[1])
         wheel, sdist = build()
         check_wheel(wheel)
         tried = [try_install(wheel, python) for python in pythons()]
@@ -54,6 +58,14 @@ def main(arguments: list[str]) -> int:
         print(f"no release: {failure}", file=sys.stderr)
         return 1
     return 0
+
+
+def check_recorded(version: str) -> None:
+    """Refuse to tag a version without a section in the changelog, or whose formats no test keeps."""
+    if version not in formats.released((ROOT / "CHANGELOG.md").read_text("utf-8")):
+        raise ReleaseFailed(f"CHANGELOG.md has no section about {version}: rename the unreleased one")
+    if not (formats.RELEASED / version).is_dir():
+        raise ReleaseFailed(f"the formats of {version} are not recorded: python -m book.formats {version}")
 
 
 def build() -> tuple[Path, Path]:

@@ -1,26 +1,124 @@
 """The reference is made from the code, links lead somewhere, and a page that is run tells the truth."""
 
+import re
 from pathlib import Path
+from typing import get_args
 
+import click
 import pytest
 
+import detent
 from book import diagrams, man, reference
 from book.executed import matches
 from book.links import broken_links
-from detent.cli.app import invoke
+from detent.cli.app import GROUP, GROUPS, invoke
 from detent.cli.commands.help import TOPICS, topic_page
+from detent.cli.commands.schema import schema_of
 from detent.cli.request import Request
 from detent.config.settings import Settings
+from detent.core.session.events import Event
+from detent.documents import state
+from detent.engine.session import SessionHandle
+from detent.errors import DetentError
 from detent.topics.walkthrough import Prose, Step, WrittenFile, parts
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+VERBS = (reference.PAGES / "verbs.md").read_text("utf-8")
+#: Public names that are no functions: constants, a value, and the modules with a section of their own.
+NO_FUNCTIONS = {"detent.__version__", "DEDUP_S", "MAX_ESCALATIONS", "Violation"}
+
+
+def commands(command: click.Command, words: str) -> list[tuple[str, click.Command]]:
+    below = command.commands.items() if isinstance(command, click.Group) else ()
+    return [(words, command), *(each for name, one in below for each in commands(one, f"{words} {name}"))]
 
 
 @pytest.mark.parametrize("name", reference.pages())
 def test_the_reference_is_current(name):
     """`make reference` writes it: a verb, an option, a key, an event or a field that is missing makes it stale."""
     assert (reference.PAGES / name).read_text("utf-8") == reference.pages()[name]
+
+
+# What the reference must have, asked in another way than the generator asks it
+
+
+def test_the_reference_has_every_verb_and_option():
+    missing = []
+    for name in (name for verbs in GROUPS.values() for name, _ in verbs):
+        verb = GROUP.get_command(click.Context(GROUP), name)
+        assert verb is not None
+        for words, command in commands(verb, name):
+            section = VERBS.partition(f"\n### {words}\n")[2].partition("\n### ")[0]
+            options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+            flags = [flag for each in options for flag in each.opts]
+            missing += [f"{words} {flag}" for flag in flags if not is_row(flag, section)]
+            missing += [] if section else [words]
+    assert missing == []
+
+
+def is_row(flag: str, section: str) -> bool:
+    return re.search(rf"^\| `(?:.*, )?{flag}[, `]", section, re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "pages"),
+    [
+        ("detent.toml", ["settings.md", "gate-kinds.md"]),
+        ("journal", ["events.md", "gate-kinds.md", "values.md"]),
+        ("workflow", ["values.md", "gate-kinds.md"]),
+        ("session", ["documents.md"]),
+        ("state", ["documents.md"]),
+        ("task", ["documents.md"]),
+        ("history", ["documents.md"]),
+        ("approvers.toml", ["values.md"]),
+    ],
+)
+def test_the_reference_has_every_field_of_a_schema(schema, pages):
+    """A field is a row of a table, in the section that has the name of its table, event or document."""
+    shown = "\n".join((reference.PAGES / page).read_text("utf-8") for page in pages)
+    fields = set(re.findall(r"^\| `([^`]+)` \|", shown, re.MULTILINE))
+    tables = set(re.findall(r"^## `?\[*([^`\]\n]+)", shown, re.MULTILINE))
+    named = fields | {part for table in tables for part in table.split(".")}
+
+    assert sorted(properties(schema_of(schema)) - named) == []
+
+
+def properties(schema: object) -> set[str]:
+    """The names of all properties of a JSON Schema."""
+    if isinstance(schema, list):
+        return {name for each in schema for name in properties(each)}
+    if not isinstance(schema, dict):
+        return set()
+    own = set(schema["properties"]) - {"type", "kind"} if isinstance(schema.get("properties"), dict) else set()
+    return own | {name for each in schema.values() for name in properties(each)}
+
+
+def test_the_reference_has_every_event():
+    assert {f"## `{event.__struct_config__.tag}`" for event in get_args(Event)} <= set(
+        (reference.PAGES / "events.md").read_text("utf-8").splitlines()
+    )
+
+
+def test_the_reference_has_every_public_name_of_the_library():
+    page = (reference.PAGES / "python.md").read_text("utf-8")
+    methods = [name for owner in (detent.Project, detent.Runner, SessionHandle) for name in dir(owner)]
+    names = [*(f"detent.{name}" for name in detent.__all__), *state.__all__, *methods]
+    public = {name for name in names if not name.startswith("_") and name not in NO_FUNCTIONS}
+
+    assert sorted(name for name in public if not re.search(rf"`(?:async )?{re.escape(name)}[(:`]", page)) == []
+
+
+def test_the_reference_has_every_error():
+    page = (reference.PAGES / "exit-codes.md").read_text("utf-8")
+    kinds = {each.kind: each.exit_code for each in all_errors(DetentError)}
+
+    assert {"usage", "gate_closed", "corrupt"} <= kinds.keys()
+    assert [kind for kind, code in kinds.items() if f"| {code} | `{kind}` |" not in page] == []
+
+
+def all_errors(base: type[DetentError]) -> list[type[DetentError]]:
+    return [each for direct in base.__subclasses__() for each in (direct, *all_errors(direct))]
 
 
 def test_the_man_page_is_current():

@@ -43,7 +43,9 @@ def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
                 way_out="detent checkpoint create keeps them; detent files bring --yes replaces them",
             )
         put(project, handle.id, head, files)
-    request.answer(lambda _: f"{count} files were changed", {"session": handle.id, "changed": count})
+    request.answer(
+        lambda _: f"{count} file{' was' if count == 1 else 's were'} changed", {"session": handle.id, "changed": count}
+    )
 
 
 @verb("clean", example="detent files clean --dry-run")
