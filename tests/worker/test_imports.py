@@ -16,9 +16,8 @@ HEAVY = ("temporalio", "psycopg", "fsspec", "google.protobuf")
 def test_a_local_command_loads_nothing_of_other_machines(tmp_path, arguments):
     build_project(tmp_path)
     code = (
-        "import sys; from detent.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "import sys; from detent.cli.main import run\n"
+        "run(sys.argv[1:])\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
     ran = subprocess.run(
