@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -13,7 +12,7 @@ from detent.engine.agents.binding import bound_phase
 from tests.support import values as factories
 from tests.support.hook_answers import check_answer
 from tests.support.hook_calls import BASH, READ, SLOW, WRITE
-from tests.support.hooked_project import FAST, PASSES, Place
+from tests.support.hooked_project import FAST, PASSES, Place, run_hook
 
 TESTS = '{ kind = "tests" }'
 FILES = '{ kind = "artifacts", paths = ["docs/%s.md"] }'
@@ -39,15 +38,9 @@ class Agent:
 
     def hook(self, event, *flags, **fields):
         payload = {"session_id": "s-1", "cwd": str(self.place.root), "hook_event_name": event, **fields}
-        return subprocess.run(
-            [sys.executable, "-I", "-S", *flags, str(FAST), "claude-code"],
-            cwd=self.place.root,
-            env={"PATH": os.environ["PATH"], **self.environment},
-            input=json.dumps(payload).encode(),
-            capture_output=True,
-            timeout=60,
-            check=True,
-        )
+        command = [sys.executable, "-I", "-S", *flags, str(FAST), "claude-code"]
+        environment = {"PATH": os.environ["PATH"], **self.environment}
+        return run_hook(command, json.dumps(payload).encode(), cwd=self.place.root, env=environment)
 
     def answer(self, event, **fields):
         text = self.hook(event, **fields).stdout.decode()

@@ -96,13 +96,20 @@ def test_a_denial_is_not_slow_either(busy):
 
 
 def test_the_measure_measures(busy):
-    """A test run has to be judged, and that takes all of it."""
+    """A new conversation is told everything, and that takes all of it."""
+    modules, said = loaded(busy, "SessionStart")
+
+    assert "06-implementation" in said
+    assert {"re", "msgspec", "typing"} <= modules
+
+
+def test_the_client_does_not_wait_until_a_test_run_is_recorded(busy):
     run = {"tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "tool_response": {"stdout": "1 passed in 0.1s"}}
 
     modules, said = loaded(busy, "PostToolUse", **run)
 
-    assert "tests of 06-implementation is PASS" in said
-    assert {"re", "msgspec", "typing"} <= modules
+    assert said == ""
+    assert not modules & {"msgspec", "typing", "detent.hooks.handlers"}
 
 
 def test_outside_of_a_project_not_even_the_rules_are_loaded(busy, tmp_path):

@@ -146,6 +146,8 @@ class Project:
         #: Set where a runner started this process.
         self.binding: AgentBinding | None = None
         self._in_worktrees: dict[Place, Project] = {}
+        #: The phases with gates about which a noted test run was recorded when the project was opened to change it.
+        self.just_seen: tuple[str, ...] = ()
         self._touched: set[str] = set()
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@ from detent.config.place import INTENT
 from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts
 from detent.core.session.session import SessionStatus
+from detent.core.testrun.seen import SEEN
 from detent.documents import STATE_DOCUMENT
 from detent.engine.outside import edited_session_documents, edited_workflow, notice_settings
 from detent.engine.projections.projector import Projector
@@ -47,6 +48,10 @@ class Reconciler:
 
         project, journal = self._project, self._project.journal(active)
         self._resume_marked(journal)
+        if self._store.names(f"{active}/{SEEN}"):
+            from detent.engine.gates.seen import record_seen  # noqa: PLC0415 - few commands follow a test run at once
+
+            project.just_seen = record_seen(project, active)
         notice_settings(project, active)
         tasks = self._adopt_tasks(active, every=every)
         adoptions = [

@@ -63,7 +63,7 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         payload = dialect.read(payload)
         if _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
             return ""
-        return answer(client, dialect, payload, explain)
+        return answer(client, dialect, payload, explain, is_alone=data is None)
     except NeedsRunner:
         return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
@@ -109,7 +109,8 @@ def load_dialect(client: str, arguments: list[str]) -> "Dialect":
     return registry.dialect(client)
 
 
-def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = False) -> str:
+def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = False, *, is_alone: bool = False) -> str:
+    """`is_alone`: the process does nothing else, so it may leave work to a copy of itself."""
     from detent.clients.dialect import text_of
     from detent.hooks.files import blocking_file, is_running, project_root, project_roots, read_document, states
 
@@ -121,13 +122,14 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
         outer = tuple(each for each in roots if each != root)
-        return _before_tool(client, dialect, payload, root, state, explain, outer)
+        reply = _before_tool(client, dialect, payload, root, state, explain, outer)
+        return reply if reply or explain else _told(dialect, payload, state)
     blocking = next((file for file in map(blocking_file, states(root)) if file is not None), None)
     if blocking is not None:
         problem = f"Detent: {blocking} is no file; a person should remove it and run: detent doctor --fix"
         return dialect.tell(payload["hook_event_name"], problem) if kind in ("post_tool", "session_start") else ""
     if kind in ("post_tool", "tool_failed"):
-        return _after_tool(client, dialect, payload, root, state)
+        return _after_tool(client, dialect, payload, root, state, is_alone) or _told(dialect, payload, state)
     if not is_running(read_document(state)) and kind != "session_start":
         return ""
     if kind == "prompt":
@@ -211,7 +213,7 @@ def _before_tool(
     return ""
 
 
-def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str) -> str:
+def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str, is_alone: bool) -> str:
     """Handle a call that the session is told of; after every other call look for drift."""
     from detent.hooks.files import has_drifted, is_running, read_document, states
 
@@ -222,6 +224,11 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
         from detent.hooks.notes import note_writing
 
         note_writing(bound_document(document), call, root, state, client, before=False)
+    if is_running(document) and is_test_run(call):
+        _leave_sandbox()
+        if is_alone and _noted(client, dialect, payload, call, document, state):
+            return ""
+        return _with_engine(client, dialect, payload)
     if is_running(document) and _matters_afterwards(call, document, state):
         return _with_engine(client, dialect, payload)
     if call["kind"] not in _CHANGING:
@@ -280,20 +287,76 @@ def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
 
 
 def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
-    """Whether the engine must handle this call: a delegation or its end, a todo list, a test run, or any drift."""
+    """Whether the engine must handle this call: a delegation or its end, a todo list, or any drift."""
     if call["kind"] in ("delegate", "todo", "wait"):
         return True
-    if call["kind"] == "shell" and may_test(call["command"]):
-        from detent.core.guard.shell.walk import simple_commands
-        from detent.core.testrun.detect import runner
-
-        if any(runner(words) for words in simple_commands(call["command"])):
-            return True
     if call["kind"] not in _CHANGING:
         return False
     from detent.hooks.files import has_drifted
 
     return has_drifted(document, state)
+
+
+def is_test_run(call: "Call") -> bool:
+    if call["kind"] != "shell" or not may_test(call["command"]):
+        return False
+    from detent.core.guard.shell.walk import simple_commands
+    from detent.core.testrun.detect import runner
+
+    return any(runner(words) for words in simple_commands(call["command"]))
+
+
+def _noted(client: str, dialect: "Dialect", payload: "Any", call: "Call", document: "Any", state: str) -> bool:
+    """Note the test run and have it recorded behind the client. False if the client has to wait for that.
+
+    A runner judges gates when its agent has ended, so the runs of its agents are recorded before they go on.
+    """
+    folder = session_folder(document, state)
+    if not folder or b"DETENT_SESSION" in posix.environ:
+        return False
+    from detent.clients.dialect import text_of
+    from detent.hooks.seen import behind_the_client, note_run, write_told
+
+    try:
+        note_run(folder, client or "agent", dialect, payload, call["command"])
+    except OSError:
+        return False
+
+    def record() -> None:
+        try:
+            load_engine()
+            from detent.hooks.handlers import recorded
+
+            text = recorded(client or "agent", dialect, payload)
+            if text:
+                write_told(state, text_of(payload.get("session_id")), text)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary of this process; the note stays
+            _crashed(client, dialect, payload, error)
+
+    behind_the_client(record)
+    return True
+
+
+def session_folder(document: "Any", state: str) -> str:
+    """The directory of the active session; empty if the document does not tell."""
+    from detent.core.guard import state_reader
+
+    session = state_reader.workflow(document).get("session_id") if isinstance(document, dict) else None
+    return f"{state}/{session}" if isinstance(session, str) and session and "/" not in session else ""
+
+
+def _told(dialect: "Dialect", payload: "Any", state: str) -> str:
+    """The words about test runs that were recorded since the last event of this conversation."""
+    from detent.hooks.files import TOLD, exists
+
+    name = payload["hook_event_name"]
+    if name not in dialect.HEARD or not exists(f"{state}/{TOLD}"):
+        return ""
+    from detent.clients.dialect import text_of
+    from detent.hooks.seen import take_told
+
+    text = take_told(state, text_of(payload.get("session_id")))
+    return dialect.tell(name, text) if text else ""
 
 
 def may_test(command: str) -> bool:
@@ -305,10 +368,7 @@ def may_test(command: str) -> bool:
 def _with_engine(client: str, dialect: "Dialect", payload: "Any", other: "str | None" = None) -> str:
     """`other` is the project to look at for drift, if it is not the one that the agent works in."""
     _leave_sandbox()
-    load_packages()
-    from detent.load_msgspec import load_msgspec
-
-    load_msgspec()
+    load_engine()
     from detent.hooks.handlers import handle
 
     return handle(client or "agent", dialect, payload, other)
@@ -346,6 +406,14 @@ def _may_be_guarded(call: "Call") -> bool:
 
     text = " ".join((call["command"], call["text"], *call["paths"])).lower()
     return any(name in text for name in (*_OWN_NAMES, *directories()))
+
+
+def load_engine() -> None:
+    """Make the engine importable, as fast as it can be."""
+    load_packages()
+    from detent.load_msgspec import load_msgspec
+
+    load_msgspec()
 
 
 def load_packages() -> None:

@@ -12,6 +12,8 @@ MAX_LOG = 1_000_000
 _KIND, _REGULAR, _DIRECTORY = 0o170000, 0o100000, 0o040000
 #: What the settings looked like when hooks saw them last.
 SETTINGS_NOTE = ".settings"
+#: The words about test runs that were recorded: the conversation in the first line, the text in the others.
+TOLD = ".told"
 
 
 class _Plain:

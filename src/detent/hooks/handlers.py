@@ -1,6 +1,7 @@
 """Handles the hook events that change the session: agents that start and end, test runs, todo lists."""
 
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from detent.clients.dialect import HELD, Dialect, text_of
@@ -26,24 +27,39 @@ from detent.render.prompt.briefing import assignment, briefing, todos
 
 def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None = None) -> str:
     """Apply the event to the session and answer it. The project `other` is only looked at for drift."""
-    name = text_of(payload.get("hook_event_name"))
+    reply = _reply(client, dialect, payload, other, _EVENTS.get(dialect.event(payload)))
+    if reply.startswith(("{", HELD)):
+        return reply
+    return dialect.tell(text_of(payload.get("hook_event_name")), reply) if reply else ""
+
+
+def recorded(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
+    """Record the test runs that were noted, and say what became of the gates."""
+    return _reply(client, dialect, payload, None, _recorded)
+
+
+def _reply(
+    client: str, dialect: Dialect, payload: dict[str, Any], other: str | None, handler: "_Handler | None"
+) -> str:
     try:
-        notices, reply = _handled(client, dialect, payload, other)
+        notices, reply = _handled(client, dialect, payload, other, handler)
     except DetentError as error:
         if dialect.event(payload) == "pre_tool":
             raise
         notices, reply = [], f"Detent: {error.message}. A person should run: detent doctor"
-    if reply.startswith(("{", HELD)):
-        return reply
-    text = "\n".join(part for part in (*notices, reply) if part)
-    return dialect.tell(name, text) if text else ""
+    return reply if reply.startswith(("{", HELD)) else "\n".join(part for part in (*notices, reply) if part)
+
+
+_Handler = Callable[[Event], str]
 
 
 class _Doubtful(Exception):
     """Another program changed the journal, so nothing is written."""
 
 
-def _handled(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None) -> tuple[list[str], str]:
+def _handled(
+    client: str, dialect: Dialect, payload: dict[str, Any], other: str | None, handler: "_Handler | None"
+) -> tuple[list[str], str]:
     """Notices for the agent, and the reply to the event itself."""
     workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd(), project=other)
     actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
@@ -62,7 +78,6 @@ def _handled(client: str, dialect: Dialect, payload: dict[str, Any], other: str 
             if project.active() is None or other is not None:
                 return notices, ""
             event = Event(dialect, payload, project, *_bound(project))
-            handler = _EVENTS.get(dialect.event(payload))
             return notices, handler(event) if handler else ""
     except _Doubtful as doubt:
         return [], dialect.deny(str(doubt)) if dialect.event(payload) == "pre_tool" else f"Detent: {doubt}"
@@ -276,15 +291,21 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
         return ""
     handle = event.handle
     output, exit_code = event.dialect.shell_result(event.payload)
-    lines: list[str] = []
-    for phase in event.live:
-        outcome = handle.gates.observe(phase, call["command"], output, exit_code)
-        if outcome is not None:
-            lines += [
-                f"Detent: {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
-                for judgement in handle.gates.judgements(phase)[phase]
-            ]
-    return "\n".join(lines)
+    return _verdicts(
+        event, [phase for phase in event.live if handle.gates.observe(phase, call["command"], output, exit_code)]
+    )
+
+
+def _recorded(event: Event) -> str:
+    return _verdicts(event, event.project.just_seen)
+
+
+def _verdicts(event: Event, phases: Iterable[str]) -> str:
+    return "\n".join(
+        f"Detent: {judgement.gate} of {phase} is {judgement.verdict}: {judgement.reason}"
+        for phase in phases
+        for judgement in event.handle.gates.judgements(phase)[phase]
+    )
 
 
 def named_files(text: str, base: str) -> tuple[str, ...]:

@@ -9,8 +9,6 @@ Builtins only: every hook imports it.
 
 import posix
 
-from detent.sha256 import sha256
-
 PROJECT_ID = "project-id"
 INDEX = "index"
 _ID_BYTES = 16
@@ -34,6 +32,8 @@ def state_home(chosen: str, home: str) -> str:
 
 
 def digest(data: bytes) -> str:
+    from detent.sha256 import sha256  # noqa: PLC0415 - most hooks need none
+
     return sha256(data).hexdigest()[:32]
 
 

@@ -32,7 +32,7 @@ from detent.engine.gates.session_check import SessionCheck, last_receipt
 from detent.engine.gates.stored import EVIDENCE, PROTECTED, content_name, is_intact
 from detent.engine.redact_command import redact_text
 from detent.errors import Corrupt, DetentError, Refused
-from detent.objects.universe import files_now
+from detent.objects.universe import Request, files_now
 from detent.store.port import PROJECT, Store
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ _MAX_ASKED = 200
 _MAX_LEFT_OUT = 40
 #: The beginning of a `package.json` that is read.
 _MAX_PACKAGE = 1024 * 1024
+#: The time of a change is that of the last tick of the system's clock.
+_CLOCK_TICK_S = 0.01
+_CHANGED_SINCE = "files changed before it was recorded; run the tests again"
 _decode_digests = msgspec.json.Decoder(FileDigests).decode
 
 
@@ -156,15 +159,34 @@ class GateChecks:
         return self._complete(gate, receipt, before)
 
     def observed(
-        self, session: Session, gate: Gate, command: str, output: str, exit_code: int | None
+        self,
+        session: Session,
+        gate: Gate,
+        command: str,
+        output: str,
+        exit_code: int | None,
+        noted_at: datetime | None = None,
     ) -> Receipt | None:
         """The receipt of a test run that was seen in the agent's shell; None if it is no evidence for the gate.
 
-        `output` is redacted.
+        `output` is redacted. A run that a hook noted is no evidence about files that changed since; the caller holds
+        PROJECT then.
         """
         environment = environment_of(session, gate, self._place, os.environ, {})
         receipt = gate.observe(SessionCheck(self, session, "", gate, environment, []), command, output, exit_code)
-        return None if receipt is None else self._complete(gate, receipt)
+        if receipt is None:
+            return None
+        if noted_at is None:
+            return self._complete(gate, receipt)
+        if receipt.result is Result.PASSED and self._is_changed_since(gate, noted_at):
+            receipt = msgspec.structs.replace(receipt, aside=_CHANGED_SINCE)
+        return self._complete(gate, receipt, locked=True)
+
+    def _is_changed_since(self, gate: Gate, at: datetime) -> bool:
+        """Whether an input file was written after that time."""
+        moment, limit_ns = self._moments(OWNER), (at.timestamp() - _CLOCK_TICK_S) * 1e9
+        rows = moment.look(Request()).rows
+        return any(path in rows and rows[path].key[2] > limit_ns for path in file_digests(moment, gate.inputs or ()))
 
     def reported(self, *, compliant: bool, note: str) -> Receipt:
         """The receipt of a reviewer's report."""
@@ -470,16 +492,18 @@ class GateChecks:
         _, changes, _ = self._protected(session, digest, accepted, (Role.SETTINGS, Role.SHARED))
         return tuple(sorted(itertools.chain(*changes)))
 
-    def _complete(self, gate: Gate, receipt: Receipt, before: FileDigests | None = None) -> Receipt:
+    def _complete(
+        self, gate: Gate, receipt: Receipt, before: FileDigests | None = None, *, locked: bool = False
+    ) -> Receipt:
         """The receipt with the digest of the files that it rests on, and with the account and the host of the run."""
-        inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before)
+        inputs = None if gate.inputs is None else self._record_inputs(gate.inputs, before, locked=locked)
         return msgspec.structs.replace(receipt, inputs=inputs, account=account(), host=os.uname().nodename)
 
-    def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None) -> str:
+    def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None, *, locked: bool) -> str:
         """The digest of the input files; of one that changed during the run, as it was before."""
         digests = self._digests(patterns)
         digest, data = encode_digests({path: (before or {}).get(path, now) for path, now in digests.items()})
-        with self._store.lock(PROJECT):
+        with nullcontext() if locked else self._store.lock(PROJECT):
             self._store.put(self._name(EVIDENCE, digest), data)
         return digest
 

@@ -167,13 +167,18 @@ class SessionGates:
     def record(self, gate: str, *, phase: str, receipt: Receipt) -> Outcome:
         return self._handle.execute(CheckGate(phase=phase, gate=gate, receipt=receipt))
 
-    def observe(self, phase: str, command: str, output: str, exit_code: int | None) -> Outcome | None:
-        """Record a test run that was seen in the agent's shell, if the phase asks for tests."""
+    def observe(
+        self, phase: str, command: str, output: str, exit_code: int | None, *, noted_at: datetime | None = None
+    ) -> Outcome | None:
+        """Record a test run that was seen in the agent's shell, if the phase asks for tests.
+
+        `noted_at` is the time at which a hook noted the run; the caller holds PROJECT then.
+        """
         session = self._handle.state
         gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
         output = redact_text(output) if gates else ""
         for gate in gates:
-            receipt = self.checks.observed(session, gate, command, output, exit_code)
+            receipt = self.checks.observed(session, gate, command, output, exit_code, noted_at)
             if receipt is not None:
                 return self._handle.execute(CheckGate(phase=phase, gate=gate_name(gate), receipt=receipt))
         return None
