@@ -126,7 +126,7 @@ class Serving:
                 options=prepared.options,
                 tell=self._feeds.teller(project, session),
                 hosting=Hosting(
-                    lambda _, context: RemoteDispatcher(context, link, labels, own),
+                    lambda _, context: RemoteDispatcher(context, link, labels, own, term=turn.term),
                     run=run,
                     has_files=False,
                     on=turn.given.on,
