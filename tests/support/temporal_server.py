@@ -57,6 +57,11 @@ class TemporalServer:
             time.sleep(0.1)
         raise AssertionError((self._directory / "temporal.log").read_text())
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)

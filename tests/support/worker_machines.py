@@ -120,8 +120,11 @@ class WorkerMachine:
 class Cluster:
     """A Postgres, a Temporal, a git remote, and a checkout of a person."""
 
-    def __init__(self, directory: Path, *, seconds: float = 0.5, phases: str = "", labels: str = "") -> None:
-        self.directory, self._seconds = directory, seconds
+    def __init__(
+        self, directory: Path, *, seconds: float = 0.5, phases: str = "", labels: str = "", command: str | None = None
+    ) -> None:
+        """`command` is that of the agent, instead of one that takes `seconds` and leaves a file."""
+        self.directory, self._seconds, self._command = directory, seconds, command
         self._phases, self._labels = phases or ", ".join(GRID), labels
         self.marks = directory / "marks"
         self.marks.mkdir()
@@ -146,7 +149,7 @@ class Cluster:
         (root / ".workflow").mkdir(exist_ok=True)
         (root / ".home").mkdir(exist_ok=True)
         (root / ".gitignore").write_text(".home\nworker.log\n")
-        command = COMMAND.format(marks=self.marks, seconds=self._seconds, victim=VICTIM_S)
+        command = self._command or COMMAND.format(marks=self.marks, seconds=self._seconds, victim=VICTIM_S)
         store = self._url.replace(f"127.0.0.1:{self.postgres_port}/", f"{store_host}:{store_port}/")
         separator = "&" if "?" in store else "?"
         (root / "detent.toml").write_text(
