@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench.measure import Setting, interleave, say, seconds_each
 from bench.table import Goal, Row, Section
 from bench.tree import SETTLED_S, Repository, Tree
+from detent.core.session.status import Status
 from detent.store.memory import MemoryStore
 from detent.worker.trees import JobTree, lent_tree
 from tests.support import postgres_server, temporal_server
@@ -22,6 +22,10 @@ from tests.support.machines import bare_remote, machine
 _FILES, _CHANGED = 2_000, 25
 _THREE = '"a", "b", "c"'
 _LIMIT_S = 1_800.0
+#: An agent that returns at once.
+_NOTHING = "echo done"
+#: As in a project without settings.
+_MANY_HEARTBEAT_S = 10.0
 
 
 def travel(setting: Setting) -> Section:
@@ -110,20 +114,26 @@ def machines(setting: Setting) -> Section:
         return Section(name="machines", rows=(Row(what="phases on workers", skipped=reason),), remarks=())
     return Section(
         name="machines",
-        rows=(_three_phases(setting), _takeover(setting), *_many_sessions(setting)),
+        rows=(
+            _three_phases(setting, "without work", _NOTHING, Goal(2.0)),
+            _three_phases(setting, "with a file each", None, None),
+            _takeover(setting),
+            *_many_sessions(setting),
+        ),
         remarks=(
-            "three empty phases: detent run --on with a worker that is ready; detent run with threads and files;",
+            "three phases: detent run --on with a worker that is ready; detent run with threads and files;",
             "both are whole processes. A takeover is the time from kill -9 to the next attempt, heartbeat 2 s",
         ),
     )
 
 
-def _three_phases(setting: Setting) -> Row:
+def _three_phases(setting: Setting, what: str, command: str | None, goal: Goal | None) -> Row:
+    """Three phases by one worker that is ready against threads and files; `command` replaces that of the agent."""
     from tests.support.worker_machines import cluster
 
-    directory = Path(setting.directory, "three")
+    directory = Path(setting.directory, f"three-{what.rsplit(maxsplit=1)[-1]}")
     directory.mkdir()
-    with cluster(directory, seconds=0, phases=_THREE) as world:
+    with cluster(directory, seconds=0, phases=_THREE, command=command) as world:
         world.machine("worker")
         local = directory / "local"
         world.checkout(local, store_port=world.postgres_port)
@@ -136,9 +146,9 @@ def _three_phases(setting: Setting) -> Row:
             env = world.env(root, "own")
             return seconds_each(lambda: subprocess.run(argv, cwd=root, env=env, check=True, capture_output=True), 1)
 
-        say("three empty phases on a worker")
-        pair = interleave(lambda: run(world.root, "--on", world.address), lambda: run(local), rounds=setting.pick(5, 3))
-    return Row(what="3 empty phases on a worker : on threads", unit="s", **pair._asdict(), goal=Goal(2.0))
+        say(f"3 phases {what} on a worker")
+        pair = interleave(lambda: run(world.root, "--on", world.address), lambda: run(local), rounds=setting.pick(9, 3))
+    return Row(what=f"3 phases {what} on a worker : on threads", unit="s", **pair._asdict(), goal=goal)
 
 
 def _takeover(setting: Setting) -> Row:
@@ -160,32 +170,69 @@ def _takeover(setting: Setting) -> Row:
 
 
 def _many_sessions(setting: Setting) -> list[Row]:
+    """Sessions whose commands return at once: phases a second, and the CPU time of each part."""
+    from detent.core.session.session import SessionStatus
     from detent.worker.address import parse_address
-    from detent.worker.client import run_on
+    from detent.worker.client import flow_id, loop_of_calls
+    from detent.worker.given import NAME, Given
+    from detent.worker.prepared import project_key
+    from detent.worker.queues import loop_queue
+    from detent.worker.temporal import connect, start_flow
+    from tests.support import postgres
     from tests.support.worker_machines import cluster
 
     sessions, phases, workers = setting.pick(200, 8), 20, setting.pick(8, 2)
-    say(f"{sessions} sessions of {phases} phases by {workers} workers")
     directory = Path(setting.directory, "many")
     directory.mkdir()
     row = ", ".join(f'"p{number}"' for number in range(phases))
-    with cluster(directory, seconds=0, phases=row) as world:
-        for number in range(workers):
-            world.machine(f"m{number}")
-        names = [world.start_session(f"task {number}") for number in range(sessions)]
-        address = parse_address(world.address)
-
-        def run(name: str) -> None:
-            with world.project as project:
-                run_on(project, project.session(name), address, wait=False)
-
-        begun, used = time.monotonic(), os.times()
-        with ThreadPoolExecutor(sessions) as pool:
-            list(pool.map(run, names, timeout=_LIMIT_S))
-        seconds, now = time.monotonic() - begun, os.times()
-    waited = seconds - (now.user - used.user)
+    with cluster(directory, phases=row, command=_NOTHING) as world, world.project as project, loop_of_calls() as loop:
+        machines = [world.machine(f"m{number}") for number in range(workers)]
+        parts = {
+            "workers": [each.process.pid for each in machines if each.process is not None],
+            "Temporal": [world.temporal.pid],
+            "Postgres": [postgres.server().pid],
+        }
+        handles = []
+        for number in range(sessions):
+            handles.append(project.start("w", f"task {number}"))
+            _progress(f"{number + 1} of {sessions} sessions started")
+        address, key = parse_address(world.address), project_key(project)
+        service = loop.call(connect(address))
+        before = {part: sum(map(_cpu_s, pids)) for part, pids in parts.items()}
+        begun = time.monotonic()
+        for handle in handles:
+            given = Given(project=key, session=handle.id, on=str(address), heartbeat_s=_MANY_HEARTBEAT_S, wait=False)
+            loop.call(start_flow(service, address.namespace, NAME, flow_id(project, handle.id), given, loop_queue(key)))
+        left = handles
+        while left and time.monotonic() < begun + _LIMIT_S:
+            time.sleep(1.0)
+            left = [handle for handle in left if handle.state.status is not SessionStatus.COMPLETED]
+            _progress(f"{len(left)} of {sessions} sessions left after {time.monotonic() - begun:.0f} s")
+        seconds = time.monotonic() - begun
+        used = {part: sum(map(_cpu_s, pids)) - before[part] for part, pids in parts.items()}
+        done = sum(len(handle.state.with_status(Status.COMPLETED)) for handle in handles)
     return [
-        Row(what=f"{sessions} sessions x {phases} phases, {workers} workers", unit="s", ours=seconds),
-        Row(what="  phases a second", unit="/s", ours=sessions * phases / seconds),
-        Row(what="  not spent by the process that follows them", unit="s", ours=waited),
+        Row(
+            what=f"{sessions} sessions x {phases} phases, {workers} workers",
+            unit="s",
+            ours=seconds,
+            failed="" if not left else f"{len(left)} sessions are not completed",
+        ),
+        Row(what="  phases a second", unit="/s", ours=done / seconds),
+        *(Row(what=f"  CPU of {part} a phase", unit="ms", ours=used[part] / done * 1000) for part in parts),
     ]
+
+
+def _progress(text: str) -> None:
+    """One line that changes."""
+    print(f"\r  {text}   ", end="", file=sys.stderr, flush=True)
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU time of a process, of the children that it waited for, and of those that run."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(_cpu_s(int(child)) for child in children)

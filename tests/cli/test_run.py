@@ -178,6 +178,17 @@ def test_another_task_does_not_push_an_unfinished_session_aside(ready):
     assert "detent pause" in way_out
 
 
+@pytest.mark.parametrize("given", [["--isolation", "session"], []])
+def test_a_run_on_workers_with_worktrees_is_refused_before_a_session_is_started(ready, given):
+    if not given:
+        settings = ready.directory / "detent.toml"
+        settings.write_text(settings.read_text().replace("[run]", '[run]\nisolation = "phase"'))
+    _, message, way_out = refused(ready, "Do it", "--on", "temporal://127.0.0.1:1", *given)
+
+    assert message.startswith("a run on workers has no worktrees, and isolation is")
+    assert way_out.startswith("give --isolation none")
+
+
 def test_an_agent_does_not_start_a_run(ready):
     ready("start", "w", "Do it").ok()
 

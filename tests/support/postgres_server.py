@@ -130,6 +130,11 @@ class PostgresServer:
             else:
                 return
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """End the whole server as a loss of power does: with SIGKILL, without a checkpoint."""
         assert self._process is not None

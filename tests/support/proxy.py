@@ -11,9 +11,9 @@ _CHUNK = 1 << 16
 class Proxy:
     """While it is cut, bytes of open connections wait and new connections get no answer, as when packets are lost."""
 
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, target: int, listener: socket.socket | None = None, host: str = "127.0.0.1") -> None:
+        self._target, self.host = target, host
+        self._listener = listener or socket.create_server((host, 0))
         self.port: int = self._listener.getsockname()[1]
         self._open = threading.Event()
         self._open.set()

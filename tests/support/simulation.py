@@ -500,7 +500,7 @@ class World:
         link, own = _Link(self, machine, session, run, jobs), _OwnJobs(self, machine, session)
 
         def dispatcher(_project: Project, context: RunContext) -> RemoteDispatcher:
-            return RemoteDispatcher(context, link, lambda phase: (), own)
+            return RemoteDispatcher(context, link, lambda phase: (), own, term=tries)
 
         runner = Runner(
             _Project(self, machine),

@@ -9,6 +9,12 @@ import time
 from pathlib import Path
 
 START_S = 30.0
+#: The server closes a connection whose other end does not answer: a frozen worker then takes no work with it.
+ALIVE = [
+    part
+    for name in ("keepAliveTime", "keepAliveTimeout")
+    for part in ("--dynamic-config-value", f'frontend.{name}="1s"')
+]
 
 
 def program() -> str | None:
@@ -41,7 +47,7 @@ class TemporalServer:
         argv = [str(program()), "server", "start-dev", "--headless", "--port", str(self.port), "--log-level", "error"]
         with (self._directory / "temporal.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*argv, "--db-filename", str(self._database)], stdout=log, stderr=log, start_new_session=True
+                [*argv, *ALIVE, "--db-filename", str(self._database)], stdout=log, stderr=log, start_new_session=True
             )
         until = time.monotonic() + START_S
         while time.monotonic() < until:
@@ -50,6 +56,11 @@ class TemporalServer:
                     return self
             time.sleep(0.1)
         raise AssertionError((self._directory / "temporal.log").read_text())
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self) -> None:
         if self._process is not None:

@@ -1,4 +1,7 @@
-"""Workers as processes, each with a checkout, a home and a network of its own: a proxy before Postgres and Temporal."""
+"""Workers as processes, each with a checkout, a home and a network of its own.
+
+The network is a namespace where that is permitted, else a proxy on loopback in front of Postgres and Temporal.
+"""
 
 import os
 import re
@@ -22,7 +25,7 @@ from detent.engine.project import Project, open_project
 from detent.engine.session import SessionHandle
 from detent.errors import DetentError
 from detent.store.port import all_commits
-from tests.support import postgres, temporal_server
+from tests.support import namespaces, postgres, temporal_server
 from tests.support.proxy import Proxy
 from tests.support.temporal_server import TemporalServer
 
@@ -67,9 +70,11 @@ class WorkerMachine:
     def __init__(self, cluster: "Cluster", name: str, labels: str = "", *, slots: int = 4) -> None:
         self.cluster, self.name, self.labels, self._slots = cluster, name, labels, slots
         self.root = cluster.directory / name
-        self.postgres = Proxy(cluster.postgres_port)
-        self.temporal = Proxy(cluster.temporal.port)
-        cluster.checkout(self.root, store_port=self.postgres.port)
+        network = cluster.hub.machine(name) if cluster.hub is not None else None
+        self._command = network.command if network is not None else ()
+        wire = network.wire if network is not None else Proxy
+        self.postgres, self.temporal = wire(cluster.postgres_port), wire(cluster.temporal.port)
+        cluster.checkout(self.root, store_port=self.postgres.port, store_host=self.postgres.host)
         self.process: subprocess.Popen[bytes] | None = None
         self._starts = 0
 
@@ -79,8 +84,9 @@ class WorkerMachine:
 
     def start(self, *more: str) -> "WorkerMachine":
         self._starts += 1
-        on = f"temporal://127.0.0.1:{self.temporal.port}/{NAMESPACE}"
-        argv = [sys.executable, "-m", "detent", "worker", "--on", on, "--slots", str(self._slots), *more]
+        on = f"temporal://{self.temporal.host}:{self.temporal.port}/{NAMESPACE}"
+        argv = [*self._command, sys.executable, "-m", "detent", "worker", "--on", on]
+        argv += ["--slots", str(self._slots), *more]
         if self.labels:
             argv += ["--labels", self.labels]
         with (self.root / "worker.log").open("ab") as log:
@@ -114,8 +120,11 @@ class WorkerMachine:
 class Cluster:
     """A Postgres, a Temporal, a git remote, and a checkout of a person."""
 
-    def __init__(self, directory: Path, *, seconds: float = 0.5, phases: str = "", labels: str = "") -> None:
-        self.directory, self._seconds = directory, seconds
+    def __init__(
+        self, directory: Path, *, seconds: float = 0.5, phases: str = "", labels: str = "", command: str | None = None
+    ) -> None:
+        """`command` is that of the agent, instead of one that takes `seconds` and leaves a file."""
+        self.directory, self._seconds, self._command = directory, seconds, command
         self._phases, self._labels = phases or ", ".join(GRID), labels
         self.marks = directory / "marks"
         self.marks.mkdir()
@@ -127,6 +136,7 @@ class Cluster:
         self.temporal = TemporalServer(directory).start()
         self.root = directory / "own"
         self.checkout(self.root, store_port=self.postgres_port)
+        self.hub = None if namespaces.missing() else namespaces.Hub()
         self._machines: list[WorkerMachine] = []
         self._runs: list[subprocess.Popen[bytes]] = []
 
@@ -134,13 +144,13 @@ class Cluster:
     def address(self) -> str:
         return f"temporal://127.0.0.1:{self.temporal.port}/{NAMESPACE}"
 
-    def checkout(self, root: Path, *, store_port: int) -> None:
+    def checkout(self, root: Path, *, store_port: int, store_host: str = "127.0.0.1") -> None:
         root.mkdir(exist_ok=True)
         (root / ".workflow").mkdir(exist_ok=True)
         (root / ".home").mkdir(exist_ok=True)
         (root / ".gitignore").write_text(".home\nworker.log\n")
-        command = COMMAND.format(marks=self.marks, seconds=self._seconds, victim=VICTIM_S)
-        store = self._url.replace(f":{self.postgres_port}/", f":{store_port}/")
+        command = self._command or COMMAND.format(marks=self.marks, seconds=self._seconds, victim=VICTIM_S)
+        store = self._url.replace(f"127.0.0.1:{self.postgres_port}/", f"{store_host}:{store_port}/")
         separator = "&" if "?" in store else "?"
         (root / "detent.toml").write_text(
             SETTINGS.format(
@@ -194,6 +204,8 @@ class Cluster:
                 run.kill()
             run.wait()
         self.temporal.stop()
+        if self.hub is not None:
+            self.hub.close()
 
     # What is seen
 

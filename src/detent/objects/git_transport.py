@@ -54,10 +54,26 @@ class GitTransport:
     ) -> None:
         if base is not None and base.rpartition("/")[2] == name.rpartition("/")[2] and self._send_again(name, base):
             return
+        known = self._known_tree(base) if base is not None else None
+        try:
+            self._send(name, manifest, digests, read, known)
+        except StoreFailed:
+            if known is None:
+                raise
+            # Another process may have removed the objects of the base since.
+            self._send(name, manifest, digests, read, None)
+
+    def _send(
+        self,
+        name: str,
+        manifest: bytes,
+        digests: Collection[str],
+        read: Callable[[str], bytes],
+        known: "_Known | None",
+    ) -> None:
         ref = _ref(name)
         with tempfile.TemporaryDirectory(prefix="send-", dir=self._directory) as scratch:
             stream = os.path.join(scratch, "stream")
-            known = self._known_tree(base) if base is not None else None
             before = known.digests if known is not None else frozenset()
             with disk.failing_as("write", stream), open(stream, "wb") as file:
                 file.write(b"commit %s\n%sdata 0\n\n" % (ref.encode(), _COMMITTER))

@@ -58,10 +58,20 @@ class RemoteDispatcher:
     """A `Dispatcher` whose jobs are done by workers of any machine."""
 
     def __init__(
-        self, context: "RunContext", link: Link, labels: Callable[[str], tuple[str, ...]], here: Here | None = None
+        self,
+        context: "RunContext",
+        link: Link,
+        labels: Callable[[str], tuple[str, ...]],
+        here: Here | None = None,
+        *,
+        term: int = 1,
     ) -> None:
-        """`labels` are those that a worker must have for a phase. Without `here` all jobs go to the board."""
+        """`labels` are those that a worker must have for a phase. Without `here` all jobs go to the board.
+
+        `term` is that of the loop: the machine of an earlier one may still work.
+        """
         self._context, self._link, self._labels, self._here = context, link, labels, here
+        self._takes_over = term > 1 or context.took_over
         #: The jobs that this machine does.
         self._own: set[str] = set()
         #: The phases that jobs of this loop were begun for.
@@ -90,7 +100,7 @@ class RemoteDispatcher:
             does_task=job.does_task,
             labels=self._labels(job.phase),
             failures=self._context.failures if job.does_task else {},
-            takes_over=self._context.took_over and job.phase not in self._begun,
+            takes_over=self._takes_over and job.phase not in self._begun,
         )
         self._begun.add(job.phase)
         future = self._keep(assignment.id, job)

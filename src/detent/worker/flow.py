@@ -24,6 +24,8 @@ PASSING, LEFT = "passing", "left"
 _LONGEST = timedelta(days=365)
 #: Pauses between two tries of an activity.
 _PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
+#: A loop that ran for longer is tried again at once.
+_FAILED_SOON = timedelta(seconds=60)
 #: A loop that asks for the ends of jobs gets an answer after this time at the latest.
 WAIT_S = 60.0
 _ONCE = RetryPolicy(maximum_attempts=1)
@@ -56,6 +58,7 @@ class SessionFlow:
     async def run(self, given: dict[str, Any]) -> str:
         turn, taken, fails = self._turn, self._given, 0
         while True:
+            began = workflow.now()
             loop = workflow.start_activity(
                 LOOP,
                 msgspec.to_builtins(turn),
@@ -86,8 +89,9 @@ class SessionFlow:
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(given)
             turn = self._next_turn(turn.term + 1)
-            fails += 1
-            await asyncio.sleep(min(_PAUSE_S * 2 ** min(fails, 8), _LONGEST_PAUSE_S) if fails > 3 else _PAUSE_S)
+            fails = fails + 1 if workflow.now() - began < _FAILED_SOON else 1
+            if fails > 1:
+                await asyncio.sleep(min(_PAUSE_S * 2 ** min(fails - 2, 8), _LONGEST_PAUSE_S))
 
     async def _cancel_when_long(self, loop: "workflow.ActivityHandle[Any]") -> None:
         """End the loop when the history of the workflow is long: the next one has a new history."""

@@ -1,7 +1,8 @@
 """A worker: takes run loops and jobs from Temporal until it is asked to drain.
 
 Each activity runs on a thread, opens the project for itself, and sends heartbeats from another thread. The same thread
-watches whether the attempt was ended elsewhere. A loop that is cancelled leaves its jobs to the next loop.
+watches whether the attempt was ended elsewhere. A loop does one job at a time on its own machine. A worker that is
+drained finishes those, and leaves the rest of its loops to other workers.
 """
 
 import asyncio
@@ -34,12 +35,14 @@ from detent.worker.board import Assignment, is_later_loop, job_run, loop_run
 from detent.worker.dispatcher import RemoteDispatcher
 from detent.worker.flow import LEFT, PASSING, SessionFlow
 from detent.worker.flow_link import FlowLink
-from detent.worker.given import JOB, LOOP, JobTurn, LoopTurn
+from detent.worker.given import JOB, LOOP, Given, JobTurn, LoopTurn
 from detent.worker.host import PASSING as PASSING_ERRORS
 from detent.worker.host import ended_with
 from detent.worker.own_jobs import OwnJobs
 from detent.worker.prepared import prepare, project_key
 from detent.worker.queues import job_queue, label_sets, loop_queue, phase_labels
+from detent.worker.reach import Reach
+from detent.worker.slots import tuner
 from detent.worker.temporal import Loop, connect
 from detent.worker.workplace import Workplace
 from detent.worker.workplace import watch as watch_job
@@ -53,6 +56,8 @@ POLLS = 1
 #: Time for jobs to end when the worker is drained.
 DRAIN_S = 24 * 3600.0
 _WATCH_S = 0.25
+#: Heartbeats in the time after which a worker is taken for dead, and the longest pause between two.
+BEATS, LONGEST_BEAT_S = 8, 1.0
 #: How often a loop looks at its session if no message of the store wakes it.
 LOOP_TICK_S = 1.0
 
@@ -77,8 +82,19 @@ class Serving:
         self.busy, self.done, self._jobs = 0, 0, 0
         self._stop_jobs = ""
         self._counting = threading.Lock()
+        with self.project() as project:
+            #: The name of the project, and the sets of labels that this worker has.
+            self.key, self.sets = project_key(project), label_sets(project.settings, offer.labels)
+            self._reach = Reach(self.project, project.settings.run.heartbeat_s)
+
+    def may_take_loops(self) -> bool:
+        return self._reach.is_there()
+
+    def may_take_jobs(self) -> bool:
+        return self._reach.is_there() and self._jobs < self._offer.slots
 
     def close(self) -> None:
+        self._reach.close()
         self._loop.close()
         self._feeds.close()
 
@@ -91,7 +107,7 @@ class Serving:
         """Run the loop of a session until it ends, or another worker takes it over."""
         turn = msgspec.convert(given, LoopTurn)
         session = turn.given.session
-        with self._working(), _passing(), self.project() as project:
+        with self._working(), self._passing(), self.project() as project:
             prepared = prepare(project, session, wait=turn.given.wait)
             run = loop_run(turn.flow, turn.term)
             flow = self._client.get_workflow_handle(turn.workflow)
@@ -110,7 +126,7 @@ class Serving:
                 options=prepared.options,
                 tell=self._feeds.teller(project, session),
                 hosting=Hosting(
-                    lambda _, context: RemoteDispatcher(context, link, labels, own),
+                    lambda _, context: RemoteDispatcher(context, link, labels, own, term=turn.term),
                     run=run,
                     has_files=False,
                     on=turn.given.on,
@@ -133,7 +149,7 @@ class Serving:
                     own.stop_all(self._stop_jobs)
                 own.watch()
 
-            with _beating(watch):
+            with self._beating(turn.given, watch):
                 end = runner.run()
             if end is End.LOST:
                 raise ApplicationError("the loop was left", type=LEFT)
@@ -148,7 +164,7 @@ class Serving:
             with (
                 self._working(),
                 self._slot() or nullcontext(),
-                _passing(),
+                self._passing(),
                 self.project() as outer,
                 Workplace(outer, session, self._feeds.teller) as workplace,
             ):
@@ -161,7 +177,7 @@ class Serving:
                         hosted.job.stop(self._stop_jobs)
                     watch_job(hosted)
 
-                with _beating(watch):
+                with self._beating(turn.given, watch):
                     ended = workplace.do(hosted, is_retry=turn.tries > 1)
         except DetentError as error:
             ended = ended_with(turn.assignment, error)
@@ -200,6 +216,36 @@ class Serving:
         return slot
 
     @contextmanager
+    def _passing(self) -> Iterator[None]:
+        """Let Temporal try again what another try can end: a store that cannot be reached, a later loop."""
+        if not self._reach.is_there():
+            raise ApplicationError("this worker does not reach the journals", type=PASSING)
+        try:
+            yield
+        except PASSING_ERRORS as error:
+            raise ApplicationError(error.message, type=PASSING) from error
+
+    @contextmanager
+    def _beating(self, given: Given, watch: Callable[[], None]) -> Iterator[None]:
+        """Heartbeats and a look at the job, on a thread of its own. Out of reach of the journals there are none."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(min(given.heartbeat_s / BEATS, LONGEST_BEAT_S)):
+                if self._reach.is_there():
+                    activity.heartbeat()
+                with suppress(DetentError):
+                    watch()
+
+        thread = threading.Thread(target=contextvars.copy_context().run, args=[beat], daemon=True, name="heartbeat")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    @contextmanager
     def _working(self) -> Iterator[None]:
         with self._counting:
             self.busy += 1
@@ -208,36 +254,6 @@ class Serving:
         finally:
             with self._counting:
                 self.busy, self.done = self.busy - 1, self.done + 1
-
-
-@contextmanager
-def _passing() -> Iterator[None]:
-    """Let Temporal try again what another try can end: a store that cannot be reached, a later loop."""
-    try:
-        yield
-    except PASSING_ERRORS as error:
-        raise ApplicationError(error.message, type=PASSING) from error
-
-
-@contextmanager
-def _beating(watch: Callable[[], None]) -> Iterator[None]:
-    """Heartbeats and a look at the job, several times a second, on a thread of its own."""
-    over = threading.Event()
-
-    def beat() -> None:
-        while not over.wait(_WATCH_S):
-            activity.heartbeat()
-            # A store that cannot be reached now does not end the heartbeats: the job itself meets it.
-            with suppress(DetentError):
-                watch()
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=[beat], daemon=True, name="heartbeat")
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 class _Feeds:
@@ -277,11 +293,11 @@ async def serve(
     service = await connect(address, identity(offer.labels, offer.slots))
     client = Client(service, namespace=address.namespace)
     serving = Serving(directory, package, client, offer)
-    with serving.project() as project:
-        key, sets = project_key(project), label_sets(project.settings, offer.labels)
+    key, sets = serving.key, serving.sets
     drained = asyncio.Event()
     _drain_on_signals(drained, serving)
     with ThreadPoolExecutor(LOOPS) as loops, ThreadPoolExecutor(offer.slots * len(sets)) as jobs:
+        # Each heartbeat is sent: the interval between them is ours.
         beats = timedelta(seconds=_WATCH_S)
         workers = [
             Worker(
@@ -290,7 +306,7 @@ async def serve(
                 workflows=[SessionFlow],
                 activities=[serving.run_loop],
                 activity_executor=loops,
-                max_concurrent_activities=LOOPS,
+                tuner=tuner(LOOPS, serving.may_take_loops),
                 max_concurrent_activity_task_polls=POLLS,
                 max_concurrent_workflow_task_polls=POLLS + 1,
                 workflow_runner=UnsandboxedWorkflowRunner(),
@@ -305,7 +321,7 @@ async def serve(
                     task_queue=job_queue(key, labels),
                     activities=[serving.do_job],
                     activity_executor=jobs,
-                    max_concurrent_activities=offer.slots,
+                    tuner=tuner(offer.slots, serving.may_take_jobs),
                     max_concurrent_activity_task_polls=POLLS,
                     graceful_shutdown_timeout=timedelta(seconds=DRAIN_S),
                     max_heartbeat_throttle_interval=beats,

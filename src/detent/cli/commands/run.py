@@ -108,6 +108,8 @@ def run_verb(
     try:
         with request.changing() as project:
             planned = _planned(project, asked, _existing(project, asked))
+            if address is not None:
+                _check_isolation(project)
             ready = _ready(request, planned, yes=yes, asks=at_terminal and not request.json)
             handle = _begin(request, project, asked, planned)
             request.notices += _beside(project, handle.id)
@@ -126,6 +128,16 @@ def run_verb(
         watch(request, asked.session)
         return 0
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
+
+
+def _check_isolation(project: "Project") -> None:
+    """Refuse a run on workers with worktrees, before anything is begun."""
+    mode = project.settings.run.isolation
+    if mode != "none":
+        raise Refused(
+            f"a run on workers has no worktrees, and isolation is {mode}: each job has a tree of its own already",
+            way_out="give --isolation none, or set isolation of [run] in detent.toml to none",
+        )
 
 
 def _load_ahead() -> None:
@@ -279,10 +291,6 @@ def _run_on(request: Request, project: "Project", handle: "SessionHandle", addre
     from detent.worker.address import parse_address
     from detent.worker.client import check_files, run_on
 
-    if project.settings.run.isolation != "none":
-        raise Refused(
-            "a run on workers has no worktrees: each job has a tree of its own", way_out="leave --isolation out"
-        )
     parsed = parse_address(address)
     request.notices += check_files(project, handle)
     project.flush()
