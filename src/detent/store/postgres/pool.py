@@ -31,6 +31,12 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 #: Uses of a statement before it is prepared, and the errors that say that the server does not know it.
 _PREPARED_AFTER = 2
 _NOT_PREPARED = ("26000", "42P05")
+#: Parts of messages of libpq that say that waiting cannot help.
+_TLS = ("certificate", "SSL")
+_REFUSALS = (
+    *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
+    *("could not translate host name", "definition of service"),
+)
 #: What libpq is asked for, unless the URL says otherwise: a peer that is gone is noticed.
 _DEFAULTS = {
     "connect_timeout": "5",
@@ -99,7 +105,9 @@ class Pool:
                     raise self._failure(error) from error
                 limit_s = wait_s if wait_s is not None else WAIT_S if self._has_connected else FIRST_WAIT_S
                 waited_s = time.monotonic() - started_s
-                if waited_s >= limit_s or _is_hopeless(error):
+                if _is_hopeless(error):
+                    raise self._failure(error) from error
+                if waited_s >= limit_s:
                     raise self._failure(error, waited_s) from error
                 if waited_s >= TELL_S and not has_warned and self.tell is not None:
                     has_warned = True
@@ -157,6 +165,8 @@ class Pool:
             way_out = "give the role its privileges: detent store roles prints the statements"
         elif state in ("3F000", "42P01"):
             way_out = f"make the tables: detent store migrate {self.name}"
+        elif _names_one_of(error, _TLS):
+            way_out = "correct sslmode, sslrootcert, sslcert and sslkey of the URL, or the certificate of the server"
         elif waited_s or not state:
             way_out = "start the database or fix the network and retry; detent status shows whether a commit stands"
         else:
@@ -172,11 +182,8 @@ def _reason(error: "psycopg.Error") -> str:
 
 def _is_hopeless(error: "psycopg.Error") -> bool:
     """Whether waiting cannot help: a wrong name, role, password or certificate."""
-    text = str(error)
-    return any(
-        sign in text
-        for sign in (
-            *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
-            *("certificate", "could not translate host name", "SSL", "definition of service"),
-        )
-    )
+    return _names_one_of(error, (*_TLS, *_REFUSALS))
+
+
+def _names_one_of(error: "psycopg.Error", signs: tuple[str, ...]) -> bool:
+    return any(sign in str(error) for sign in signs)
