@@ -85,7 +85,8 @@ class Pool:
         self._guard = threading.Lock()
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._has_connected = False
-        self._prepares = True
+        #: Whether statements may be prepared; None until a connection was made.
+        self._prepares: bool | None = None
         self._process = os.getpid()
 
     def run(self, action: "Callable[[psycopg.Connection[Any]], Result]", *, wait_s: float | None = None) -> Result:
@@ -116,7 +117,7 @@ class Pool:
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             except self._driver.Error as error:
                 if error.sqlstate in _NOT_PREPARED and self._prepares:
-                    # A pooler gave the statement to another server: from now on each is sent whole.
+                    # A pooler that was not noticed: from now on each statement is sent whole.
                     self._prepares = False
                     self.close()
                     continue
@@ -127,8 +128,13 @@ class Pool:
         given = self._driver.conninfo.conninfo_to_dict(self.url)
         options = {name: value for name, value in _DEFAULTS.items() if name not in given}
         connection: psycopg.Connection[Any] = self._driver.connect(
-            self.url, autocommit=True, prepare_threshold=_PREPARED_AFTER if self._prepares else None, **options
+            self.url, autocommit=True, prepare_threshold=None, **options
         )
+        if self._prepares is None:
+            # A pooler gives statements to any server, where another client may have prepared one of the same name.
+            ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
+            self._prepares = process == connection.info.backend_pid
+        connection.prepare_threshold = _PREPARED_AFTER if self._prepares else None
         self._has_connected = True
         return connection
 
