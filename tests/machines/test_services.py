@@ -36,8 +36,6 @@ heartbeat_s = 5.0
 phases = [{{ key = "work" }}, {{ key = "more", needs = ["work"] }}]
 """
 
-pytestmark = pytest.mark.skipif(bool(temporal_server.missing()), reason=f"skipped: {temporal_server.missing()}")
-
 
 class Services:
     """The services of the file, with the ports of this test in the place of those of the host."""
