@@ -109,6 +109,8 @@ class Services:
 
 @pytest.fixture
 def services(tmp_path, nobody):
+    if reason := temporal_server.missing():
+        pytest.skip(reason)
     if not server().execute("SELECT 1 FROM pg_database WHERE datname = 'detent'"):
         server().create_database("detent")
     subprocess.run(["git", "init", "--quiet", "--bare", tmp_path / "remote.git"], check=True)
