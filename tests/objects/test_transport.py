@@ -126,6 +126,19 @@ def test_a_remote_that_cannot_be_reached_is_named(tmp_path):
         send(place, "WFS-a/1", FILES)
 
 
+def test_an_error_of_the_library_of_a_place_is_no_defect_of_detent(tmp_path, monkeypatch):
+    class NoCredentialsError(Exception):
+        """As botocore has it: no OSError."""
+
+    def fail(*_arguments, **_options):
+        raise NoCredentialsError("Unable to locate credentials")
+
+    place = UrlTransport(f"file://{tmp_path / 'shared'}")
+    monkeypatch.setattr(place._fs, "exists", fail)
+    with pytest.raises(StoreFailed, match="Unable to locate credentials"):
+        place.names()
+
+
 def test_the_repository_of_the_user_gets_nothing(tmp_path):
     remote, user = tmp_path / "remote.git", tmp_path / "user"
     subprocess.run(["git", "init", "-q", "--bare", remote], check=True)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+from tests.support.pooler import program as pooler
 from tests.support.postgres_server import missing, programs
 
 DRIVER, WHEEL = "psycopg[binary]>=3.2", "pgserver>=0.1.4"
@@ -19,8 +20,11 @@ def main() -> None:
         importlib.invalidate_caches()
     if programs() is None and shutil.which("apt-get") and os.geteuid() == 0:
         _run("apt-get", "install", "--yes", "--quiet", "postgresql")
+    if pooler() is None and shutil.which("apt-get") and os.geteuid() == 0:
+        _run("apt-get", "install", "--yes", "--quiet", "pgbouncer")
     reason = missing()
     sys.stdout.write(f"Postgres: skipped: {reason}\n" if reason else f"Postgres: {programs()}\n")
+    sys.stdout.write(f"PgBouncer: {pooler() or 'skipped: none is installed'}\n")
 
 
 def _run(*command: str) -> int:

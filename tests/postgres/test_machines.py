@@ -173,6 +173,20 @@ def test_the_views_of_a_machine_follow_when_a_command_runs_there(machines):
     assert journal_here.read_bytes() == journal_there.read_bytes()
 
 
+def test_the_views_of_a_machine_follow_a_session_that_another_one_ended(machines):
+    here, there = machines(2)
+    session = started(here, row("a"))
+    with open_project(there, actor="bob") as project:
+        project.session().finish("done")
+    assert read_document(f"{here}/.workflow")["active_workflow"]["session_id"] == session
+
+    with open_project(here, actor="ada") as project:
+        project.reconcile()
+
+    assert read_document(f"{here}/.workflow")["active_workflow"] is None
+    assert session in (here / ".workflow" / "history.jsonl").read_text()
+
+
 def test_a_copy_of_the_journal_that_was_changed_is_noticed_and_made_again(machines):
     (here,) = machines(1)
     session = started(here, row("a", "b"))

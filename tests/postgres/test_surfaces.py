@@ -14,7 +14,7 @@ from detent.store.state_home import digest
 from tests.support.page import opened
 from tests.support.postgres import server
 from tests.support.project import write
-from tests.support.waiting import wait_until
+from tests.support.waiting import until, wait_until
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 SESSION = "WFS-try-it"
@@ -41,13 +41,15 @@ echo "made" >made.txt
 echo "all done"
 """
 
+APPROVED = ', gates = [{ kind = "approval" }]'
+
 
 @pytest.fixture
 def pair(machines, nobody):
     """Two machines, and an agent that begins, and waits until the test lets it go on."""
 
-    def make(gates=""):
-        here, there = machines(2, settings=SETTINGS % gates)
+    def make(gates="", more=""):
+        here, there = machines(2, settings=SETTINGS % gates + more)
         write(here.parent, "agent.sh", WORKS)
         return here, there
 
@@ -134,3 +136,42 @@ def test_the_page_of_one_machine_shows_a_run_of_another_while_it_works(pair):
             next(each for each in messages if each.event == "run" and each.data["runner"] is None)
             assert page.get(base(here)).ok()["status"] == "completed"
         assert run.wait(30) == 0
+
+
+@pytest.mark.parametrize("travels", [True, False])
+def test_an_approval_on_the_page_of_one_machine_continues_a_run_on_another(pair, tmp_path, travels):
+    subprocess.run(["git", "init", "--quiet", "--bare", tmp_path / "remote.git"], check=True)
+    here, there = pair(APPROVED, f'[files]\nremote = "{tmp_path}/remote.git"\n' if travels else "")
+    write(here.parent, "go", "")
+    with started(there, "run", "try it", "--wait") as run, opened(here) as page:
+        wait_until(lambda: is_running(here), during=run)
+        needs = until(lambda: page.get(base(here)).ok()["needs"])
+        assert [(need["kind"], need["phase"]) for need in needs] == [("vote", "work")]
+        [approve] = [action for action in needs[0]["actions"] if action["decision"] == "approve"]
+
+        def review():
+            return page.get(f"{base(here)}/review", phase="work").ok()
+
+        if travels:
+            # The files of the other machine, not those of this one.
+            shown = until(lambda: (found := review())["files"] and found)
+            assert [(file["path"], file["status"]) for file in shown["files"]] == [("made.txt", "added")]
+            diff = page.get(f"{base(here)}/diff", **{"from": shown["since"], "to": shown["until"], "path": "made.txt"})
+            assert diff.ok()["hunks"][0]["lines"][0]["text"] == "made"
+            refused = page.post(
+                f"{base(here)}/decide", decision="approve", reason="x", **approve["body"], tree="0" * 64
+            )
+            assert refused.error[:2] == (409, "tree_changed")
+        else:
+            shown = review()
+            assert "another machine took this checkpoint" in shown["notice"]
+        body = {**approve["body"], "reason": "read on another machine", "tree": shown["tree"]}
+
+        page.post(f"{base(here)}/decide", decision="approve", **body).ok()
+
+        assert run.wait(60) == 0, run.stderr.read()
+    with open_project(there, actor="looker") as project:
+        state = project.session(SESSION).state
+    assert state.status == "completed"
+    [vote] = state.phases["work"].gates["approval"].votes.values()
+    assert vote.reason == "read on another machine"

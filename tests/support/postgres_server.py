@@ -68,6 +68,8 @@ class PostgresServer:
         memory = MEMORY if not durable and os.access(MEMORY, os.W_OK) else None
         self._top = Path(tempfile.mkdtemp(prefix="detent-postgres-", dir=place or memory))
         self.port = free_port()
+        #: Further arguments of the server.
+        self.options: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -94,12 +96,24 @@ class PostgresServer:
     def url(self, database: str = "postgres", *, user: str = OWNER, port: int | None = None) -> str:
         return f"postgresql://{user}@127.0.0.1:{port or self.port}/{database}"
 
+    def use_tls(self, certificate: Path, key: Path) -> None:
+        """Offer TLS from the next start on. The server reads copies of its own."""
+        for source, name in ((certificate, "server.crt"), (key, "server.key")):
+            copy = self._top / name
+            copy.write_bytes(source.read_bytes())
+            copy.chmod(0o600)
+            if self._as:
+                os.chown(copy, self._as["user"], self._as["group"])
+            option = "ssl_cert_file" if name.endswith(".crt") else "ssl_key_file"
+            self.options += ["-c", f"{option}={copy}"]
+        self.options += ["-c", "ssl=on"]
+
     def start(self) -> "PostgresServer":
         log = (self._top / "log").open("ab")
         self._process = subprocess.Popen(
             [
                 *(self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", str(self._top)),
-                *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100"),
+                *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100", *self.options),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -20,7 +20,7 @@ def commands(value) -> list[list[str]]:
 
 def test_the_compose_file_has_the_services_and_their_volumes():
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    assert set(compose["services"]) == {"postgres", "temporal", "page", "worker-1", "worker-2"}
+    assert set(compose["services"]) == {"postgres", "tables", "temporal", "page", "worker-1", "worker-2"}
     for service in compose["services"].values():
         assert ("image" in service) != ("build" in service)
         named = [volume.split(":")[0] for volume in service["volumes"] if not volume.startswith("$")]
@@ -31,7 +31,7 @@ def test_the_compose_file_has_the_services_and_their_volumes():
 
 def test_the_kubernetes_example_refers_to_what_it_has():
     documents = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
-    assert [document["kind"] for document in documents] == ["ConfigMap", "Deployment", "Job"]
+    assert [document["kind"] for document in documents] == ["ConfigMap", "Deployment", "Job", "Deployment"]
     for document in documents[1:]:
         pod = document["spec"]["template"]["spec"]
         volumes = {volume["name"] for volume in pod["volumes"]}
@@ -39,8 +39,8 @@ def test_the_kubernetes_example_refers_to_what_it_has():
             assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
             assert container["image"]
             assert container["command"]
-    deployment = documents[1]["spec"]
-    assert deployment["selector"]["matchLabels"] == deployment["template"]["metadata"]["labels"]
+    for deployment in (documents[1]["spec"], documents[3]["spec"]):
+        assert deployment["selector"]["matchLabels"] == deployment["template"]["metadata"]["labels"]
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "kubernetes.yaml"])

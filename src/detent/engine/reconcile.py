@@ -33,6 +33,8 @@ class Reconciler:
             if self._store.get(INTENT) is not None:
                 notices.extend(filter(None, [self._project.rollbacks.recover()]))
             active = self._projector.clear_markers()
+            if active is None and self._store.is_shared:
+                self._follow_ended()
             if active is None or self._project.is_damaged(active):
                 return []
             try:
@@ -97,12 +99,23 @@ class Reconciler:
 
     def _pause_former(self, active: str) -> None:
         """Pause the session of the state document if a person moved the marker to another one."""
+        name = self._former()
+        if name is not None and name != active:
+            self._project.release_tasks(name, active)
+            self._projector.publish(name)
+
+    def _follow_ended(self) -> None:
+        """Publish the session of the state document: another machine ended it, or has paused it."""
+        name = self._former()
+        if name is not None:
+            self._project.publish_now(name)
+
+    def _former(self) -> str | None:
+        """The session that is active in the state document; None if there is none, or its journal is damaged."""
         document = decoded(self._store.get(STATE_DOCUMENT))
         flow = document.get("active_workflow") if isinstance(document, dict) else None
         name = flow.get("session_id") if isinstance(flow, dict) else None
-        if name != active and name in self._store.sessions() and not self._project.is_damaged(str(name)):
-            self._project.release_tasks(str(name), active)
-            self._projector.publish(str(name))
+        return name if name in self._store.sessions() and not self._project.is_damaged(str(name)) else None
 
 
 def edit_facts(project: "Project", active: str) -> Facts:

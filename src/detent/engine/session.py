@@ -493,6 +493,12 @@ class SessionHandle:
         handle._has_files = False
         return handle
 
+    @property
+    def is_seen_elsewhere(self) -> bool:
+        """Whether people on other machines can see the files of a checkpoint."""
+        project = self._project
+        return project.store.is_shared and project.takes_checkpoints and project.checkpoints.travel is not None
+
     def _takes_checkpoint(self, command: Command) -> bool:
         return self._has_files and self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
 

@@ -8,9 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
-from detent.errors import Corrupt, Refused, StoreFailed
+from detent.errors import Corrupt, DetentError, Refused, StoreFailed
 from detent.objects.transport import decode_manifest
 
 _SNAPSHOTS, _OBJECTS, _SUFFIX = "snapshots", "objects", ".json"
@@ -102,10 +100,12 @@ class UrlTransport:
 
     @contextmanager
     def _failing(self, url: str = "") -> Iterator[None]:
-        """Errors of the place become `StoreFailed`."""
+        """Errors of the place become `StoreFailed`; each library has its own."""
         try:
             yield
-        except (OSError, ValueError, ImportError, msgspec.DecodeError) as error:
+        except DetentError:
+            raise
+        except Exception as error:
             raise StoreFailed(f"the files could not travel to or from {url or self._url}: {error}") from error
 
 

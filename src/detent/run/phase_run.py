@@ -166,8 +166,8 @@ class PhaseRun:
         if not self._gates:
             return self._finish(report, agent_id)
         self._handle.record_agent_ended(agent_id, succeeded=True, report=report, phase=self._phase)
-        if self._job.files is not None:
-            # Another machine may run the gates, after this one is gone or a person has decided.
+        if self._job.files is not None or self._handle.is_seen_elsewhere:
+            # Another machine may run the gates, after this one is gone or a person has decided; people look there too.
             note = f"after a turn of {self._name}"
             self._job.settled(lambda check: self._handle.checkpoints.take(note, phase=self._phase, then=check))
         return None

@@ -117,7 +117,7 @@ class Actions:
         if name == "approve" and not tree:
             raise Invalid("an approval names the tree that was shown", way_out="look at the changes first")
         if tree:
-            self._trees.check(project.working_on(session, body.text("phase") or None), tree)
+            self._trees.check(project, session, body.text("phase") or None, tree)
         return make
 
     def _run_gate(self, project: Project, session: str, body: Body) -> dict[str, Any]:

@@ -47,6 +47,12 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.agent} ({self.model})" if self.model else self.agent
 
 
+def is_of_worker(agent_id: str) -> bool:
+    """Whether a worker of a run on several machines started the agent: the id of its run names the job too."""
+    run = agent_id.partition("/")[0]
+    return run.startswith("run-") and run.count("-") > 1
+
+
 def run_agent(agent_id: str) -> str:
     """The configured agent to which a run gave this id; empty if no run gave it."""
     run, _, rest = agent_id.partition("/")

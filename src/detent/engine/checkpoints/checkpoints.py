@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from detent.clients.registry import client_files
 from detent.config.place import CHECKPOINTS, INTENT, Place, is_worktree
 from detent.config.settings import CheckpointSettings
-from detent.core.checkpoint.checkpoint import Tree
+from detent.core.checkpoint.checkpoint import Taken, Tree
 from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken, Commit, RolledBack
 from detent.core.session.evolve import apply, evolve
+from detent.core.session.phase_state import is_of_worker
 from detent.core.session.session import Session
 from detent.documents.checkpoint import Position
 from detent.errors import Conflict, Invalid, NotFound, Refused
@@ -140,6 +141,20 @@ class Checkpoints:
         if missing := [entry for entry in wanted(files) if entry.digest not in self.objects]:
             self._travel(session).bring_contents(session, manifest, missing)
         return files
+
+    def newest_elsewhere(self, session: Session, phase: str) -> Position | None:
+        """The newest checkpoint of an attempt whose files another machine has; None if they are here, or nowhere else.
+
+        The files of a job of a worker are in a tree of its own, on whichever machine.
+        """
+        if not self._store.is_shared or self.travel is None:
+            return None
+        own = [position for position in self.positions(session.id) if position.event.phase == phase]
+        if not own or own[-1].event.taken is Taken.STARTED:
+            return None
+        state = session.phases[phase]
+        by_worker = any(is_of_worker(delegation.agent_id) for delegation in state.delegations)
+        return own[-1] if by_worker or self.travel.was_brought(own[-1].event.tree.manifest) else None
 
     def _travel(self, session: str) -> "Travel":
         if self.travel is None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Below the directory of checkpoints: the own repository of git, and the name of the snapshot that was sent last.
 _REPOSITORY, _LAST = "travel.git", "travel-last"
+#: The manifests that came from other machines.
+_BROUGHT = "travel-brought"
 _WAY_OUT = 'a person sets it in detent.toml, such as [files] remote = "origin", or url = "s3://bucket/project"'
 #: Part of a digest that names a snapshot.
 _NAMED = 32
@@ -89,9 +91,18 @@ class Travel:
 
     def bring(self, session: str, manifest: str) -> None:
         """Store the manifest of a checkpoint of another machine here."""
+        data = self._fetched(session, manifest)
+        note = os.path.join(self._directory, _BROUGHT)
+        with disk.failing_as("write", note), open(note, "ab") as file:
+            file.write(f"{manifest}\n".encode())
         with self._objects.batch(_OWNER) as batch:
-            for data in manifest_objects(self._fetched(session, manifest)).values():
-                batch.add(data)
+            for each in manifest_objects(data).values():
+                batch.add(each)
+
+    def was_brought(self, manifest: str) -> bool:
+        """Whether another machine took the checkpoint."""
+        brought = disk.read_if_there(os.path.join(self._directory, _BROUGHT)) or b""
+        return manifest not in self._objects or manifest.encode() in brought.splitlines()
 
     def bring_contents(self, session: str, manifest: str, entries: Iterable[Entry]) -> None:
         """Store the contents of files of a checkpoint of another machine here."""

@@ -103,7 +103,10 @@ class Projector:
         return contents
 
     def _idle(self, active: str | None, sessions: Mapping[str, Session]) -> bytes | None:
-        """The state document without an active session, if it still shows one of `sessions` that was paused."""
+        """The state document without an active session, if it still shows one of `sessions` that another machine ended.
+
+        Or one that was paused.
+        """
         from detent.documents import state as state_document  # noqa: PLC0415
         from detent.engine.projections import history  # noqa: PLC0415
 
@@ -112,7 +115,7 @@ class Projector:
         document = decoded(self._store.get(STATE_DOCUMENT))
         flow = document.get("active_workflow") if isinstance(document, dict) else None
         name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
-        if name not in sessions or sessions[name].paused_at is None:
+        if name not in sessions or (sessions[name].paused_at is None and sessions[name].status is SessionStatus.ACTIVE):
             return None
         past = history.recent_history(self._store)
         return encode(state_document.write(sessions[name], workflow_history=past, idle=True))
@@ -142,9 +145,13 @@ class Projector:
         recorded = history.record(self._store, session) if ended else history.withdraw(self._store, session.id)
         if recorded:
             witness(self._store, history.NAME)
-        with journal.reading() as session:
+        with journal.reading() as latest:
             # Only one thread at a time may read tasks.
-            documents = self.documents({name: session})
+            documents = self.documents({name: latest})
+        if latest.version != session.version:
+            # Another process committed meanwhile: the history and the documents must be of one version.
+            self.publish(name, overwrite=overwrite)
+            return
         edited = write_documents(self._store, documents, overwrite=overwrite)
         if edited and ended:
             kept = [keep_rejected(self._store, document) for document in edited]

@@ -31,6 +31,12 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 #: Uses of a statement before it is prepared, and the errors that say that the server does not know it.
 _PREPARED_AFTER = 2
 _NOT_PREPARED = ("26000", "42P05")
+#: Parts of messages of libpq that say that waiting cannot help.
+_TLS = ("certificate", "SSL")
+_REFUSALS = (
+    *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
+    *("could not translate host name", "definition of service"),
+)
 #: What libpq is asked for, unless the URL says otherwise: a peer that is gone is noticed.
 _DEFAULTS = {
     "connect_timeout": "5",
@@ -79,7 +85,8 @@ class Pool:
         self._guard = threading.Lock()
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._has_connected = False
-        self._prepares = True
+        #: Whether statements may be prepared; None until a connection was made.
+        self._prepares: bool | None = None
         self._process = os.getpid()
 
     def run(self, action: "Callable[[psycopg.Connection[Any]], Result]", *, wait_s: float | None = None) -> Result:
@@ -99,7 +106,9 @@ class Pool:
                     raise self._failure(error) from error
                 limit_s = wait_s if wait_s is not None else WAIT_S if self._has_connected else FIRST_WAIT_S
                 waited_s = time.monotonic() - started_s
-                if waited_s >= limit_s or _is_hopeless(error):
+                if _is_hopeless(error):
+                    raise self._failure(error) from error
+                if waited_s >= limit_s:
                     raise self._failure(error, waited_s) from error
                 if waited_s >= TELL_S and not has_warned and self.tell is not None:
                     has_warned = True
@@ -108,7 +117,7 @@ class Pool:
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             except self._driver.Error as error:
                 if error.sqlstate in _NOT_PREPARED and self._prepares:
-                    # A pooler gave the statement to another server: from now on each is sent whole.
+                    # A pooler that was not noticed: from now on each statement is sent whole.
                     self._prepares = False
                     self.close()
                     continue
@@ -119,8 +128,13 @@ class Pool:
         given = self._driver.conninfo.conninfo_to_dict(self.url)
         options = {name: value for name, value in _DEFAULTS.items() if name not in given}
         connection: psycopg.Connection[Any] = self._driver.connect(
-            self.url, autocommit=True, prepare_threshold=_PREPARED_AFTER if self._prepares else None, **options
+            self.url, autocommit=True, prepare_threshold=None, **options
         )
+        if self._prepares is None:
+            # A pooler gives statements to any server, where another client may have prepared one of the same name.
+            ((process,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
+            self._prepares = process == connection.info.backend_pid
+        connection.prepare_threshold = _PREPARED_AFTER if self._prepares else None
         self._has_connected = True
         return connection
 
@@ -157,6 +171,8 @@ class Pool:
             way_out = "give the role its privileges: detent store roles prints the statements"
         elif state in ("3F000", "42P01"):
             way_out = f"make the tables: detent store migrate {self.name}"
+        elif _names_one_of(error, _TLS):
+            way_out = "correct sslmode, sslrootcert, sslcert and sslkey of the URL, or the certificate of the server"
         elif waited_s or not state:
             way_out = "start the database or fix the network and retry; detent status shows whether a commit stands"
         else:
@@ -172,11 +188,8 @@ def _reason(error: "psycopg.Error") -> str:
 
 def _is_hopeless(error: "psycopg.Error") -> bool:
     """Whether waiting cannot help: a wrong name, role, password or certificate."""
-    text = str(error)
-    return any(
-        sign in text
-        for sign in (
-            *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
-            *("certificate", "could not translate host name", "SSL", "definition of service"),
-        )
-    )
+    return _names_one_of(error, (*_TLS, *_REFUSALS))
+
+
+def _names_one_of(error: "psycopg.Error", signs: tuple[str, ...]) -> bool:
+    return any(sign in str(error) for sign in signs)

@@ -17,7 +17,8 @@ from detent.core.session.status import Status
 from detent.engine.checkpoints.checkpoints import NOW
 from detent.engine.checkpoints.comparison import MAX_SHOWN_BYTES, Comparison
 from detent.engine.project import Project
-from detent.errors import Conflict, DetentError, NotFound
+from detent.engine.session import SessionHandle
+from detent.errors import Conflict, DetentError, NotFound, Refused
 from detent.objects.universe import Files
 from detent.web.projects import KnownProject
 from detent.web.screens.open_decisions import session_needs
@@ -48,21 +49,29 @@ class ShownTrees:
         self._shown: OrderedDict[str, Files] = OrderedDict()
         self._lock = threading.Lock()
 
-    def show(self, project: Project) -> str:
-        """The digest of the present files; they are kept for a while."""
-        files = project.files()
+    def show(self, project: Project, session: Session, phase: str) -> tuple[str, str]:
+        """The digest of the files of the phase, and which they are; present files are kept for a while.
+
+        If another machine does the phase, they are those of the newest checkpoint that it took.
+        """
+        elsewhere = project.checkpoints.newest_elsewhere(session, phase)
+        if elsewhere is not None:
+            return elsewhere.event.tree.manifest, elsewhere.event.name
+        files = project.working_on(session.id, phase).files()
         digest = files.digest
         with self._lock:
             self._shown[digest] = files
             self._shown.move_to_end(digest)
             while len(self._shown) > MAX_SHOWN:
                 self._shown.popitem(last=False)
-        return digest
+        return digest, NOW
 
-    def check(self, project: Project, tree: str) -> None:
+    def check(self, project: Project, session: str, phase: str | None, tree: str) -> None:
         """Refuse a decision about files that are not as they were shown, and name them."""
-        present = project.files()
-        if present.digest == tree:
+        state = project.session(session).state
+        elsewhere = project.checkpoints.newest_elsewhere(state, phase) if phase and phase in state.phases else None
+        present = project.working_on(session, phase).files()
+        if tree == (elsewhere.event.tree.manifest if elsewhere is not None else present.digest):
             return
         with self._lock:
             shown = self._shown.get(tree)
@@ -82,9 +91,8 @@ def review_screen(known: KnownProject, project: Project, name: str, phase: str, 
     state = session.phases[key]
     since, until = f"PRE_{key}_v{state.pre}" if state.pre else None, _until(key, state)
     # The digest comes first: a file that changes while the diff is made is then found to have changed.
-    tree = trees.show(project.working_on(name, key)) if until == NOW else _digest(project, name, until)
-    comparison = handle.checkpoints.compare(since, until) if since is not None else None
-    files, left_out = file_records(comparison) if comparison is not None else ([], 0)
+    tree, until = trees.show(project, session, key) if until == NOW else (_digest(project, name, until), until)
+    files, left_out, notice = _compared(handle, since, until)
     return {
         "phase": key,
         "attempt": state.attempt,
@@ -95,9 +103,20 @@ def review_screen(known: KnownProject, project: Project, name: str, phase: str, 
         "summary": state.summary,
         "files": files,
         "left_out": left_out,
+        "notice": notice,
         "gates": _gates(project, name, session, key),
         "needs": [need for need in session_needs(known, project, session) if need["phase"] == key],
     }
+
+
+def _compared(handle: SessionHandle, since: str | None, until: str) -> tuple[list[dict[str, Any]], int, str]:
+    """The files that differ, how many more there are, and why none can be shown."""
+    if since is None:
+        return [], 0, ""
+    try:
+        return *file_records(handle.checkpoints.compare(since, until)), ""
+    except (Refused, NotFound) as elsewhere:
+        return [], 0, f"{elsewhere.message}; {elsewhere.way_out}"
 
 
 def _until(phase: str, state: PhaseState) -> str:
