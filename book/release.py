@@ -28,7 +28,7 @@ DIST = ROOT / "dist"
 MAX_WHEEL_BYTES = 2_000_000
 MAX_INSTALLED_BYTES = 10_000_000
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
-#: What an install without extras brings besides Detent.
+#: The packages that an install without extras brings besides Detent.
 DEPENDENCIES = {"click", "msgspec"}
 _PROVENANCE = "https://slsa.dev/provenance/v1"
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
         check_wheel(wheel)
         tried = [try_install(wheel, python) for python in pythons()]
         write_beside([wheel, sdist], version[1])
-        print(f"release {version[1]}: {wheel.name} {wheel.stat().st_size:,} bytes; tried with {', '.join(tried)}")
+        print(f"release {version[1]}: {wheel.name} {wheel.stat().st_size:,} bytes; tried with", *tried, sep="\n  ")
         if "--tag" in arguments:
             _git("tag", "-a", f"v{version[1]}", "-m", f"Detent {version[1]}")
             print(f"tagged v{version[1]}; push it with: git push origin v{version[1]}")
@@ -118,7 +118,7 @@ def pythons() -> Iterator[str]:
 
 
 def try_install(wheel: Path, python: str) -> str:
-    """Install the wheel in a clean environment, and work through a session of one phase. Returns the version."""
+    """Install the wheel in a clean environment, and work through a session of one phase. Returns what was seen."""
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         _run([python, "-m", "venv", str(home / "venv")])
@@ -126,7 +126,10 @@ def try_install(wheel: Path, python: str) -> str:
         before = {path.name for path in _packages(own)}
         _run([str(own), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)])
         added = [path for path in _packages(own) if path.name not in before]
-        size = sum(file.stat().st_size for path in added for file in _files(path))
+        files = [file for path in added for file in _files(path)]
+        # Byte code is made by the installer or the interpreter, each in its own way, and is no part of what is shipped.
+        size = sum(file.stat().st_size for file in files if file.suffix != ".pyc")
+        compiled = sum(file.stat().st_size for file in files if file.suffix == ".pyc")
         others = {re.split(r"[-.]", path.name)[0] for path in added if path.suffix == ".dist-info"} - {"detent"}
         if others != DEPENDENCIES:
             raise ReleaseFailed(f"an install brings {', '.join(sorted(others))}, not {', '.join(sorted(DEPENDENCIES))}")
@@ -138,7 +141,8 @@ def try_install(wheel: Path, python: str) -> str:
         environment = {"HOME": directory, "PATH": f"{own.parent}:{os.defpath}", "XDG_STATE_HOME": f"{directory}/state"}
         for words in ("--version", "init", "start small Try", "finish -m done", "history", "doctor"):
             _run([str(own.parent / "detent"), *words.split()], cwd=project, env=environment)
-        return _run([str(own), "-c", "import platform; print(platform.python_version())"]).strip()
+        version = _run([str(own), "-c", "import platform; print(platform.python_version())"]).strip()
+        return f"Python {version} ({size / 1e6:.1f} MB installed, and {compiled / 1e6:.1f} MB of byte code)"
 
 
 def _packages(python: Path) -> list[Path]:

@@ -48,6 +48,7 @@ from detent.web.screens.start import workflows_screen
 from detent.web.screens.tasks import task_screen, tasks_screen
 from detent.web.tail import MAX_WATCHED, Tails
 from detent.web.tokens import LINK, Grant, Tokens
+from detent.web.tour import Tour
 
 _STATUS: tuple[tuple[type[DetentError], int], ...] = (
     (Forbidden, 403),
@@ -68,9 +69,15 @@ class Site:
     """What all handlers share."""
 
     def __init__(
-        self, *, origin: Origin, projects: Projects, tokens: Tokens, read_only_because: str | None = None
+        self,
+        *,
+        origin: Origin,
+        projects: Projects,
+        tokens: Tokens,
+        read_only_because: str | None = None,
+        tour: Tour | None = None,
     ) -> None:
-        self.origin, self.projects, self.tokens = origin, projects, tokens
+        self.origin, self.projects, self.tokens, self.tour = origin, projects, tokens, tour
         #: The reason why this server changes nothing; None if it may.
         self.read_only_because = read_only_because
         self.tails = Tails(projects)
@@ -78,7 +85,7 @@ class Site:
         self.trees = ShownTrees()
         self.histories = Histories()
         self.actions = Actions(projects, self.trees, str(origin))
-        self.assets = page_assets()
+        self.assets = page_assets() if tour is None else tour.assets(page_assets())
 
     def why_not(self, grant: Grant) -> str | None:
         """The reason why the page of this token decides nothing."""
@@ -97,7 +104,7 @@ def application(site: Site) -> ASGIApp:
             site.projects.close()
 
     app = Starlette(
-        routes=_routes(site),
+        routes=[*_routes(site), *_tour_routes(site, site.tour)],
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error, Exception: _bug},
     )
@@ -143,6 +150,26 @@ def _routes(site: Site) -> list[Route]:
         Route(f"{session}/undo", _change(site, lambda at: _roll_back(act.undo, at), looks=_is_dry), methods=["POST"]),
         Route(f"{session}/run", _of_session(site, act.run), methods=["POST"]),
         Route(f"{session}/stop", _of_session(site, act.stop), methods=["POST"]),
+    ]
+
+
+def _tour_routes(site: Site, tour: Tour | None) -> list[Route]:
+    if tour is None:
+        return []
+
+    async def go_on(request: Request) -> Response:
+        try:
+            because = site.why_not(site.tokens.grant(bearer(request)))
+            if because is not None:
+                raise ReadOnly(f"this page only reads: {because}", way_out=LINK)
+            tour.go_on(Body(await read_body(request)).number("number"))
+        except DetentError as error:
+            return error_response(error)
+        return json_response({})
+
+    return [
+        Route("/api/tour", _answer(site, lambda _request, _grant: tour.record(site.projects)), methods=["GET"]),
+        Route("/api/tour", go_on, methods=["POST"]),
     ]
 
 

@@ -25,6 +25,7 @@ from detent.web.app import Site, application
 from detent.web.projects import Projects
 from detent.web.sockets import listen
 from detent.web.tokens import Tokens
+from detent.web.tour import Tour
 
 PORT = 7337
 #: The server waits this long for answers under way when it is stopped.
@@ -99,8 +100,14 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: Settings, *, started_in: str | None, ready: Callable[[Opened, Tokens, Attendance], object]) -> None:
-    """Serve until a signal ends it. `ready` is called as soon as the port is open."""
+def serve(
+    settings: Settings,
+    *,
+    started_in: str | None,
+    ready: Callable[[Opened, Tokens, Attendance], object],
+    tour: Tour | None = None,
+) -> None:
+    """Serve until a signal or the tour ends it. `ready` is called as soon as the port is open."""
     if settings.host is not None and not (settings.certificate and settings.key):
         raise Invalid(
             "--host opens the page to other machines, so it needs --tls-cert and --tls-key",
@@ -113,7 +120,13 @@ def serve(settings: Settings, *, started_in: str | None, ready: Callable[[Opened
     port = sockets[0].getsockname()[1]
     scheme = "http" if settings.host is None else "https"
     origin = Origin(scheme=scheme, host=settings.host or "localhost", port=port)
-    site = Site(origin=origin, projects=Projects(also=started_in), tokens=tokens, read_only_because=present.because)
+    site = Site(
+        origin=origin,
+        projects=Projects(also=started_in),
+        tokens=tokens,
+        read_only_because=present.because,
+        tour=tour,
+    )
     config = uvicorn.Config(
         application(site),
         http="h11",
@@ -130,10 +143,13 @@ def serve(settings: Settings, *, started_in: str | None, ready: Callable[[Opened
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
     )
+    server = _Server(config, site)
+    if tour is not None:
+        tour.end = lambda: setattr(server, "should_exit", True)
     try:
         ready(Opened(origin=origin, read_only_because=present.because), tokens, present)
         with suppress(KeyboardInterrupt, asyncio.CancelledError):
-            _Server(config, site).run(sockets=sockets)
+            server.run(sockets=sockets)
     finally:
         for each in sockets:
             each.close()

@@ -44,7 +44,7 @@ def ui_verb(
     the page that it opens stays valid for twelve hours. In the shell of an agent, or without a terminal, the page only
     reads.
     """
-    _check_extra()
+    check_extra()
     from detent.web import server
 
     root, chosen = _project(request)
@@ -61,12 +61,13 @@ def ui_verb(
     def ready(opened: "Opened", tokens: "Tokens", present: "Attendance") -> None:
         if present.because is None and not sys.stdout.isatty() and (no_open or request.json):
             _confirm()
-        _show(request, opened, server.new_link(tokens, present), no_open=no_open)
+        show_page(request, opened, server.new_link(tokens, present), no_open=no_open)
 
     server.serve(settings, started_in=root, ready=ready)
 
 
-def _check_extra() -> None:
+def check_extra() -> None:
+    """Refuse if the packages of the page are not installed."""
     try:
         import starlette
         import uvicorn
@@ -102,7 +103,7 @@ def _link(request: Request, port: int, host: str | None, *, no_open: bool) -> No
     opened = server.Opened(
         origin=Origin(scheme="https" if host else "http", host=host or "localhost", port=port), read_only_because=None
     )
-    _show(request, opened, server.new_link(server.page_tokens(), present), no_open=no_open)
+    show_page(request, opened, server.new_link(server.page_tokens(), present), no_open=no_open)
 
 
 def _confirm() -> None:
@@ -112,7 +113,7 @@ def _confirm() -> None:
     ask(["A link to the page is printed or opened. A program that has it can decide in your name."], "detent ui")
 
 
-def _show(request: Request, opened: "Opened", token: str, *, no_open: bool) -> None:
+def show_page(request: Request, opened: "Opened", token: str, *, no_open: bool) -> None:
     """Open the browser; or print the link, where there is none or the person wants that."""
     from detent.web import server
 
