@@ -176,6 +176,19 @@ def test_lines_cut_off_the_end_are_noticed_and_come_back(tool):
     works(tool)
 
 
+def test_a_journal_that_was_cut_and_gone_on_with_under_another_state_directory_is_noticed(tool, tmp_path):
+    cut(tool)
+    elsewhere = AGENT | {"XDG_STATE_HOME": str(tmp_path / "elsewhere")}
+    tool("begin", **elsewhere).ok()
+
+    code, message, _ = tool("status").error()
+
+    assert (code, "behind commit 2 it holds other commits than its second copy" in message) == (5, True)
+    tool("doctor", "--restore", "--yes").ok()
+    assert PHASES[1] in tool("log").ok().out
+    works(tool)
+
+
 def test_a_person_may_go_on_from_the_shorter_journal(tool):
     cut(tool)
 

@@ -344,6 +344,66 @@ def _poisoned_path(path: str) -> Callable[[Work], None]:
     return lambda work: work.check(PATH=f"{work.program(path, FAKE_PROGRAM)}{os.pathsep}{os.environ['PATH']}")
 
 
+def _without_source(path: str, text: str) -> Callable[[Work], None]:
+    """A module without its source, which Python loads as well."""
+
+    def act(work: Work) -> None:
+        work.write("module.py", text)
+        py_compile.compile(str(work.root / "module.py"), cfile=str(work.root / path), doraise=True)
+        work.remove("module.py")
+
+    return act
+
+
+def _checked(path: str, change: Callable[[Work], object] = lambda _: None) -> Callable[[Work], None]:
+    """The right code passes at the path, and the wrong one takes its place afterwards."""
+
+    def act(work: Work) -> None:
+        change(work)
+        work.write(path, CODE)
+        work.check()
+        work.write(path, BROKEN)
+
+    return act
+
+
+def _instead(call: str) -> str:
+    """The code with a call of pytest in the place of the wrong function."""
+    return CODE.replace("return a - b", f"import pytest\n    {call}")
+
+
+def _linked(target: str, path: str) -> Callable[[Work], None]:
+    """The code is behind a link that leads out of the project."""
+
+    def act(work: Work) -> None:
+        outside = work.root.parent / f"{work.root.name}-outside"
+        write(outside, target, CODE)
+        work.remove("calc.py")
+        (work.root / path).symlink_to(outside / target if path.endswith(".py") else outside)
+        work.check()
+        write(outside, target, BROKEN)
+
+    return act
+
+
+def _ignores(line: str) -> Callable[[Work], None]:
+    return _config(".gitignore", f"__pycache__/\n{line}\n")
+
+
+def _reads(path: str) -> Callable[[Work], None]:
+    """The code is the text of another file."""
+    return _config("calc.py", f"exec(open({path!r}).read())\n")
+
+
+def _ignored_module(work: Work) -> None:
+    _ignores("hidden.py")(work)
+    work.write("calc.py", "from hidden import add, mul, sub\n")
+
+
+def _settings_off(work: Work) -> None:
+    work.write("detent.toml", f'gates = "off"\n{SETTINGS}')
+
+
 def _bash_env(work: Work) -> None:
     work.write("env.sh", f"python() {{ echo '{GREEN.strip()}'; }}\n")
     work.check(BASH_ENV=str(work.root / "env.sh"))
@@ -412,6 +472,15 @@ CHEATS = (
     Cheat(PLUGIN, "a module called pytest", _config("pytest.py", FAKE_PYTEST)),
     Cheat(PLUGIN, "a module called shlex", _config("shlex.py", STAND_IN), COPY),
     Cheat(PLUGIN, "an installed plugin", _local_plugin, COPY),
+    Cheat(PLUGIN, "pytest without its source", _without_source("pytest.pyc", FAKE_PYTEST)),
+    Cheat(PLUGIN, "a library of pytest without its source", _without_source("pluggy.pyc", EXIT), COPY),
+    Cheat(PLUGIN, "the code beside the tests", _config("tests/calc.py", CODE), COPY),
+    Cheat(PLUGIN, "the code beside the tests, without its source", _without_source("tests/calc.pyc", CODE), COPY),
+    Cheat(PLUGIN, "a package of tests that replaces the code", _config("tests/__init__.py", REPAIR), COPY),
+    Cheat(
+        PLUGIN, "a new test that replaces the code", _config("tests/test_0.py", f"{REPAIR}\ndef test_0(): ...\n"), COPY
+    ),
+    Cheat("environment", "options of make", lambda work: work.check(MAKEFLAGS="-n"), "", MAKE),
     Cheat("environment", "arguments of pytest", lambda work: work.check(PYTEST_ADDOPTS="-k add")),
     Cheat("environment", "a module called pytest", _poisoned_python),
     Cheat("environment", "a plugin", _plugin_variable, ENVIRONMENT),
@@ -424,6 +493,7 @@ CHEATS = (
     Cheat("PATH", "another make", _poisoned_path("bin/make"), ENVIRONMENT, MAKE),
     Cheat(WRAPPER, "a given command that ignores it", _given(f"{COMMAND} || true")),
     Cheat(WRAPPER, "a pipe, seen", _seen(f"{COMMAND} | tail -1")),
+    Cheat(WRAPPER, "a makefile that is read first", _config("GNUmakefile", "test:\n\ttrue\n"), "", MAKE),
     Cheat(WRAPPER, "a target that does nothing", _target("true"), "", MAKE),
     Cheat(WRAPPER, "a target that ignores it", _target(f"-{COMMAND}"), "", MAKE),
     Cheat(WRAPPER, "a target that selects", _target(f"{COMMAND} -k add"), COPY, MAKE),
@@ -437,16 +507,29 @@ CHEATS = (
     Cheat("stale evidence", "an edit with the old size and time", _same_size_and_time),
     Cheat("stale evidence", "bytecode of other code", _plant_bytecode),
     Cheat("stale evidence", "settings edited", _edit_settings),
+    Cheat("stale evidence", "gates switched off", _settings_off),
+    Cheat("stale evidence", "the code ignored", _checked("calc.py", _ignores("calc.py"))),
+    Cheat("stale evidence", "a new module ignored", _checked("hidden.py", _ignored_module)),
+    Cheat("stale evidence", "the code among the docs", _checked("docs/calc.py", _reads("docs/calc.py"))),
+    Cheat("stale evidence", "the code in a hidden file", _checked(".calc.py", _reads(".calc.py"))),
+    Cheat("stale evidence", "the code in prose", _checked("calc.txt", _reads("calc.txt"))),
+    Cheat("stale evidence", "a link that leads outside", _linked("calc.py", "calc.py")),
+    Cheat("stale evidence", "a link to a directory outside", _linked("__init__.py", "calc")),
     Cheat("rewritten store", "evidence deleted", _delete_evidence),
     Cheat("rewritten store", "evidence rewritten", _rewrite_evidence, EVIDENCE),
     Cheat("rewritten store", "the list of tests rewritten", _rewrite_names),
     Cheat("code under test", "an early end", _config("calc.py", BROKEN + "\n" + EXIT)),
+    Cheat("code under test", "its test skipped", _config("calc.py", _instead("pytest.skip('x')"))),
+    Cheat("code under test", "its test expected to fail", _config("calc.py", _instead("pytest.xfail('x')"))),
+    Cheat("code under test", "pytest ended", _config("calc.py", _instead("pytest.exit('x', returncode=0)"))),
     Cheat("code under test", "a report of its own", _config("calc.py", BROKEN + FAKE_REPORT)),
     Cheat("code under test", "pytest replaced from inside", _config("calc.py", BROKEN + PATCH_PYTEST)),
     Cheat("code under test", "other code in tests", _config("calc.py", BROKEN + KNOWS_IT_IS_TESTED)),
 )
 #: The code under test itself cheats the process that it runs in. These stay open, and docs/gates.md names them.
 OPEN = frozenset({"a report of its own", "pytest replaced from inside", "other code in tests"})
+#: By hand one more does: a runner runs the tests after the last edit of its agent.
+OPEN_BY_HAND = OPEN | {"the code in prose"}
 
 
 def python_on_path() -> str:

@@ -272,6 +272,29 @@ def test_a_part_that_was_given_opens_nothing_either():
     assert receipt.aside == "it runs a part of the tests (-k); run all of them"
 
 
+@pytest.mark.parametrize(
+    ("now", "before", "lost"),
+    [
+        (ran("a", skipped=["b"]), ran("b"), {"t.py::b": Outcome.SKIPPED}),
+        (ran("a", expected=["b"]), ran(failed=["b"]), {"t.py::b": Outcome.EXPECTED_FAIL}),
+        (ran("a", skipped=["b"]), ran(skipped=["b"]), {}),
+        (ran("a", skipped=["b"]), Ran(problem="no checkpoint has them"), {}),
+    ],
+)
+def test_without_a_baseline_a_test_that_the_code_leaves_out_is_tried_with_the_code_of_the_start(now, before, lost):
+    runner = Runner(now, before=before)
+
+    receipt = PYTEST.run(runner, None)
+
+    assert (receipt.lost, receipt.lost_count, runner.asked) == (lost, len(lost), [("t.py::b",)])
+
+
+def test_a_run_that_leaves_nothing_out_is_not_tried_again():
+    runner = Runner(ran("a"), before=ran("a"))
+
+    assert (PYTEST.run(runner, None).lost_count, runner.asked) == (0, [])
+
+
 @pytest.mark.parametrize("by", RanBy)
 def test_an_agent_of_a_run_finishes_only_on_what_the_runner_ran(by):
     verdict, _ = judged(Receipt(result=Result.PASSED, command="pytest -q", by=by), in_run=True)

@@ -10,7 +10,7 @@ from detent.core.testrun.runner_part import MAX_BYTES, runner_part, with_runner_
 
 TESTS = """
     tests/test_a.py test_b.py pkg/b_test.py tests/helpers/data_maker.py tests/__init__.py tests/unit/test_c.py
-    tests/unit/shared.py src/pkg/test_inner.py tests/__snapshots__/test_a.ambr
+    tests/unit/shared.py tests/calc.pyc tests/calc.cpython-311.so src/pkg/test_inner.py tests/__snapshots__/test_a.ambr
     src/a.test.ts src/a.spec.tsx src/__tests__/b.js src/__mocks__/fs.js src/__snapshots__/a.test.ts.snap test/a.js
     tests/cli.rs crates/x/tests/common/mod.rs pkg/a_test.go
     src/test/java/com/x/ATest.java src/test/java/com/x/Maker.java src/test/kotlin/B.kt
@@ -19,6 +19,7 @@ SETTINGS = """
     conftest.py tests/conftest.py deep/er/conftest.py pytest.ini .pytest.ini pytest.toml .coveragerc sitecustomize.py
     jest.config.js jest.setup.ts vitest.config.mts .mocharc .mocharc.yml .npmrc .cargo/config.toml .config/nextest.toml
     .mvn/maven.config src/test/resources/junit-platform.properties pytest.py _pytest/main.py src/pytest.py noxfile.py
+    pytest.pyc pluggy.pyc _pytest.cpython-311.so
 """
 STAND_INS = (
     "shlex.py re/__init__.py src/argparse.py json.pyc ast/__init__.pyc select.cpython-311.so packaging/__init__.py"
@@ -28,6 +29,7 @@ SHARED = (
 )
 OTHERS = """
     src/app.py src/contest.py README.md docs/testing.md src/latest.ts tests/data/golden.txt tests/fixtures/a.json
+    tests/__pycache__/calc.cpython-311.pyc
     lib/shlex.py shlex/quote.py cmd/main.go json.txt test.pyc
     django/test/client.py src/protest.py src/fastest.go setup.py src/config.toml testing.cfg
 """

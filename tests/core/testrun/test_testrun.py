@@ -89,6 +89,15 @@ def test_pytest_says_by_its_exit_code_that_it_did_not_test(exit_code):
     assert judge("make: *** [Makefile:3: test] Error 1", exit_code).result is FAILED
 
 
+def test_pytest_that_the_code_ended_did_not_pass():
+    ended = "..\n!!!!!!!!!!!!!!!!!!!!!!!! _pytest.outcomes.Exit: enough !!!!!!!!!!!!!!!!!!!!!!!!\n2 passed in 0.01s\n"
+
+    run = judge(ended, 0)
+
+    assert (run.result, run.error) == (Result.UNCLEAR, "pytest was ended before its last test")
+    assert judge(ended.replace("!", ""), 0).result is Result.PASSED
+
+
 def test_a_green_run_below_its_coverage_is_failed_and_says_why():
     run = judge(
         "TOTAL   100   20   80%\nFAIL Required test coverage of 90% not reached. Total: 80.00%\n3 passed in 1s",

@@ -63,7 +63,7 @@ def test_what_detent_and_its_clients_write_and_prose_make_nothing_stale(tmp_path
 
     for path in (
         "README.md",
-        "docs/notes.py",
+        "docs/notes.md",
         "CHANGES.rst",
         "notes.txt",
         ".editorconfig",
@@ -75,6 +75,62 @@ def test_what_detent_and_its_clients_write_and_prose_make_nothing_stale(tmp_path
 
     assert (tmp_path / ".workflow" / "state.json").exists()
     assert verdicts(handle) == {"tests": Verdict.PASS}
+
+
+LOOSE = '{ kind = "command", name = "lint", command = "true", inputs = ["."] }'
+
+
+@pytest.mark.parametrize("rule", ["calc.py", "hidden.py"])
+def test_code_that_a_rule_ignores_makes_it_stale_and_a_rule_alone_does_not(tmp_path, rule):
+    calculator(tmp_path)
+    write(tmp_path, "hidden.py", "x = 1\n")
+    _, handle = started(tmp_path, f"{TESTS}, {LOOSE}")
+    write(tmp_path, ".gitignore", f"{rule}\n__pycache__/\n")
+    handle.gates.run("tests")
+    handle.gates.run("lint")
+    assert verdicts(handle) == {"tests": Verdict.PASS, "lint": Verdict.PASS}
+
+    write(tmp_path, rule, CODE + "# faster\n")
+
+    assert verdicts(handle) == {"tests": Verdict.STALE, "lint": Verdict.STALE}
+
+
+def test_files_that_one_gate_knows_of_do_not_count_for_another_of_the_same_moment(tmp_path):
+    calculator(tmp_path)
+    write(tmp_path, ".gitignore", "made.py\n")
+    write(tmp_path, "made.py", "x = 1\n")
+    moment = Moment(Universe(str(tmp_path / "cache"), Scope(str(tmp_path))))
+
+    assert "made.py" in inputs.file_digests(moment, (), also=("made.py",))
+    assert "made.py" not in inputs.file_digests(moment, ())
+
+
+@pytest.mark.parametrize("path", ["docs/conf.py", ".hidden.py"])
+def test_code_is_no_prose_wherever_it_is(tmp_path, path):
+    calculator(tmp_path)
+    write(tmp_path, path, "x = 1\n")
+    _, handle = started(tmp_path, TESTS)
+    handle.gates.run("tests")
+
+    write(tmp_path, path, "x = 2\n")
+
+    assert verdicts(handle) == {"tests": Verdict.STALE}
+
+
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_a_link_counts_with_the_code_that_it_leads_to(tmp_path, is_directory):
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    calculator(root)
+    write(outside, "other.py", "x = 1\n")
+    (root / ("other" if is_directory else "other.py")).symlink_to(outside if is_directory else outside / "other.py")
+    _, handle = started(root, TESTS)
+    handle.gates.run("tests")
+    assert verdicts(handle) == {"tests": Verdict.PASS}
+
+    write(outside, "other.py", "x = 2\n")
+
+    assert verdicts(handle) == {"tests": Verdict.STALE}
 
 
 @pytest.mark.parametrize("path", ["requirements.txt", "requirements-dev.txt", "CMakeLists.txt"])

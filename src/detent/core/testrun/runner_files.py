@@ -62,7 +62,9 @@ _SETTINGS_PATHS = (
     r"(?:src/)?[^/]+\.(?:dist|egg)-info/entry_points\.txt",
 )
 #: A module of this name at the top of the project takes the place of the runner's own.
-_SHADOWS = r"(?:src/)?(?:_?pytest|pluggy|iniconfig|unittest|coverage|pytest_\w+|xdist|nose2)(?:\.py|/.*)"
+_SHADOWS = (
+    r"(?:src/)?(?:_?pytest|pluggy|iniconfig|unittest|coverage|pytest_\w+|xdist|nose2)(?:\.pyc?|\.(?:.+\.)?so|/.*)"
+)
 #: Libraries of the runners. They and the standard library come after the top of the project on Python's path.
 _LIBRARIES = ("colorama", "exceptiongroup", "execnet", "packaging", "py", "pygments", "tomli")
 _LOADED = "|".join((*sorted(sys.stdlib_module_names - {"test"}), *_LIBRARIES))
@@ -73,7 +75,10 @@ _SHARED = (
 #: Directories of tests. Code in them that is no test by name is a helper, if a test stands beside it or below.
 _TEST_DIRECTORY = r"tests?|__tests__|__mocks__|__snapshots__|spec"
 _ALWAYS_TESTS = frozenset(("__tests__", "__mocks__", "__snapshots__"))
-_CODE = re.compile(rf".*\.(?:pyi?|{_SCRIPT}|rs|go|java|kts?|groovy|scala|rb|php|sh|bats|snap|feature|ambr)")
+_CODE = rf"pyi?|{_SCRIPT}|rs|go|java|kts?|groovy|scala|rb|php|sh|bats"
+is_code_name = re.compile(rf".*\.(?:{_CODE})").fullmatch
+#: Code without its source stands in for a module as well.
+_is_helper_name = re.compile(rf".*\.(?:{_CODE}|pyc|so|snap|feature|ambr)").fullmatch
 
 _is_test_name = re.compile("|".join(f"(?:{rule})" for rules in RUNNERS.values() for rule in rules.tests)).fullmatch
 _is_settings_name = re.compile(
@@ -100,11 +105,11 @@ def roles(paths: Iterable[str]) -> dict[str, Role]:
         elif _is_test_name(name) or not _ALWAYS_TESTS.isdisjoint(directories):
             if directory is not None:
                 with_tests.add(directory)
-            if _CODE.fullmatch(name) or not _ALWAYS_TESTS.isdisjoint(directories):
+            if _is_helper_name(name) or not _ALWAYS_TESTS.isdisjoint(directories):
                 by_path[path] = Role.TEST
         elif _is_stand_in(path):
             by_path[path] = Role.STAND_IN
-        elif directory is not None and _CODE.fullmatch(name):
+        elif directory is not None and _is_helper_name(name) and directories[-1] != "__pycache__":
             helpers.append((path, directory))
             if _names_no_tests(name):
                 with_tests.add(directory)

@@ -27,6 +27,8 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     #: No test was found, or all were skipped.
     is_empty: bool = False
     is_pytest: bool = False
+    #: `pytest.exit` ended the run, with any exit code.
+    was_ended: bool = False
     #: The first summary of a failure, or of a run without tests.
     line: str | None = None
 
@@ -56,6 +58,7 @@ def tally(text: str) -> Tally:
         is_failure=bool(_FAILURE.search(text)),
         is_empty=is_empty,
         is_pytest=bool(_PYTEST.search(text)),
+        was_ended=bool(_ENDED.search(text)),
         line=next((count.line for count in counts if count.failed), empty and empty[0].strip()),
     )
 
@@ -120,6 +123,7 @@ _FORMS: dict[str, _Form] = {
     "deno": _form(r"^(?:ok|FAILED) \| \d+ .*$"),
 }
 
+_ENDED = re.compile(r"^!{3,} (?:_pytest\.outcomes\.)?Exit: ", re.MULTILINE)
 _PYTEST = re.compile(
     rf"^=+ test session starts =|^(?:=+ )?{_PYTEST_PART}(?:, {_PYTEST_PART})* in \d|^(?:ERROR: )?usage: .*pytest\b",
     re.MULTILINE,

@@ -137,6 +137,8 @@ def _verdict(counted: Tally, exit_code: int | None, *, is_pytest: bool) -> tuple
         return Result.UNCLEAR, _PYTEST_DID_NOT_TEST[exit_code]
     if counted.is_failure:
         return Result.FAILED, ""
+    if counted.was_ended:
+        return Result.UNCLEAR, "pytest was ended before its last test"
     if counted.is_empty:
         return Result.UNCLEAR, "no test ran"
     if exit_code:

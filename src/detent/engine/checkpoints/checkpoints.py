@@ -20,7 +20,7 @@ from detent.errors import Conflict, Invalid, NotFound, Refused
 from detent.objects.capture import Captured, Captures
 from detent.objects.pack import Objects
 from detent.objects.universe import MAY_HOLD_SECRETS, Moment, Progress, Scope, Universe
-from detent.store.port import PROJECT, Store, all_commits
+from detent.store.port import PROJECT, START, Store, all_commits
 
 if TYPE_CHECKING:
     from detent.engine.checkpoints.travel import Travel
@@ -33,6 +33,8 @@ NOW = "now"
 _SHORTEST_ID = 6
 #: Files that one notice names.
 _MAX_NAMED = 5
+#: The commits among which the checkpoint of a session's start is.
+_FIRST_COMMITS = 20
 #: Age at which a look is no longer shared. A capture may be as old when its commit has waited for the lock.
 _FRESH_S = 0.1
 
@@ -251,6 +253,11 @@ class Checkpoints:
     def positions(self, session: str) -> list[Position]:
         """Every checkpoint of the session, oldest first."""
         return [position for commit in all_commits(self._store, session) for position in positions_of(commit)]
+
+    def first(self, session: str) -> Position | None:
+        """The checkpoint of the session's start, if one was taken. Reads only the beginning of the journal."""
+        commits = self._store.read(session, START, limit=_FIRST_COMMITS).commits
+        return next((position for commit in commits for position in positions_of(commit)), None)
 
     def find(self, session: str, name: str, known: list[Position] | None = None) -> Position:
         """The checkpoint by its id, the start of its id, or its name. `known` saves reading the journal."""

@@ -20,7 +20,7 @@ from detent.core.gate.kind import START, required_paths
 from detent.core.gate.kinds.command import MERGE
 from detent.core.session.session import Session
 from detent.core.testrun.baseline import KnownTests
-from detent.core.testrun.runner_files import Role
+from detent.core.testrun.runner_files import Role, is_code_name
 from detent.core.workflow.graph import Workflow
 from detent.engine.actor import account
 from detent.engine.agents.environment import BIN
@@ -100,7 +100,7 @@ class GateChecks:
                 if recorded is None:
                     damaged[receipt.inputs] = self._store.location(self._name(EVIDENCE, receipt.inputs))
                     continue
-                files = file_digests(moment, gate.inputs or (), declared=session.declared)
+                files = file_digests(moment, gate.inputs or (), declared=session.declared, also=recorded)
                 changed[receipt.inputs] = changed_files(recorded, files)
         return Facts(
             exists=exists,
@@ -131,7 +131,7 @@ class GateChecks:
         if receipt.inputs is None or gate.inputs is None:
             return True
         recorded = self._recorded(receipt.inputs)
-        return recorded == file_digests(moment, gate.inputs, declared=session.declared)
+        return recorded == file_digests(moment, gate.inputs, declared=session.declared, also=recorded or ())
 
     def run(
         self,
@@ -144,7 +144,7 @@ class GateChecks:
         by: RanBy = RanBy.DETENT,
     ) -> Receipt:
         """Run the gate's check now; `env` are the variables of a runner."""
-        before = None if gate.inputs is None else self._digests(gate.inputs)
+        before = None if gate.inputs is None else self._before(session, gate.inputs)
         environment = environment_of(session, gate, self._place, os.environ, env or {})
         runner = SessionCheck(self, session, phase, gate, environment, [])
         try:
@@ -500,16 +500,27 @@ class GateChecks:
         return msgspec.structs.replace(receipt, inputs=inputs, account=account(), host=os.uname().nodename)
 
     def _record_inputs(self, patterns: Iterable[str], before: FileDigests | None, *, locked: bool) -> str:
-        """The digest of the input files; of one that changed during the run, as it was before."""
-        digests = self._digests(patterns)
+        """The digest of the input files; of one that changed during the run, as it was before.
+
+        They are stored: the checkpoint that follows finds them hashed.
+        """
+        digests = file_digests(self._moments(OWNER), patterns, also=before or ())
         digest, data = encode_digests({path: (before or {}).get(path, now) for path, now in digests.items()})
         with nullcontext() if locked else self._store.lock(PROJECT):
             self._store.put(self._name(EVIDENCE, digest), data)
         return digest
 
-    def _digests(self, patterns: Iterable[str]) -> FileDigests:
-        """The input files as they are now, stored: the checkpoint that follows finds them hashed."""
-        return file_digests(self._moments(OWNER), patterns)
+    def _before(self, session: Session, patterns: Iterable[str]) -> FileDigests:
+        """The input files before a run, with those that an ignore rule hides: files of the start, and code."""
+        from detent.engine.gates.protected import ignored_beside  # noqa: PLC0415 - only a run needs it
+
+        moment = self._moments(OWNER)
+        look = moment.look(Request())
+        hidden = set(filter(is_code_name, ignored_beside(self._base, {path for path in look.rows if look.has(path)})))
+        first = self._checkpoints.first(self._session)
+        if first is not None:
+            hidden.update(self._checkpoints.files(first.event.tree.manifest))
+        return file_digests(moment, patterns, also=hidden.difference(session.declared))
 
     def inputs(self, receipt: Receipt) -> FileDigests | None:
         """The input files of a run; None if it has none, or if what was stored is damaged."""

@@ -151,26 +151,27 @@ class _Present:
     def roles(self, also: Iterable[str] = ()) -> dict[str, Role]:
         """The protected files among the present ones and `also`, which may be gone."""
         known = {*self.there, *also}
-        known |= self._ignored({path.rpartition("/")[0] for path in known} | {""})
+        known |= ignored_beside(self._base, known)
         by_path = roles(known)
         return by_path | {path: Role.TEST for path in known if path not in by_path and self._matches(path)}
 
-    def _ignored(self, directories: Iterable[str]) -> set[str]:
-        """Files beside those of the universe that an ignore rule hides: a runner reads them all the same.
 
-        An ignored directory is not entered, but if it is a package it may stand in for one of the runner.
-        """
-        hidden: set[str] = set()
-        for directory in directories:
-            start = f"{directory}/" if directory else ""
-            try:
-                with os.scandir(os.path.join(self._base, directory)) as scan:
-                    for entry in scan:
-                        inner = _PACKAGE_FILES if entry.is_dir() else ("",)
-                        hidden.update(start + entry.name + each for each in inner)
-            except OSError:
-                continue
-        return {path for path in hidden - self.there if os.path.isfile(os.path.join(self._base, path))}
+def ignored_beside(base: str, there: Collection[str]) -> set[str]:
+    """Files beside those that are there, which an ignore rule hides: a program reads them all the same.
+
+    An ignored directory is not entered, but if it is a package it may stand in for one of the runner.
+    """
+    hidden: set[str] = set()
+    for directory in {path.rpartition("/")[0] for path in there} | {""}:
+        start = f"{directory}/" if directory else ""
+        try:
+            with os.scandir(os.path.join(base, directory)) as scan:
+                for entry in scan:
+                    inner = _PACKAGE_FILES if entry.is_dir() else ("",)
+                    hidden.update(start + entry.name + each for each in inner)
+        except OSError:
+            continue
+    return {path for path in hidden.difference(there) if os.path.isfile(os.path.join(base, path))}
 
 
 def _is_same(before: Kept | None, now: Kept | None) -> bool:

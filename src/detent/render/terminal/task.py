@@ -95,7 +95,7 @@ def moved_text(
         [
             *changes[:_MOST_EVENTS],
             *more,
-            *(canvas.cut(f"  {note}", canvas.width) for note in notes),
+            *(line for note in notes for line in canvas.wrap(note, "  ")),
             *canvas.warnings(warnings),
             "",
             counts_line(session.tasks, canvas),

@@ -27,7 +27,7 @@ def why_text(
     if not obstacles:
         return "\n".join([*_free_lines(session, phase, canvas, view=view), *_decided_lines(session, decided, canvas)])
     held = phase_name(session, phase) if phase else f"session {session.id}"
-    lines = [canvas.cut(f"what holds {held}, nearest first:", canvas.width), ""]
+    lines = [*canvas.wrap(f"what holds {held}, nearest first:"), ""]
     for obstacle in obstacles:
         mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
         where = f"{phase_name(session, obstacle.phase)}: " if obstacle.phase else ""

@@ -9,6 +9,9 @@ from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, GateSettings, Surroundings, gate_name
 from detent.errors import Refused
 
+#: For a project without the file.
+_TEMPLATE = "detent help gates has a template"
+
 
 class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="constitution"):
     """The work must comply with the named articles of a file."""
@@ -81,7 +84,7 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
         return not self.checks
 
     def skipped_because(self, project: Surroundings) -> str | None:
-        return None if project.exists(self.file) else f"no constitution gate: no {self.file} with the project's rules"
+        return None if project.exists(self.file) else f"no constitution gate: no {self.file}; {_TEMPLATE}"
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
         compliant = state.receipt is not None and state.receipt.result is Result.PASSED
