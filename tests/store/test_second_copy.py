@@ -124,6 +124,8 @@ def test_a_kill_before_the_copy_is_written_leaves_it_behind_and_the_next_command
     again = place.open()
     end = again.read(SESSION, START).end
     assert (end.version, place.copy.read_bytes()) == (3, before)
+    again.back_up(SESSION)
+    assert place.copy.read_bytes() == place.journal.read_bytes()
     again.append(SESSION, end, journal(4)[3])
     again.close()
 

@@ -284,6 +284,8 @@ class Project:
     def _named(self, name: str) -> str:
         from detent.core.session.slug import matching_id  # noqa: PLC0415 - most commands name no session
 
+        if self._projector.is_in_use(name):
+            return name
         return matching_id(name, self.store.sessions())
 
     def start(

@@ -21,6 +21,8 @@ class Captured(NamedTuple):
     left_out: Mapping[str, str]
     #: The stat of each file, by which a later change is detected.
     rows: Mapping[str, Row]
+    #: What the checkpoint before it left out.
+    left_out_before: Mapping[str, str]
 
 
 class Captures:
@@ -55,6 +57,7 @@ class Captures:
             look = moment.look(request, sink, progress=progress)
             cache = universe.cache()
             recorded = cache.recorded
+            left_out_before = recorded.left_out
             is_comparable = recorded.manifest and recorded.rules == self._rules(look)
             before = recorded.files
             # Only these paths can differ from the last manifest.
@@ -95,11 +98,7 @@ class Captures:
         tree = Tree(
             manifest=recorded.manifest, files=len(recorded.files), bytes=recorded.bytes, left_out=len(recorded.left_out)
         )
-        return Captured(tree, recorded.files, recorded.left_out, look.rows)
-
-    def recorded_left_out(self) -> Mapping[str, str]:
-        """What the last stored checkpoint left out, with the reasons."""
-        return self._universe.cache().recorded.left_out
+        return Captured(tree, recorded.files, recorded.left_out, look.rows, left_out_before)
 
     def store_manifest(self, owner: str, files: dict[str, Entry], like: Captured, listing: bytes) -> tuple[Tree, str]:
         """Store a manifest of files whose contents are stored already, and a listing."""

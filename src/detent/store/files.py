@@ -54,6 +54,8 @@ class _Open:
         self.path = path
         self.fd = fd
         self.threads = allocate_lock()
+        #: The position behind which nothing was found, and the size and time of the file when it was looked at.
+        self.seen: tuple[Cursor, int, int] | None = None
 
 
 class FileStore:
@@ -135,11 +137,19 @@ class FileStore:
         return end
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
-        if after.version:
-            self._forget_if_removed(session)
-            if session in self._replaced:
-                self._reread(session, after)
-        fd = self._journal(session).fd
+        file, looked = self._open.get(session), None
+        if after.version and file is not None and self._forks == _forks:
+            status = os.fstat(file.fd)
+            looked = (after, status.st_size, status.st_mtime_ns)
+            if looked == file.seen and status.st_nlink:
+                # Nothing was written since. This is the fast path of most reads.
+                return Tail([], after, 0, more=False)
+            if status.st_nlink == 0:
+                self._forget_if_removed(session)
+        if after.version and session in self._replaced:
+            self._reread(session, after)
+        file = self._journal(session)
+        fd = file.fd
         version, total, offset = after
         # The end of the previous line is read too: its sum shows that the cursor is a position of this journal.
         overlap = SUM_TAIL if version else 0
@@ -152,6 +162,7 @@ class FileStore:
             raise displaced(session, after)
         chunk, pending = chunk[overlap:], b""
         if not chunk:
+            file.seen = looked
             return Tail([], after, 0, more=False)
         commits: list[Commit] = []
         while len(commits) < limit:
@@ -197,7 +208,10 @@ class FileStore:
 
     def back_up(self, session: str) -> None:
         copies = self._copies
-        if copies is None or self._forks != _forks or session not in copies.waiting:
+        if copies is None or self._forks != _forks:
+            return
+        is_waiting = session in copies.waiting
+        if not is_waiting and copies.size(session) >= self._size(session):
             return
         try:
             lock, journal = self.lock(session), self._journal(session).fd
@@ -206,7 +220,11 @@ class FileStore:
             copies.write(session, None)
             return
         with lock:
-            copies.write(session, journal)
+            if is_waiting:
+                copies.write(session, journal)
+            else:
+                # Another process was killed before it wrote its copy.
+                copies.catch_up(session, journal)
 
     def positions(self) -> dict[str, int]:
         return {session: self._size(session) for session in self.sessions()}

@@ -125,7 +125,7 @@ class Store(Protocol):
         ...
 
     def back_up(self, session: str) -> None:
-        """Write the commits that wait to the second copy of the journal, if the store has one.
+        """Bring the second copy of the journal up to date, if the store has one.
 
         It takes the session's lock. It is done with the documents, before an agent or a check starts, and by `close`.
         """

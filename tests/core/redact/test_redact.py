@@ -31,6 +31,7 @@ SECRETS = {
     "GitHub classic": ("cloned with {}.", "ghp_" + mixed(36), "github-token"),
     "GitHub OAuth": ("{}", "gho_" + mixed(36), "github-token"),
     "GitHub app": ("x-access {}", "ghs_" + mixed(36), "github-token"),
+    "GitHub fine-grained, of few letters": ("({})", "github_pat_" + "A1" * 20, "github-token"),
     "GitHub fine-grained": ("({})", "github_pat_" + mixed(22) + "_" + mixed(59), "github-token"),
     "GitHub in a URL": ("git clone https://{}@github.com/a/b", "ghp_" + mixed(36), "github-token"),
     "GitLab": ("{}\n", "glpat-" + mixed(20), "gitlab-token"),

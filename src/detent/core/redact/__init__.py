@@ -19,9 +19,22 @@ MAX_PASSES = 8
 _S = TypeVar("_S", bound=msgspec.Struct)
 _KEY = "[redacted:private-key]"
 _TOO_DEEP = "[redacted:depth]"
-#: Most texts contain none of them, so they are searched first, in the order of the forms.
-_NEEDLES = tuple((needle.lower(), form) for form in FORMS for needle in form.needles)
+#: Most needles hold one of these marks, and most texts hold few of them.
+_MARKS = "_-.:=/"
 
+
+def _by_mark(*, ignores_case: bool) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """The needles with the place of their form, each with the first of its marks; an empty mark is in every text."""
+    by_mark: dict[str, list[tuple[str, int]]] = {}
+    for place, form in enumerate(FORMS):
+        for needle in form.needles if form.ignores_case is ignores_case else ():
+            searched = needle.lower() if ignores_case else needle
+            by_mark.setdefault(next((mark for mark in _MARKS if mark in searched), ""), []).append((searched, place))
+    return tuple((mark, tuple(needles)) for mark, needles in by_mark.items())
+
+
+#: Most texts contain none of them, so they are searched first.
+_NEEDLES, _LOWERED_NEEDLES = _by_mark(ignores_case=False), _by_mark(ignores_case=True)
 _NAME_NEEDLES = ("pass", "secret", "token", "cred", "key", "pw")
 
 
@@ -71,7 +84,14 @@ def _value(value: Any, names: Set[str]) -> Any:
 
 def _pass(text: str) -> str:
     lowered = text.lower()
-    for form in dict.fromkeys([form for needle, form in _NEEDLES if needle in lowered]):
+    found = [place for mark, needles in _NEEDLES if mark in text for needle, place in needles if needle in text]
+    found += [
+        place for mark, needles in _LOWERED_NEEDLES if mark in lowered for needle, place in needles if needle in lowered
+    ]
+    # In the order of the forms.
+    for form in map(FORMS.__getitem__, sorted(set(found))):
+        if form.least > 1 and all(text.count(needle) < form.least for needle in form.needles):
+            continue
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
     text = _replaced(text, headless_keys(text))
     # A name holds one of these words. Letters beyond ASCII may match one of them too: then look closely.

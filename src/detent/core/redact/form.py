@@ -13,9 +13,24 @@ from detent.core.lazy import lazy
 class Form:
     """A form of secrets. Its pattern is compiled on first use: compiling all of them takes longer than a command."""
 
-    def __init__(self, kind: str, needles: tuple[str, ...], pattern: str, flags: re.RegexFlag = re.NOFLAG) -> None:
-        """One of the `needles` is in every text that the pattern can match; looking for them first is fast."""
-        self.kind, self.needles, self._pattern, self._flags = kind, needles, pattern, flags
+    def __init__(
+        self,
+        kind: str,
+        needles: tuple[str, ...],
+        pattern: str,
+        flags: re.RegexFlag = re.NOFLAG,
+        *,
+        least: int = 1,
+    ) -> None:
+        """One of the `needles` is in every text that the pattern can match, `least` times or more.
+
+        Looking for them first is fast.
+        """
+        self.kind, self.needles, self.least, self._pattern, self._flags = kind, needles, least, pattern, flags
+
+    @property
+    def ignores_case(self) -> bool:
+        return bool(self._flags & re.IGNORECASE)
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
@@ -23,9 +38,9 @@ class Form:
         return re.compile(self._pattern, self._flags)
 
 
-def _key(kind: str, *needles: str, pattern: str) -> Form:
+def _key(kind: str, *needles: str, pattern: str, least: int = 1) -> Form:
     """A word by itself, not a part of a longer one."""
-    return Form(kind, needles, rf"(?<![A-Za-z0-9_-])(?P<secret>{pattern})(?![A-Za-z0-9_-])")
+    return Form(kind, needles, rf"(?<![A-Za-z0-9_-])(?P<secret>{pattern})(?![A-Za-z0-9_-])", least=least)
 
 
 def _in(kind: str, *needles: str, pattern: str) -> Form:
@@ -49,7 +64,7 @@ FORMS: tuple[Form, ...] = (
     _key("jwt", "eyJ", pattern=r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"),
     _key("anthropic-key", "sk-ant-", pattern=r"sk-ant-[A-Za-z0-9_-]{20,}"),
     _key("openai-key", "sk-", pattern=r"sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,})"),
-    _key("github-token", "gh", pattern=r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}"),
+    _key("github-token", "gh", "github_pat_", pattern=r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}"),
     _key("gitlab-token", "gl", pattern=r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_.-]{20,}"),
     _key("slack-token", "xox", "xapp-", pattern=r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
     _in("slack-webhook", "hooks.slack.com", pattern=r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{20,})"),
@@ -86,7 +101,7 @@ FORMS: tuple[Form, ...] = (
         r"(?<![A-Za-z0-9_-])(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])",
     ),
     # Its first part is a number in base64: it begins with one of these letters.
-    _key("discord-token", ".", pattern=r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
+    _key("discord-token", ".", pattern=r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}", least=2),
     _in("discord-webhook", "api/webhooks", pattern=r"api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{40,})"),
     _key("atlassian-token", "ATATT3", pattern=r"ATATT3[A-Za-z0-9_=-]{50,}"),
     _key("grafana-token", "glsa_", "glc_", pattern=r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/=]{32,}"),

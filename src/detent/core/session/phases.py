@@ -4,6 +4,7 @@ A session may have thousands of phases, and each commit makes a new session. The
 that are read often are computed once a chunk, so that a commit costs no more than the chunk that it changes.
 """
 
+from bisect import bisect
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from heapq import merge
 from itertools import chain
@@ -25,14 +26,45 @@ class Chunk:
         self._earlier, self._changed = b"", frozenset(range(len(keys)))
 
     def replaced(self, at: int, state: PhaseState) -> "Chunk":
+        before = self.states[at]
         after = Chunk(self.start, self.keys, (*self.states[:at], state, *self.states[at + 1 :]))
         if "digests" in self.__dict__:
             after._earlier, after._changed = self.digests, frozenset((at,))
         else:
             after._earlier, after._changed = self._earlier, self._changed | {at}
-        if state.status is self.states[at].status and "by_status" in self.__dict__:
-            after.__dict__["by_status"] = self.by_status
+        # Handed on at once: documents are written later, when this chunk has successors that would compute it again.
+        known = after.__dict__
+        known["by_status"] = self._with_status(at, before.status, state.status)
+        known["moved"] = self._with_fence(at, before, state)
+        if state.artifacts == before.artifacts and "artifacts" in self.__dict__:
+            known["artifacts"] = self.artifacts
         return after
+
+    def _with_status(self, at: int, before: Status, after: Status) -> Mapping[Status, tuple[str, ...]]:
+        """`by_status` with another status of one phase."""
+        if before is after:
+            return self.by_status
+        key, changed = self.keys[at], dict(self.by_status)
+        left = changed.pop(before)
+        place = left.index(key)
+        left = left[:place] + left[place + 1 :]
+        if left:
+            changed[before] = left
+        joined = changed.get(after, ())
+        place = bisect(joined, at, key=self.keys.index)
+        changed[after] = (*joined[:place], key, *joined[place:])
+        return changed
+
+    def _with_fence(self, at: int, before: PhaseState, after: PhaseState) -> tuple[tuple[int, int, str], ...]:
+        """`moved` with another state of one phase."""
+        if (after.fence, _is_moved(after)) == (before.fence, _is_moved(before)):
+            return self.moved
+        index = self.start + at
+        left = [entry for entry in self.moved if entry[1] != index]
+        if _is_moved(after):
+            left.append((after.fence, index, self.keys[at]))
+            left.sort(reverse=True)
+        return tuple(left)
 
     @lazy
     def by_status(self) -> Mapping[Status, tuple[str, ...]]:
@@ -46,11 +78,7 @@ class Chunk:
     def moved(self) -> tuple[tuple[int, int, str], ...]:
         """Fence, index and key of the phases that were ever begun or skipped, the latest first."""
         numbered = enumerate(zip(self.keys, self.states, strict=True), self.start)
-        entries = (
-            (state.fence, index, key)
-            for index, (key, state) in numbered
-            if state.attempt or state.status is not Status.PENDING
-        )
+        entries = ((state.fence, index, key) for index, (key, state) in numbered if _is_moved(state))
         return tuple(sorted(entries, reverse=True))
 
     @lazy
@@ -64,6 +92,11 @@ class Chunk:
         for at in self._changed:
             digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] = self.states[at].digest()
         return bytes(digests)
+
+
+def _is_moved(state: PhaseState) -> bool:
+    """Whether the phase was ever begun or skipped."""
+    return state.attempt > 0 or state.status is not Status.PENDING
 
 
 class Phases(Mapping[str, PhaseState]):
@@ -111,8 +144,13 @@ class Phases(Mapping[str, PhaseState]):
 
     def latest(self) -> Iterator[str]:
         """The keys of the phases that were ever begun or skipped, by fence, the latest first."""
-        moved = [chunk.moved for chunk in self.chunks if chunk.moved]
-        return (key for _, _, key in merge(*moved, reverse=True))
+        moved = sorted((chunk.moved for chunk in self.chunks if chunk.moved), reverse=True)
+        for number, entries in enumerate(moved, 1):
+            if number < len(moved) and entries[-1] < moved[number][0]:
+                yield from (key for _, _, key in merge(*moved[number - 1 :], reverse=True))
+                return
+            # In most sessions chunk follows chunk, and no merging is needed.
+            yield from (key for _, _, key in entries)
 
     @property
     def artifacts(self) -> tuple[str, ...]:

@@ -111,12 +111,11 @@ class Checkpoints:
         moment: Moment | None = None,
     ) -> Captured:
         declared = {*(session.declared if session else ()), *artifacts}
-        before = self.captures.recorded_left_out()
         captured = self.captures.take(
             owner, declared=declared, also=also, progress=self.progress, store=store, moment=moment
         )
         if store:
-            self._tell_secrets(captured.left_out, before)
+            self._tell_secrets(captured.left_out, captured.left_out_before)
         return captured
 
     def _tell_secrets(self, left_out: Mapping[str, str], before: Mapping[str, str]) -> None:

@@ -54,6 +54,11 @@ class Projector:
             self._recent.append(journal)
             return journal
 
+    def is_in_use(self, session: str) -> bool:
+        """Whether the journal of a session by this id is in memory."""
+        journal = self._journals.get(session)
+        return journal is not None and journal.is_loaded
+
     def forget(self, session: str) -> None:
         """Read the journal again from its start when it is next used: it was mended."""
         with self._mutex:
