@@ -1,4 +1,4 @@
-"""Checks the plugins of clients for `detent doctor`: which clients have one, and whether it finds a program to start."""
+"""Checks the plugins of clients for `detent doctor`: which clients have one, and whether it finds a program."""
 
 import os
 import shutil
@@ -35,15 +35,17 @@ def _has_plugin(client: Client, environment: Mapping[str, str]) -> bool:
 
 def plugins_beside_hooks(root: str, environment: Mapping[str, str]) -> list[str]:
     """Says which clients have the plugin and the hooks of this project: that is fine, and one of them answers."""
-    said = []
+    sentences = []
     for client in clients_with_plugin(environment):
         try:
             settings = disk.read_file(os.path.join(root, client.settings[0]))
         except OSError:
             continue
         if HOOK_TAIL.encode() in settings:
-            said.append(f"{client.title} has the plugin and the hooks of this project; the hooks of the project answer")
-    return said
+            sentences.append(
+                f"{client.title} has the plugin and the hooks of this project; the hooks of the project answer"
+            )
+    return sentences
 
 
 def plugin_findings(root: str, environment: Mapping[str, str]) -> list[Finding]:
