@@ -21,8 +21,11 @@ from detent.clients.installing.hook_settings import HookSettings
 from detent.clients.installing.installation import JsonInstallation
 from detent.clients.registry import CLIENTS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
 LAUNCHER = "launch.sh"
+#: Where the clients look for a marketplace.
+CLAUDE_MARKET, CODEX_MARKET = ".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json"
 #: Starts the launcher if it is there: a plugin may be removed while its client runs, and a shell that cannot find its
 #: script ends with code 2, which blocks the client.
 _LAUNCH = '[ -r "$0" ] && exec /bin/sh "$0" "$@"; exit 0'
@@ -84,9 +87,48 @@ def trees() -> dict[str, Files]:
     return {name: make(plugin, _installation(name)) for name, make in _TREES.items()}
 
 
+def root_files() -> Files:
+    """The marketplaces at the root of the repository, so that a client can add the repository itself."""
+    plugin, place = describe(), f"./{HERE.name}/{{}}/plugins/{{}}"
+    return {
+        CLAUDE_MARKET: _claude_market(plugin, place.format("claude-code", plugin.name)),
+        CODEX_MARKET: _codex_market(plugin, place.format("codex", plugin.name)),
+    }
+
+
 def _installation(client: str) -> JsonInstallation:
     installation: JsonInstallation = CLIENTS[client].load("installation").INSTALLATION
     return installation
+
+
+def _claude_market(plugin: Description, source: str) -> bytes:
+    """`source` is the directory of the plugin, relative to that of the marketplace."""
+    entry = {
+        "name": plugin.name,
+        "source": source,
+        "description": plugin.description,
+        "version": plugin.version,
+        "category": plugin.category,
+    }
+    return _json(
+        {
+            "name": plugin.marketplace,
+            "description": plugin.description,
+            "owner": {"name": plugin.author},
+            "plugins": [entry],
+        }
+    )
+
+
+def _codex_market(plugin: Description, source: str) -> bytes:
+    """`source` is the directory of the plugin, relative to that of the marketplace."""
+    entry = {
+        "name": plugin.name,
+        "source": {"source": "local", "path": source},
+        "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+        "category": plugin.category,
+    }
+    return _json({"name": plugin.marketplace, "interface": {"displayName": plugin.title}, "plugins": [entry]})
 
 
 def _claude_code(plugin: Description, installation: JsonInstallation) -> Files:
@@ -99,27 +141,13 @@ def _claude_code(plugin: Description, installation: JsonInstallation) -> Files:
         "license": plugin.license,
         "keywords": plugin.keywords,
     }
-    market = {
-        "name": plugin.marketplace,
-        "description": plugin.description,
-        "owner": {"name": plugin.author},
-        "plugins": [
-            {
-                "name": plugin.name,
-                "source": f"./plugins/{plugin.name}",
-                "description": plugin.description,
-                "version": plugin.version,
-                "category": plugin.category,
-            }
-        ],
-    }
     #: The project's files without the directory of the client, and without the name in front that a plugin adds itself.
     parts = {
         path.removeprefix(".claude/").replace("/detent-", "/"): _unsealed(content)
         for path, content in installation.files().items()
     }
     return {
-        ".claude-plugin/marketplace.json": _json(market),
+        CLAUDE_MARKET: _claude_market(plugin, f"./plugins/{plugin.name}"),
         **_below(
             f"plugins/{plugin.name}",
             {
@@ -152,20 +180,8 @@ def _codex(plugin: Description, installation: JsonInstallation) -> Files:
             "category": plugin.category,
         },
     }
-    market = {
-        "name": plugin.marketplace,
-        "interface": {"displayName": plugin.title},
-        "plugins": [
-            {
-                "name": plugin.name,
-                "source": {"source": "local", "path": f"./plugins/{plugin.name}"},
-                "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
-                "category": plugin.category,
-            }
-        ],
-    }
     return {
-        ".agents/plugins/marketplace.json": _json(market),
+        CODEX_MARKET: _codex_market(plugin, f"./plugins/{plugin.name}"),
         **_below(
             f"plugins/{plugin.name}",
             {
@@ -254,6 +270,9 @@ def differences() -> list[str]:
             file = HERE / name / path
             if not file.is_file() or file.read_bytes() != content:
                 problems.append(f"{name}/{path} is not current")
+    for path, content in root_files().items():
+        if not (ROOT / path).is_file() or (ROOT / path).read_bytes() != content:
+            problems.append(f"{path} at the root is not current")
     return problems
 
 
@@ -264,10 +283,15 @@ def write() -> None:
                 old.unlink()
             elif old.is_dir() and not any(old.iterdir()):
                 old.rmdir()
-        for path, content in files.items():
-            file = HERE / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+        _write(HERE / name, files)
+    _write(ROOT, root_files())
+
+
+def _write(directory: Path, files: Files) -> None:
+    for path, content in files.items():
+        file = directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
 
 
 def main() -> int:

@@ -32,6 +32,14 @@ def test_msgspec_is_loaded_without_them_and_they_are_real_afterwards():
     assert printed(f"{LOAD}{used}print(len(x), msgspec.json.encode(1))") == "33 b'1'"
 
 
+def test_schemas_are_made_by_the_real_module():
+    made = "msgspec.json.schema(dict[str, int]), msgspec.json.schema_components([int])"
+    plainly = printed(f"import msgspec; print({made})")
+
+    assert printed(f"{LOAD}print({made})") == plainly
+    assert "additionalProperties" in plainly
+
+
 def test_a_msgspec_that_takes_more_from_them_is_loaded_with_the_real_ones(tmp_path):
     (tmp_path / "msgspec").mkdir()
     (tmp_path / "msgspec" / "__init__.py").write_text("from uuid import UUID, uuid4\n")

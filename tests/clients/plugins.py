@@ -1,6 +1,7 @@
 """The plugins of `integrations/`, installed and removed with the commands of the clients themselves."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,10 @@ from tests.clients.client import environment_of
 from tests.clients.scripts import Call
 from tests.clients.stage import Stage
 
-ROOT = Path(__file__).parent.parent.parent / "integrations"
+REPOSITORY = Path(__file__).parent.parent.parent
+TREES = REPOSITORY / "integrations"
+#: The parts of a clone that a client reads.
+READ = (".claude-plugin", ".agents", "integrations")
 RUN_S_MAX = 90
 NAME = "detent@detent"
 
@@ -33,16 +37,19 @@ def administer(stage: Stage, *arguments: str, succeeds: bool = True) -> str:
 
 
 def install_plugin(stage: Stage, *, scope: str = "project") -> None:
-    """Install it from the local marketplace. `scope` is Claude Code's; the others install for the user."""
+    """Install it from a clone of the repository. `scope` is Claude Code's; the others install for the user."""
+    clone = stage.client.home.parent / "clone"
+    for name in READ:
+        shutil.copytree(REPOSITORY / name, clone / name, dirs_exist_ok=True)
     if stage.kind is claude_code:
-        administer(stage, "plugin", "marketplace", "add", str(ROOT / "claude-code"), "--scope", scope)
+        administer(stage, "plugin", "marketplace", "add", str(clone), "--scope", scope)
         administer(stage, "plugin", "install", NAME, "--scope", scope)
     elif stage.kind is codex:
         allow_plugins(stage)
-        administer(stage, "plugin", "marketplace", "add", str(ROOT / "codex"))
+        administer(stage, "plugin", "marketplace", "add", str(clone))
         administer(stage, "plugin", "add", NAME)
     else:
-        administer(stage, "extensions", "install", str(ROOT / "gemini"), "--consent")
+        administer(stage, "extensions", "install", str(clone / "integrations" / "gemini"), "--consent")
 
 
 def remove_plugin(stage: Stage) -> None:
@@ -59,11 +66,13 @@ def remove_plugin(stage: Stage) -> None:
 def validate_plugin(stage: Stage) -> str:
     """What the client's own validator says, where it has one."""
     if stage.kind is claude_code:
-        tree = str(ROOT / "claude-code/plugins/detent")
-        strict = administer(stage, "plugin", "validate", "--strict", "--profile", "directory", tree)
-        return strict + administer(stage, "plugin", "validate", "--strict", str(ROOT / "claude-code"))
+        tree = str(TREES / "claude-code/plugins/detent")
+        said = administer(stage, "plugin", "validate", "--strict", "--profile", "directory", tree)
+        for marketplace in (TREES / "claude-code", REPOSITORY):
+            said += administer(stage, "plugin", "validate", "--strict", str(marketplace))
+        return said
     if stage.kind is gemini_cli:
-        return administer(stage, "extensions", "validate", str(ROOT / "gemini"))
+        return administer(stage, "extensions", "validate", str(TREES / "gemini"))
     return ""
 
 

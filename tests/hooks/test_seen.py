@@ -59,8 +59,8 @@ def test_the_next_command_records_a_run_whose_recorder_was_ended(place):
 
 
 def test_a_kill_behind_the_answer_loses_nothing(place):
-    payload = {"session_id": "s-1", "cwd": str(place.root), "hook_event_name": "PostToolUse", "tool_name": "Bash"}
-    payload |= {"tool_input": {"command": "pytest"}, "tool_response": {"stdout": GREEN}}
+    called = {"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": {"stdout": GREEN}}
+    payload = {"session_id": "s-1", "cwd": str(place.root), "hook_event_name": "PostToolUse", **called}
     # The recorder waits for the lock of the project, which this test holds until all processes are gone.
     lock = f"exec 9<{place.root}/.workflow/.lock; flock 9; echo held; cat"
     with subprocess.Popen(["bash", "-c", lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:

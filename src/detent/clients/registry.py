@@ -39,6 +39,8 @@ class Client:
     #: Files in that directory, or with `~` beside it, with settings that the client itself writes. In a sandbox it has
     #: copies of them.
     home_files: "tuple[str, ...]" = ()
+    #: The file in that directory that names Detent while it is installed as a plugin, and the text in it that does.
+    plugin: "tuple[str, ...]" = ()
     #: Options that start a sandbox of its own, which cannot be inside another one.
     sandbox_options: "tuple[str, ...]" = ()
     #: Documents that show the session to the client. Detent writes them if it is installed in this client.
@@ -161,6 +163,7 @@ register(
             *("agents", "commands", "skills", "rules", "output-styles", "keybindings.json"),
         ),
         home_files=("~/.claude.json", ".claude.json"),
+        plugin=("plugins/installed_plugins.json", '"detent@'),
         documents=(".claude/state/workflow.json",),
         generated=(".claude/workflow_state_system.md",),
     )
@@ -181,6 +184,7 @@ register(
             *("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "requirements.toml"),
             *("rules", "plugins", "prompts", "skills", "agents"),
         ),
+        plugin=("config.toml", '[plugins."detent@'),
         sandbox_options=("--sandbox", "-s", "--full-auto"),
     )
 )
@@ -199,6 +203,7 @@ register(
             *("settings.json", "trustedFolders.json", "GEMINI.md", ".env"),
             *("extensions", "commands", "policies", "hooks", "skills", "agents"),
         ),
+        plugin=("extensions/detent/gemini-extension.json", '"detent"'),
         sandbox_options=("--sandbox", "-s"),
     )
 )

@@ -2,8 +2,6 @@
 
 import posix
 
-from detent.store.state_home import digest
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -221,6 +219,8 @@ def journal_problem(document: "Any", state: str) -> "str | None":
 
 def has_drifted(document: "Any", state: str) -> bool:
     """Whether another program changed Detent's files: compares digests, and the last sum of the journal."""
+    from detent.store.state_home import digest
+
     data = read_file(state + "/state.json")
     try:
         ledger = parse(read_file(state + "/.documents.json") or b"{}")
@@ -306,6 +306,8 @@ def changed_settings(root: str, paths: "tuple[str, ...]") -> "list[str]":
 
     Settings are no part of the record: a person may change them at any time, so a change is only reported.
     """
+    from detent.store.state_home import digest
+
     lines = [" ".join(name for state in states(root) for name in markers(state))]
     for path in paths:
         data = read_file(f"{root}/{path}")

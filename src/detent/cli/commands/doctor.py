@@ -37,6 +37,7 @@ def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, 
     The exit code is 1 if there is an error. Checking changes nothing. Mending a journal is a person's decision. It
     keeps every commit that verifies, in the journal or in its second copy, and sets all other lines aside.
     """
+    from detent.clients.installing.plugins import plugins_beside_hooks
     from detent.doctor import invariants
     from detent.engine.sandbox import why_off
 
@@ -48,6 +49,7 @@ def doctor_verb(request: Request, *, fix: bool, restore: str | None, yes: bool, 
             request.notices += [f"would {line}" for line in invariants.repair(project, dry_run=True)]
         findings = invariants.fix(project) if changing else invariants.check(project)
         findings = [*findings, *_installed(project.place.root)]
+        request.notices += plugins_beside_hooks(project.place.root, os.environ)
         off = why_off(project.settings.run.sandbox_settings())
     sandbox = "on" if off is None else f"off: {off}"
     if off is not None and not request.json:

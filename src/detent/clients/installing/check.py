@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from detent.clients.installing import manifest as records
 from detent.clients.installing.installation import AGAIN, ERROR, WARNING, Finding, Installation
+from detent.clients.installing.plugins import plugin_findings
 from detent.clients.registry import CLIENTS, Client, with_hooks
 from detent.errors import DetentError
 
@@ -21,7 +22,7 @@ def findings(
     environment: Mapping[str, str] | None = None,
     version_of: Callable[[str], str | None] | None = None,
 ) -> list[Finding]:
-    """All problems that keep an installed Detent from working, in the clients that it is installed in.
+    """All problems that keep an installed Detent from working, in the clients that it is installed in or a plugin of.
 
     `version_of` gives the version of a client's program, or None if it is not on PATH; without it versions are not
     checked.
@@ -43,7 +44,7 @@ def findings(
         problems += own
         if version_of is not None:
             problems += _version(client, installation.oldest, version_of(client.program) or "")
-    return problems
+    return [*problems, *plugin_findings(root, environment or {})]
 
 
 def _version(client: Client, oldest: tuple[int, ...], version: str) -> Iterator[Finding]:

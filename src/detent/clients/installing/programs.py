@@ -34,6 +34,13 @@ def forget_program(home: str, root: str) -> None:
         _write(home, kept)
 
 
+def recorded_programs(home: str, root: str) -> list[tuple[str, str]]:
+    """Interpreter and hook of every program that was recorded for this project, one around it, or the account."""
+    root = os.path.realpath(root)
+    split = (line.split("\t") for line in (_lines(home) if home else ()))
+    return [(python, hook) for where, python, hook in split if where == EVERY or _is_below(f"{root}/", where)]
+
+
 def _lines(home: str) -> list[str]:
     try:
         text = disk.read_file(os.path.join(home, PROGRAMS)).decode("utf-8", "surrogateescape")
