@@ -76,11 +76,13 @@ class Travel:
         _keep(manifest, files)
 
     def files(self, session: str, manifest: str) -> Manifest:
-        """The files of a checkpoint, whichever machine took it."""
-        if (known := _manifests.get(manifest)) is not None:
-            return known
-        files = self._fetch(session, manifest)
-        _keep(manifest, files)
+        """The files of a checkpoint that a commit names, whichever machine took it."""
+        files = _manifests.get(manifest)
+        if files is None:
+            files = self._fetch(session, manifest)
+            _keep(manifest, files)
+        # It was sent before that commit.
+        self._sent.add(snapshot_name(session, manifest))
         return files
 
     def _fetch(self, session: str, manifest: str) -> Manifest:
