@@ -96,7 +96,7 @@ release: $(READY)
 soak: $(READY)
 	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 tests/crash tests/engine/gates/test_cheats.py tests/engine/test_forging.py tests/engine/gates/test_protected.py tests/engine/bundles/test_bundle.py tests/hooks/test_drift.py tests/hooks/test_payloads.py tests/doctor/test_misplaced.py tests/property tests/objects/test_model.py tests/objects/test_git_differential.py tests/postgres
 	@$(BIN)/python -m tests.machines
-	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 0 tests/machines/test_kills.py
+	DETENT_SOAK=1 $(BIN)/python -m pytest -q -n 0 tests/machines/test_kills.py tests/machines/test_faults.py -k "kills or away"
 
 # Workers with a real Postgres and a real Temporal on loopback; gets what it needs, and says what it skips.
 test-machines: $(READY)

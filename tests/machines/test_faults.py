@@ -3,13 +3,17 @@
 Only with `make test-machines`. Each test prints how long the takeover took.
 """
 
+import os
 import signal
 import time
 
 import pytest
 
+from tests.support import postgres
 from tests.support.worker_machines import HEARTBEAT_S, VICTIM_S, WorkerMachine, cluster, wait_until
 
+#: How long Postgres is away: longer than a worker without it counts as alive.
+AWAY_S = 30.0 if os.environ.get("DETENT_SOAK") else 6.0
 FAULTS = {
     "killed": (lambda one: one.send(signal.SIGKILL), lambda one: None),
     "frozen": (lambda one: one.send(signal.SIGSTOP), lambda one: one.send(signal.SIGCONT)),
@@ -62,5 +66,21 @@ def test_a_temporal_that_lost_its_database_goes_on_from_the_journal(tmp_path):
         time.sleep(1.0)
         world.temporal.start()
         world.run()
+        world.wait_completed(session)
+        world.check(session)
+
+
+def test_workers_go_on_after_postgres_was_away(tmp_path):
+    with cluster(tmp_path, seconds=1.0) as world:
+        machines = [world.machine(name) for name in ("m0", "m1")]
+        session = world.start_session()
+        world.run()
+        wait_until(lambda: machines[0].works_on() | machines[1].works_on(), "nothing is done")
+        acknowledged = len(world.commits(session))
+        server = postgres.server()
+        server.kill()
+        time.sleep(AWAY_S)
+        server.start()
+        assert len(world.commits(session)) >= acknowledged
         world.wait_completed(session)
         world.check(session)

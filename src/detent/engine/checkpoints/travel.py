@@ -82,11 +82,13 @@ class Travel:
         _keep(manifest, files)
 
     def files(self, session: str, manifest: str) -> Manifest:
-        """The files of a checkpoint, whichever machine took it."""
-        if (known := _manifests.get(manifest)) is not None:
-            return known
-        files = decode_manifest(self._fetched(session, manifest), snapshot_name(session, manifest))
-        _keep(manifest, files)
+        """The files of a checkpoint that a commit names, whichever machine took it."""
+        files, name = _manifests.get(manifest), snapshot_name(session, manifest)
+        if files is None:
+            files = decode_manifest(self._fetched(session, manifest), name)
+            _keep(manifest, files)
+        # It was sent before that commit.
+        self._sent.add(name)
         return files
 
     def bring(self, session: str, manifest: str) -> None:
