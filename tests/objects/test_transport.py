@@ -2,6 +2,8 @@
 
 import hashlib
 import subprocess
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -127,12 +129,15 @@ def test_a_remote_that_cannot_be_reached_is_named(tmp_path):
 
 
 def test_an_error_of_the_library_of_a_place_is_no_defect_of_detent(tmp_path, monkeypatch):
-    class NoCredentialsError(Exception):
+    class BotoCoreError(Exception):
         """As botocore has it: no OSError."""
 
     def fail(*_arguments, **_options):
-        raise NoCredentialsError("Unable to locate credentials")
+        raise BotoCoreError("Unable to locate credentials")
 
+    library = types.ModuleType("botocore.exceptions")
+    vars(library).update(BotoCoreError=BotoCoreError, ClientError=BotoCoreError)
+    monkeypatch.setitem(sys.modules, library.__name__, library)
     place = UrlTransport(f"file://{tmp_path / 'shared'}")
     monkeypatch.setattr(place._fs, "exists", fail)
     with pytest.raises(StoreFailed, match="Unable to locate credentials"):

@@ -166,13 +166,16 @@ def test_tables_are_made_once_and_a_version_that_differs_is_refused(database):
     check_schema(pool)
 
     name = database.rpartition("/")[2]
-    server().execute("UPDATE detent.migration SET version = version + 1", name)
+    server().execute("INSERT INTO detent.migration (version, name) VALUES (99, 'of the future')", name)
     with pytest.raises(Invalid, match="this Detent knows") as newer:
         check_schema(pool)
     assert newer.value.way_out == "upgrade this Detent"
-    server().execute("UPDATE detent.migration SET version = 0", name)
+    server().execute("DELETE FROM detent.migration WHERE version > 1", name)
+    server().execute("DROP TABLE detent.feed", name)
     with pytest.raises(Invalid, match="needs"):
         check_schema(pool)
+    assert migrate(pool) == [each for number, each, _ in migrations() if number > 1]
+    check_schema(pool)
     pool.close()
 
 

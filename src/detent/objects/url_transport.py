@@ -4,16 +4,24 @@ An object is `objects/SHA-256`, a manifest `snapshots/SESSION/CHECKPOINT.json`. 
 that it names.
 """
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from detent.errors import Corrupt, DetentError, Refused, StoreFailed
+from detent.errors import Corrupt, Refused, StoreFailed
 from detent.objects.transport import decode_manifest
 
 _SNAPSHOTS, _OBJECTS, _SUFFIX = "snapshots", "objects", ".json"
 #: Objects that one call reads or writes.
 _AT_ONCE = 500
+#: By module, the errors of libraries for S3, Google, Azure and HTTP.
+_ERRORS = {
+    "botocore.exceptions": ("BotoCoreError", "ClientError"),
+    "gcsfs.retry": ("HttpError",),
+    "azure.core.exceptions": ("AzureError",),
+    "aiohttp": ("ClientError",),
+}
 
 
 class UrlTransport:
@@ -100,13 +108,17 @@ class UrlTransport:
 
     @contextmanager
     def _failing(self, url: str = "") -> Iterator[None]:
-        """Errors of the place become `StoreFailed`; each library has its own."""
+        """Errors of the place become `StoreFailed`."""
         try:
             yield
-        except DetentError:
-            raise
-        except Exception as error:
+        except _errors() as error:
             raise StoreFailed(f"the files could not travel to or from {url or self._url}: {error}") from error
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """The errors of a place, with those of the libraries that `fsspec` has loaded for it."""
+    known = ((sys.modules.get(module), name) for module, names in _ERRORS.items() for name in names)
+    return OSError, ValueError, ImportError, *(getattr(module, name) for module, name in known if module is not None)
 
 
 def _by_path(read: Any, paths: list[str]) -> dict[str, bytes]:

@@ -95,8 +95,10 @@ class Travel:
         """Store the manifest of a checkpoint of another machine here."""
         data = self._fetched(session, manifest)
         note = os.path.join(self._directory, _BROUGHT)
-        with disk.failing_as("write", note), open(note, "ab") as file:
-            file.write(f"{manifest}\n".encode())
+        with disk.failing_as("write", note):
+            disk.make_directory(self._directory)
+            with open(note, "ab") as file:
+                file.write(f"{manifest}\n".encode())
         with self._objects.batch(_OWNER) as batch:
             for each in manifest_objects(data).values():
                 batch.add(each)
