@@ -79,7 +79,8 @@ pictures: $(READY)
 	@$(BIN)/python -m book.diagrams
 	@$(BIN)/python -m book.recording
 	@$(BIN)/python -m tests.ui
-	@$(BIN)/python -m tests.ui.screenshots
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pillow>=10'
+	@$(BIN)/python -m tests.support.attended $(BIN)/python -m tests.ui.screenshots
 
 # Every command of the tutorial and the how-to pages, and the site.
 test-docs: $(READY)

@@ -7,11 +7,13 @@ small; it has to be installed.
 """
 
 import io
+import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from detent.engine.actor import account
 from tests.support.page_project import NEEDS_A_PERSON, SESSION, TASK, PageProject
 from tests.support.ui_tools import chromium
 
@@ -35,6 +37,13 @@ SCREENS: dict[str, str | None] = {
 }
 SETTLED_MS = 900
 COLOURS = 128
+#: Puts other words in the place of the machine's own: its account, its name, the directory of the pictures.
+RENAME = """(words) => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node; (node = walker.nextNode()); )
+        for (const [own, shown] of Object.entries(words))
+            node.data = node.data.replace(new RegExp(`(?<![\\\\w-])${own}(?![\\\\w-])`, "g"), shown);
+}"""
 
 
 def main(directory: Path) -> None:
@@ -82,6 +91,7 @@ def shoot(browser: Any, project: PageProject, directory: Path, size: str, scheme
         if path is not None:
             tab.evaluate("address => { location.hash = address }", f"{home}/{path}")
         tab.wait_for_timeout(SETTLED_MS)
+        tab.evaluate(RENAME, {account(): "ada", os.uname().nodename: "laptop", str(project.root.parent): "~"})
         save(tab.screenshot(), directory / f"page-{name}-{size}-{scheme}.png")
     context.close()
 
