@@ -56,7 +56,7 @@ class Projector:
 
     def is_in_use(self, session: str) -> bool:
         """Whether the journal of a session by this id is in memory."""
-        journal = self._journals.get(session)
+        journal = self._kept(session)
         return journal is not None and journal.is_loaded
 
     def forget(self, session: str) -> None:
