@@ -85,7 +85,8 @@ pictures: $(READY)
 # Every command of the tutorial and the how-to pages, and the site.
 test-docs: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' || echo "skipped: MkDocs cannot be installed"
-	$(BIN)/python -m pytest -q -n 2 tests/book
+	@$(BIN)/python -m tests.machines
+	$(BIN)/python -m pytest -q -rs -n 2 tests/book
 
 # Build, check and try a release of a clean checkout, in dist/; TAG=1 tags it. Nothing is uploaded.
 release: $(READY)

@@ -154,7 +154,7 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path):
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
-    pages += [f"concepts/{topic}.md" for topic in TOPICS]
+    pages += [f"concepts/{topic}.md" for topic in (*TOPICS, "tour")]
     assert [page for page in pages if f" {page}\n" not in navigation] == []
 
 

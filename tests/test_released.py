@@ -6,7 +6,7 @@ import shutil
 import msgspec
 import pytest
 
-from book import formats
+from book import formats, release
 from detent.cli.commands.schema import ENDING, NAMES, schema_of
 from detent.core.session.evolve import evolve, fingerprint
 from detent.store.files import FileStore
@@ -61,6 +61,16 @@ def test_a_broken_promise_is_noticed():
     assert formats.broken_promises(before, before) == []
     assert "state_version is gone" in formats.broken_promises(before, now)
     assert any(problem.startswith("phases: the type was") for problem in formats.broken_promises(before, now))
+
+
+def test_a_version_without_a_section_or_without_formats_is_not_tagged(monkeypatch):
+    with pytest.raises(release.ReleaseFailed, match="no section about 9"):
+        release.check_recorded("9.9.9")
+
+    monkeypatch.setattr(formats, "released", lambda _changelog: ["9.9.9"])
+
+    with pytest.raises(release.ReleaseFailed, match="formats of 9"):
+        release.check_recorded("9.9.9")
 
 
 def test_recorded_formats_are_never_changed(tmp_path):

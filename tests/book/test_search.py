@@ -24,6 +24,11 @@ ANSWERS = {
     "journal is damaged": "recovery.html",
     "packages of a monorepo": "howto/monorepo.html",
     "uninstall": "howto/uninstall.html",
+    "run on many machines with Postgres": "howto/many-machines.html",
+    "upgrade to a new version": "howto/upgrade.html",
+    "import tasks from spec-kit": "howto/migrate.html",
+    "what does exit code 6 mean": "troubleshooting.html",
+    "detent.open in Python": "reference/python.html",
 }
 #: The answer is among this many results.
 _SHOWN = 4
