@@ -182,7 +182,7 @@ FLOW = "plan-implement-review"
 
 
 #: A run that does not end by itself within this is ended, and the test has failed.
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 def bounded(scene: Scene, cast: Cast, **options: Any) -> End:
