@@ -39,7 +39,8 @@ def transition(setting: Setting) -> Section:
             Row(what="syncs per transition : per append", ours=syncs, theirs=1.0, ratio=syncs, goal=Goal(1.1)),
         ),
         remarks=(
-            f"finish, begin, redo through SessionHandle; documents written once in {batch:,}, and counted;",
+            f"finish, begin, redo through SessionHandle; documents and second copy once in {batch:,}, and counted;",
+            "the handover of a begin is made when it is read, which nothing here does;",
             "checkpoints of the files are off, but for the row that says so, and in the other rows about transitions",
         ),
     )

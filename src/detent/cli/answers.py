@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Action = Callable[[SessionHandle], Outcome]
 
 
-def note_dropped(request: Request, outcome: "Outcome") -> None:
+def note_dropped(request: Request, outcome: "Outcome | Begun") -> None:
     """Report an unfinished write that the command cut off the journal."""
     from detent.core.session.describe import describe
     from detent.core.session.events import TailDropped

@@ -23,6 +23,8 @@ _PROSE = frozenset(
 )
 #: Fields of a part of a task that people and agents write in their own words.
 _DRAFTED = frozenset({"title", "requirements", "acceptance", "description", "target_files", "focus_paths", "type"})
+#: The fields of each kind of command that are prose.
+_PROSE_OF: dict[type, tuple[str, ...]] = {}
 _C = TypeVar("_C", bound=Command)
 
 
@@ -50,7 +52,10 @@ def redact_command(command: _C) -> _C:
     if isinstance(command, RepairTask):
         document = redact_tree(command.document) if command.document is not None else None
         return replace(command, document=document, reason=redact_text(command.reason))
-    if not any(name in _PROSE and getattr(command, name) for name in command.__struct_fields__):
+    kind = type(command)
+    if kind not in _PROSE_OF:
+        _PROSE_OF[kind] = tuple(name for name in command.__struct_fields__ if name in _PROSE)
+    if not any(getattr(command, name) for name in _PROSE_OF[kind]):
         return command
     from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load, and many commands have no prose
 

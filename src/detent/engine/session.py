@@ -598,13 +598,11 @@ class SessionHandle:
     def _begun(self, command: Command, moment: "Moment | None" = None) -> Begun:
         commit, session = self._commit(command, moment=moment)
         begun = next(event for event in commit.events if isinstance(event, _BEGUN))
-        given = self._handover(session, begun.phase)
         return Begun(
             session=session,
             events=commit.events,
             token=Token(begun.phase, begun.attempt, commit.version),
-            handover=given,
-            warnings=given.warnings,
+            look=lambda: self._handover(session, begun.phase),
         )
 
     def _exists(self, path: str) -> bool:

@@ -27,7 +27,7 @@ from detent.engine.checkpoints.rollback_plan import RollbackPlan
 from detent.engine.flow.flow import Flow, FlowOutcome
 from detent.engine.gates.check_process import start_check
 from detent.engine.project import Project
-from detent.engine.results import Outcome
+from detent.engine.results import Begun, Outcome
 from detent.engine.session import SessionHandle
 from detent.engine.webauthn import authentication_options
 from detent.errors import Conflict, DetentError, Invalid, NotFound
@@ -107,7 +107,7 @@ class Actions:
 
     def _decision(
         self, name: str, project: Project, session: str, body: Body
-    ) -> Callable[[SessionHandle, Body], Outcome]:
+    ) -> Callable[[SessionHandle, Body], Outcome | Begun]:
         """What carries out the decision. Refuses one about other files than those that were shown."""
         make = _DECISIONS.get(name)
         if make is None:
@@ -260,7 +260,7 @@ def _actor(actor: Actor, caller: Caller) -> Actor:
     return msgspec.structs.replace(actor, proof=proof)
 
 
-def _answer(outcome: Outcome) -> dict[str, Any]:
+def _answer(outcome: Outcome | Begun) -> dict[str, Any]:
     return {**_done(outcome.session, outcome.events), "warnings": outcome.warnings}
 
 
@@ -302,7 +302,7 @@ def _step_decision(body: Body) -> Decision:
             raise Invalid(f"{other[:40]!r} decides no step; there are retry, skip, set and abort")
 
 
-_DECISIONS: dict[str, Callable[[SessionHandle, Body], Outcome]] = {
+_DECISIONS: dict[str, Callable[[SessionHandle, Body], Outcome | Begun]] = {
     "approve": lambda handle, body: _vote(handle, body, approve=True),
     "reject": lambda handle, body: _vote(handle, body, approve=False),
     "answer": lambda handle, body: handle.answer(

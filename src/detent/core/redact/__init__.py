@@ -84,12 +84,12 @@ def _value(value: Any, names: Set[str]) -> Any:
 
 def _pass(text: str) -> str:
     lowered = text.lower()
-    found = [place for mark, needles in _NEEDLES if mark in text for needle, place in needles if needle in text]
-    found += [
+    places = [place for mark, needles in _NEEDLES if mark in text for needle, place in needles if needle in text]
+    places += [
         place for mark, needles in _LOWERED_NEEDLES if mark in lowered for needle, place in needles if needle in lowered
     ]
     # In the order of the forms.
-    for form in map(FORMS.__getitem__, sorted(set(found))):
+    for form in map(FORMS.__getitem__, sorted(set(places))):
         if form.least > 1 and all(text.count(needle) < form.least for needle in form.needles):
             continue
         text = form.pattern.sub(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
