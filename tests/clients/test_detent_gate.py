@@ -70,3 +70,21 @@ def test_an_agent_that_insists_is_let_go_and_a_person_is_asked(stage):
     assert len(stage.server.conversation("main")) == 5
     assert escalation["type"] == "stop_blocked"
     assert "the agent stopped 3 times with closed gates" in stage.detent("why")
+
+
+def test_the_agent_hears_the_verdict_on_its_run_with_its_next_call(stage):
+    """The run is recorded while the client goes on; the second call leaves enough time for that."""
+    set_up(stage, "build", "Add numbers", toml=WORKFLOW)
+    (stage.project / "test_it.py").write_text(
+        "import unittest\n\n\nclass T(unittest.TestCase):\n    def test(self): ...\n"
+    )
+
+    play(
+        stage,
+        "[[S:main]] go",
+        {"main": [do(stage.kind.shell(TESTS)), do(stage.kind.shell("sleep 5")), say("done")]},
+    )
+
+    first, _, after = stage.server.conversation("main")[:3]
+    assert "Detent: tests of build is PASS" in after.told
+    assert "Detent: tests of build is PASS" not in first.told
