@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from itertools import islice
 
@@ -18,6 +19,7 @@ from tests.support.waiting import until, wait_until
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 SESSION = "WFS-try-it"
+PATIENCE_S = 60.0
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 SETTINGS = """
 [agents.script]
@@ -68,9 +70,13 @@ def started(root, *arguments):
         stderr=subprocess.PIPE,
         text=True,
     )
+    # A command that says nothing more must not hold the tests up.
+    ending = threading.Timer(PATIENCE_S, process.kill)
+    ending.start()
     try:
         yield process
     finally:
+        ending.cancel()
         process.kill()
         process.communicate()
 

@@ -119,7 +119,9 @@ def stored(project):
 
 def test_a_rollback_of_another_machine_is_undone_here(machines, place):
     here, there = machines(2, settings=place)
-    before, after = worked(there)
+    before, _ = worked(there)
+    write(there, "plain.txt", "in no checkpoint yet\n")
+    after = tree(there)
     with open_project(there, actor="bob") as project:
         project.session().checkpoints.rollback("PRE_a_v1")
     assert tree(there) == before
