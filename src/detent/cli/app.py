@@ -13,21 +13,22 @@ from detent.cli.verb import check_known, common_options, plain_verb, print_help
 #: Verbs by group, in the order of `detent --help`: the verb and its one-line help. The module has the verb's name.
 GROUPS: dict[str, list[tuple[str, str]]] = {
     "Common": [
+        ("init", "Make a directory a project, and install hooks in agents."),
         ("start", "Start a session: choose a workflow and describe the task."),
         ("run", "Run the session with agents until it ends or needs a person."),
         ("status", "Show where the session stands and the next command."),
         ("decide", "Decide what waits for a person, one decision at a time."),
         ("why", "Explain what blocks the session, or one phase."),
-        ("prompt", "Show the prompt that a run gives to the agent of a phase."),
+        ("ui", "Show sessions in a browser, and decide there."),
         ("approve", "Vote at a gate, or open one by hand."),
         ("rollback", "Restore files and phases from a checkpoint."),
     ],
     "Start and run": [
         ("watch", "Follow a run from another terminal."),
-        ("ui", "Show sessions in a browser, and decide there."),
         ("ask", "Ask a person a question, as an agent, and wait for the answer."),
         ("reply", "Answer an agent's question."),
         ("report", "Write a report of the session in Markdown, HTML or JSON."),
+        ("prompt", "Show the prompt that a run gives to the agent of a phase."),
         ("merge", "Merge a phase's worktree into the branch of the session."),
     ],
     "Look": [
@@ -83,7 +84,6 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
     ],
     "Setup": [
         ("tour", "Walk through a session in a temporary project."),
-        ("init", "Make a directory a project, and install hooks in agents."),
         ("doctor", "Check journals, documents and hooks; repair with --fix."),
         ("uninstall", "Remove hooks and instructions from the agents."),
         ("store", "Copy journals to another store, or prepare a database."),

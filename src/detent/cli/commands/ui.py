@@ -141,11 +141,11 @@ def show_page(request: Request, opened: "Opened", token: str, *, no_open: bool) 
 
 
 def _export(request: Request, root: str, directory: str) -> None:
-    from detent.render.size import size_text
+    from detent.render.size import counted, size_text
     from detent.web.export import export_page
 
     done = export_page(root, os.path.normpath(os.path.join(request.directory, directory)))
-    text = f"{done.directory} holds a copy of the page: {done.sessions} sessions, {size_text(done.bytes)}"
+    text = f"{done.directory} holds a copy of the page: {counted(done.sessions, 'session')}, {size_text(done.bytes)}"
     request.answer(
         lambda _: f"{text}\nopen {os.path.join(done.directory, 'index.html')} in a browser",
         {"directory": done.directory, "sessions": done.sessions, "bytes": done.bytes},
