@@ -105,7 +105,7 @@ def test_only_a_merge_runs_last():
 @pytest.mark.parametrize(
     ("gate", "delegates", "is_observed", "reason"),
     [
-        (ConstitutionGate(articles=("I",)), False, True, "no docs/constitution.md; detent help gates has a template"),
+        (ConstitutionGate(articles=("I",)), False, True, "no docs/constitution.md; see detent help gates"),
         (ConstitutionGate(articles=("I",), file="there"), False, True, None),
         (DelegationGate(), False, False, NO_CLIENT),
         (DelegationGate(), True, False, None),

@@ -9,8 +9,8 @@ from detent.core.gate.evidence import GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import CheckRunner, GateSettings, Surroundings, gate_name
 from detent.errors import Refused
 
-#: For a project without the file.
-_TEMPLATE = "detent help gates has a template"
+#: For a project without the file; the page has a template.
+_TEMPLATE = "see detent help gates"
 
 
 class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="constitution"):
