@@ -1,7 +1,4 @@
-"""SHA-256. Loading OpenSSL takes longer than a short command takes to hash, so that a process begins without it.
-
-Builtins only: every hook imports it.
-"""
+"""SHA-256. Loading OpenSSL takes longer than a short command takes to hash, so that a process begins without it."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ def _exit(code: int) -> NoReturn:
         sys.exit(code)
     atexit._run_exitfuncs()  # noqa: SLF001 - there is no other way to call them
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError):
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
 

@@ -32,9 +32,12 @@ def state_home(chosen: str, home: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    from detent.sha256 import sha256  # noqa: PLC0415 - most hooks need none
-
-    return sha256(data).hexdigest()[:32]
+    # As `detent.sha256` does it, without another module: a hook needs it after every call.
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # noqa: PLC0415
+    except ImportError:
+        from _sha2 import sha256  # type: ignore[import-not-found]  # noqa: PLC0415
+    return str(sha256(data).hexdigest()[:32])
 
 
 def index_file(home: str, root: str) -> str:
