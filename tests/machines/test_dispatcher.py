@@ -13,7 +13,6 @@ from detent.run.context import RunContext, RunOptions
 from tests.support import temporal_server
 from tests.support.dispatcher_contract import COMMAND, PHASES, DispatcherContract
 from tests.support.project import build_project
-from tests.support.temporal_server import TemporalServer
 
 SETTINGS = """
 gates = "off"
@@ -31,13 +30,11 @@ phases = [{phases}]
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+@pytest.fixture
+def server():
     if reason := temporal_server.missing():
         pytest.skip(reason)
-    running = TemporalServer(tmp_path_factory.mktemp("temporal")).start()
-    yield running
-    running.stop()
+    return temporal_server.shared()
 
 
 class WorkerStage:

@@ -12,6 +12,7 @@ from detent.core.task.row import TaskStatus
 from detent.engine.project import open_project
 from detent.errors import LockTimeout
 from detent.run.phase_run import PhaseRun
+from detent.run.scheduler import Runner
 from detent.run.workspaces import Workspaces
 from tests.support.scripted_run import FLOW, Cast, bounded, done, stopped_only
 from tests.support.task_documents import stepped
@@ -243,6 +244,20 @@ def test_an_approval_that_comes_before_the_run_has_heard_that_it_waits_is_seen(s
 
     monkeypatch.setattr(PhaseRun, "run", approved_at_once)
 
+    assert bounded(here, Cast(), wait=True) is End.COMPLETED
+    assert len(moves) == 1
+
+
+def test_an_approval_between_two_looks_does_not_end_a_run_that_waits(scene, monkeypatch):
+    here, moves = scene('[{key = "a", gates = [{kind = "approval"}]}, "b"]'), []
+    looked = Runner._tell_needs
+
+    def approved_before_it_looks(runner, session):
+        if not moves and session.phases["a"].report is not None and not runner._jobs:
+            moves.append(here.beside(lambda handle: handle.approve("fine", phase="a")))
+        return looked(runner, session)
+
+    monkeypatch.setattr(Runner, "_tell_needs", approved_before_it_looks)
     assert bounded(here, Cast(), wait=True) is End.COMPLETED
     assert len(moves) == 1
 

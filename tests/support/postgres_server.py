@@ -121,7 +121,7 @@ class PostgresServer:
             cwd=self._top,
             env={"PATH": os.environ["PATH"], "HOME": str(self._top)},
             start_new_session=True,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 - it makes one system call
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - it makes one system call
             **self._as,
         )
         log.close()
@@ -182,7 +182,7 @@ class PostgresServer:
         return self.url(name)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Ask Linux to end the server if the process of the tests is killed."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, int(signal.SIGQUIT))

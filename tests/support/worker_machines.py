@@ -121,7 +121,14 @@ class Cluster:
     """A Postgres, a Temporal, a git remote, and a checkout of a person."""
 
     def __init__(
-        self, directory: Path, *, seconds: float = 0.5, phases: str = "", labels: str = "", command: str | None = None
+        self,
+        directory: Path,
+        *,
+        seconds: float = 0.5,
+        phases: str = "",
+        labels: str = "",
+        command: str | None = None,
+        own_temporal: bool = False,
     ) -> None:
         """`command` is that of the agent, instead of one that takes `seconds` and leaves a file."""
         self.directory, self._seconds, self._command = directory, seconds, command
@@ -133,7 +140,8 @@ class Cluster:
         self._url = postgres.server_url()
         self.postgres_port = int(re.search(r":(\d+)/", self._url)[1])  # type: ignore[index]
         self._name = postgres.new_project(self._url)
-        self.temporal = TemporalServer(directory).start()
+        self._has_own = own_temporal
+        self.temporal = TemporalServer(directory).start() if own_temporal else temporal_server.shared()
         self.root = directory / "own"
         self.checkout(self.root, store_port=self.postgres_port)
         self.hub = None if namespaces.missing() else namespaces.Hub()
@@ -203,7 +211,8 @@ class Cluster:
             if run.poll() is None:
                 run.kill()
             run.wait()
-        self.temporal.stop()
+        if self._has_own:
+            self.temporal.stop()
         if self.hub is not None:
             self.hub.close()
 

@@ -208,6 +208,9 @@ class Runner:
                     return end
                 open_needs = self._tell_needs(session)
                 if not self._jobs and not (self._options.wait and open_needs):
+                    if self._handle.state.version != session.version:
+                        # A person may have decided since the session was read, so that nothing needs one any more.
+                        continue
                     if open_needs or not self._is_done(session):
                         return End.WAITING, self._obstacle()
                     # All phases are done but the session is not completed, as after the undo of a rollback.
