@@ -15,6 +15,7 @@ CONF = ".acme/agent.conf"
 class AcmeDialect(Dialect):
     EVENTS = {"before": "pre_tool", "after": "post_tool", "hello": "session_start"}  # noqa: RUF012
     TOOLS = {"sh": "shell", "put": "write", "helper": "delegate"}  # noqa: RUF012
+    HEARD = ("before", "after", "hello")
 
     def read(self, payload):
         tool, given = payload.get("do", ["", {}])

@@ -52,7 +52,7 @@ def decode_line(line: bytes, previous: str, number: int, session: str) -> tuple[
     except msgspec.DecodeError as error:
         raise Corrupt(
             f"line {number} of the journal of {session} is undamaged but cannot be decoded: {error}",
-            way_out=f"upgrade this Detent if a newer one wrote it; {set_aside}",
+            way_out=f"{set_aside}; if a newer Detent wrote it, upgrade this one",
         ) from error
     if commit.version != number:
         raise Corrupt(f"line {number} of the journal of {session} holds commit {commit.version}", way_out=set_aside)
