@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import wait_until
+
 SETTINGS = """
 [workflows.row]
 phases = [{ key = "06-implementation", gates = [{ kind = "tests" }] }, "08-code-review"]
