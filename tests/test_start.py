@@ -11,8 +11,8 @@ import pytest
 from detent.load_msgspec import STAND_INS
 
 SOURCE = Path(__file__).parents[1] / "src" / "detent"
-#: It sends no UUID through msgspec: psycopg does without.
-WITH_UUID = {SOURCE / "store" / "postgres" / "store.py"}
+#: They send no UUID through msgspec.
+WITH_UUID = {SOURCE / "store" / "postgres" / "store.py", SOURCE / "worker" / "temporal.py"}
 LOAD = "from detent.load_msgspec import load_msgspec; load_msgspec(); import sys, msgspec; "
 
 

@@ -112,9 +112,10 @@ def review_screen(known: KnownProject, project: Project, name: str, phase: str, 
 def _compared(handle: SessionHandle, since: str | None, until: str) -> tuple[list[dict[str, Any]], int, str]:
     """The files that differ, how many more there are, and why none can be shown."""
     if since is None:
-        return [], 0, ""
+        return [], 0, "No checkpoint was taken when this phase began, so there is nothing to compare with."
     try:
-        return *file_records(handle.checkpoints.compare(since, until)), ""
+        files, left_out = file_records(handle.checkpoints.compare(since, until))
+        return files, left_out, "" if files else "No file changed since the phase began."
     except (Refused, NotFound) as elsewhere:
         return [], 0, f"{elsewhere.message}; {elsewhere.way_out}"
 

@@ -78,9 +78,7 @@ const ReviewScreen = ({ data, phase }) => {
 		</div>
 		${changed && html`<div class="fault" role="alert"><strong>The files changed after you opened this.</strong> ${paths(differing(shown, now.data))} <button onClick=${again}>Show the files as they are now</button></div>`}
 		${shown.summary && html`<details class="summary" open><summary>What the agent says</summary><p class="prose">${text(shown.summary, 3000)}</p></details>`}
-		${!shown.since && html`<p class="note">No checkpoint was taken when this phase began, so there is nothing to compare with.</p>`}
 		${shown.notice && html`<p class="note">${text(shown.notice, 1000)}</p>`}
-		${shown.since && !shown.notice && !shown.files.length && html`<p class="note">No file changed since the phase began.</p>`}
 		${shown.files.length > 0 && html`<${Files} key=${shown.tree} base=${at.api} from=${shown.since} until=${shown.until} files=${shown.files} leftOut=${shown.left_out} comments=${comments} onComment=${reject && onComment} />`}
 	`)}${dialog}</div>`;
 };
