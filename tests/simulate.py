@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         return int(bool(world.problems))
     first = int(os.environ.get("DETENT_SEED", "0"))
     small, large = int(os.environ.get("DETENT_SMALL", SMALL)), int(os.environ.get("DETENT_LARGE", LARGE))
-    with Pool(os.cpu_count()) as pool:
+    with Pool(os.cpu_count(), maxtasksperchild=1) as pool:
         broken = _report("small", small, pool.imap_unordered(_small, range(first, first + small), CHUNK))
         broken += _report("large", large, pool.imap_unordered(_large, range(first, first + large)))
     return int(bool(broken))

@@ -12,7 +12,7 @@ from detent.load_msgspec import STAND_INS
 
 SOURCE = Path(__file__).parents[1] / "src" / "detent"
 #: They send no UUID through msgspec.
-WITH_UUID = {SOURCE / "store" / "postgres" / "store.py", SOURCE / "worker" / "temporal.py"}
+WITH_UUID = {SOURCE / each for each in ("store/postgres/feeds.py", "store/postgres/store.py", "worker/temporal.py")}
 LOAD = "from detent.load_msgspec import load_msgspec; load_msgspec(); import sys, msgspec; "
 
 
