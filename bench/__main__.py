@@ -70,7 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupted)
     chosen = options.only or list(BENCHMARKS)
     os.makedirs(ENVIRONMENTS, exist_ok=True)
-    sections = []
+    sections: list[Section] = []
+    machine: dict[str, str] = {}
+    is_interrupted = False
     try:
         # Inside the checkout: a temporary directory of the system may be in memory, where a sync costs nothing.
         with tempfile.TemporaryDirectory(prefix="run-", dir=ENVIRONMENTS, ignore_cleanup_errors=True) as directory:
@@ -82,8 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
                 with tempfile.TemporaryDirectory(dir=directory, ignore_cleanup_errors=True) as own:
                     sections.append(_run(name, Setting(own, options.quick)))
     except KeyboardInterrupt:
-        say("interrupted")
-        return 130
+        say("interrupted; these are the figures so far")
+        is_interrupted = True
     command = shlex.join(["python", "-m", "bench", *(sys.argv[1:] if arguments is None else arguments)])
     print(render(sections))
     print("-" * WIDTH)
@@ -94,6 +96,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(command)
     if options.json:
         _write_json(options.json, sections, machine, command)
+    if is_interrupted:
+        return 130
     return 1 if any(row.failed for section in sections for row in section.rows) else 0
 
 

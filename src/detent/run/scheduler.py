@@ -238,9 +238,9 @@ class Runner:
                 return (End.PAUSED, self._pausing) if self._pausing else None
 
     def _receive(self) -> bool:
-        """Handle the messages of the jobs until one has ended, or a tick is over. Returns whether a slot is free.
+        """Handle the messages of the jobs until one has ended, the store wakes the loop, or a tick is over.
 
-        An event of a job changes nothing for the loop: to look at the session for each of them would be wasted.
+        Returns whether a slot is free. An event of a job changes nothing for the loop: to look at the session for each of them would be wasted.
         """
         before, since = len(self._jobs), self._project.clock()
         try:
@@ -251,7 +251,7 @@ class Runner:
                 elif message is not None:
                     self._tell(message)
                 left_s = TICK_S - (self._project.clock() - since).total_seconds()
-                is_over = len(self._jobs) < before or self._pausing or self._leaving or left_s <= 0
+                is_over = message is None or len(self._jobs) < before or self._pausing or self._leaving or left_s <= 0
                 message = self._inbox.get_nowait() if is_over else self._inbox.get(timeout=min(left_s, TICK_S))
         except queue.Empty:
             return len(self._jobs) < before or bool(self._pausing)

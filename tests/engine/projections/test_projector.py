@@ -21,3 +21,21 @@ def test_the_ones_asked_for_last_are_kept(project):
     for name in names[1:]:
         project.journal(name)
         assert id(project.journal(names[0])) == kept
+
+
+def test_a_publication_ends_while_the_session_goes_on(project, monkeypatch):
+    handle = project.start(row("a", "b"), "busy")
+    publish_tasks, calls = projector.Projector._publish_tasks, []
+
+    def slowly(self, journal):
+        publish_tasks(self, journal)
+        if len(calls) < 3:
+            calls.append(handle.tasks.add("One more", requirements=["something"]))
+
+    monkeypatch.setattr(projector.Projector, "_publish_tasks", slowly)
+    project.publish_now(handle.id)
+
+    assert len(calls) == 1
+    # The next publication writes the rest.
+    monkeypatch.undo()
+    project.publish_now(handle.id)

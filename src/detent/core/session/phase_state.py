@@ -11,7 +11,6 @@ from detent.core.session.status import Status
 from detent.sha256 import sha256
 
 _encode = msgspec.json.Encoder().encode
-#: Copying a hash object is twice as fast as making one.
 #: Maximum number of artifacts and of deliverables of an attempt. The last ones are kept.
 MAX_PATHS = 1_000
 

@@ -153,8 +153,9 @@ class Projector:
         with journal.reading() as latest:
             # Only one thread at a time may read tasks.
             documents = self.documents({name: latest})
-        if latest.version != session.version:
-            # Another process committed meanwhile: the history and the documents must be of one version.
+        if (latest.status, latest.paused_at) != (session.status, session.paused_at):
+            # The session ended, paused or went on meanwhile: history, marker and documents must be of one version. A
+            # session that only went on has no part in the history, and a busy run commits faster than this publishes.
             self.publish(name, overwrite=overwrite)
             return
         edited = write_documents(self._store, documents, overwrite=overwrite)
@@ -166,8 +167,8 @@ class Projector:
             self.notices.extend(f"{document} was edited by hand; the next command adopts it" for document in edited)
         active = self.active()
         if active == name:
-            self.notices.extend(mirror(self._store, self._place, session))
-            self.notices.extend(update_task_page(self._place, session))
+            self.notices.extend(mirror(self._store, self._place, latest))
+            self.notices.extend(update_task_page(self._place, latest))
         if ended or active != name:
             self._remove_marker(name, marker)
         if recorded and active not in (name, None):
