@@ -1,6 +1,7 @@
 """Threads of this process as a dispatcher."""
 
 import os
+import uuid
 
 import pytest
 
@@ -24,7 +25,8 @@ class LocalStage:
         self.context = RunContext(
             self._project,
             self.handle.id,
-            "run-1",
+            # Closing ends every process of the machine that has this id, so that of another test differs.
+            f"run-{uuid.uuid4().hex[:8]}",
             agents=agents,
             options=RunOptions(parallel=2),
             tell=lambda event: None,
