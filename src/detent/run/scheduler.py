@@ -240,7 +240,8 @@ class Runner:
     def _receive(self) -> bool:
         """Handle the messages of the jobs until one has ended, the store wakes the loop, or a tick is over.
 
-        Returns whether a slot is free. An event of a job changes nothing for the loop: to look at the session for each of them would be wasted.
+        Returns whether a slot is free. An event of a job changes nothing for the loop: to look at the session for each
+        of them would be wasted.
         """
         before, since = len(self._jobs), self._project.clock()
         try:

@@ -115,9 +115,9 @@ def _compared(handle: SessionHandle, since: str | None, until: str) -> tuple[lis
         return [], 0, "No checkpoint was taken when this phase began, so there is nothing to compare with."
     try:
         files, left_out = file_records(handle.checkpoints.compare(since, until))
-        return files, left_out, "" if files else "No file changed since the phase began."
     except (Refused, NotFound) as elsewhere:
         return [], 0, f"{elsewhere.message}; {elsewhere.way_out}"
+    return files, left_out, "" if files else "No file changed since the phase began."
 
 
 def _until(phase: str, state: PhaseState) -> str:
