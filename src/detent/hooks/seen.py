@@ -28,7 +28,7 @@ def note_run(folder: str, client: str, dialect: "Dialect", payload: "Any", comma
     )
     name = f"{folder}/{SEEN}{time_ns()}-{posix.getpid()}"
     _make(f"{folder}/{SEEN}"[:-1])
-    # Written beside its name, as the store does it: nobody reads a half of it.
+    # Written beside its name, as the store does it: a reader never sees half of it.
     fd = posix.open(f"{name}.tmp", posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
     try:
         posix.write(fd, text.encode("utf-8", "replace"))

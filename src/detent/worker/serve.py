@@ -201,7 +201,7 @@ class Serving:
         return self._slot(self._offer.slots)
 
     def _slot(self, limit: float = inf) -> "AbstractContextManager[object] | None":
-        """Takes a slot; whoever closes it gives it back."""
+        """Take a slot. Closing it frees the slot."""
         with self._counting:
             if self._jobs >= limit:
                 return None
