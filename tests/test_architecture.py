@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md is true: every path that it names exists, and its diagram is drawn from the transition table."""
+"""ARCHITECTURE.md and docs/internals.md: every path that they name exists; the diagram is the transition table."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from detent.core.session.transition import TRANSITIONS
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+INTERNALS = (ROOT / "docs" / "internals.md").read_text("utf-8")
 SOURCE = ROOT / "src" / "detent"
 #: Paths of a project, not of this repository.
 OF_A_PROJECT = (".workflow", "checkpoints/", "journal.jsonl", "WFS-")
@@ -24,7 +25,7 @@ def diagram() -> str:
 
 def named_paths() -> list[str]:
     """Everything in backquotes that looks like a path of the source, outside of code blocks."""
-    prose = re.sub(r"^```.*?^```", "", TEXT, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```", "", TEXT + INTERNALS, flags=re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^(    |\| `\w+/`).*$", "", prose, flags=re.MULTILINE)
     words = re.findall(r"`([\w./<>-]+)`", prose)
     return [word for word in words if "/" in word and "<" not in word and not word.startswith(OF_A_PROJECT)]
