@@ -183,3 +183,23 @@ def test_a_command_with_a_choice_in_it_is_noticed():
     assert untypable(ast.parse("a = 'detent resolve retry|skip'; b = f'detent resolve skip {a}'")) == [
         "detent resolve retry|skip"
     ]
+
+
+#: A docstring begins with its subject or its verb, so that it can be skimmed and searched for.
+HIDDEN_SUBJECT = re.compile(r"(What|Where|Who|Whoever|How|Those|That)\b")
+
+
+def _hidden_subjects(text: str) -> list[str]:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = (ast.get_docstring(node) for node in ast.walk(ast.parse(text)) if isinstance(node, documented))
+    return [docstring for docstring in docstrings if docstring and HIDDEN_SUBJECT.match(docstring)]
+
+
+def test_a_docstring_begins_with_its_subject_or_its_verb():
+    assert [
+        (str(path), docstring) for path in SOURCE.rglob("*.py") for docstring in _hidden_subjects(path.read_text())
+    ] == []
+
+
+def test_a_docstring_without_a_subject_is_noticed():
+    assert _hidden_subjects('def f():\n    """What is due."""\n') == ["What is due."]

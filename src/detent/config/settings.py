@@ -199,7 +199,7 @@ class RunSettings(_Table, frozen=True, kw_only=True):
 
 
 class DecisionSettings(_Table, frozen=True, kw_only=True):
-    """Who decides."""
+    """The people and roles that decide."""
 
     #: Role to the accounts of the operating system that fill it. A session keeps the roles that it started with.
     roles: dict[str, tuple[str, ...]] = {}
@@ -215,7 +215,7 @@ class PublishSettings(_Table, frozen=True, kw_only=True):
 
 
 class FileSettings(_Table, frozen=True, kw_only=True):
-    """Where the files of checkpoints travel to, for work on several machines."""
+    """The place that checkpoints' files travel to, for work on several machines."""
 
     #: The git remote that gets refs/detent/SESSION/CHECKPOINT. Without it, and without `url`, nothing is sent.
     remote: str | None = None
@@ -233,7 +233,7 @@ class PageSettings(_Table, frozen=True, kw_only=True):
 
 
 class StoreSettings(_Table, frozen=True, kw_only=True):
-    """Where the journals are: by default in files of the project."""
+    """The place of the journals: by default files of the project."""
 
     #: postgresql://USER@HOST:PORT/DATABASE, without a password: libpq reads it from ~/.pgpass or a service file.
     url: str | None = None
@@ -242,7 +242,7 @@ class StoreSettings(_Table, frozen=True, kw_only=True):
 
 
 class TelemetrySettings(_Table, frozen=True, kw_only=True):
-    """Where `detent run` sends traces and metrics; nowhere by default."""
+    """The receiver of the traces and metrics of `detent run`; none by default."""
 
     #: The address of a collector, such as http://localhost:4318; traces go to /v1/traces, metrics to /v1/metrics.
     endpoint: str | None = None

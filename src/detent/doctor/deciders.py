@@ -50,7 +50,7 @@ class Deciders:
         self.approved: dict[str, dict[tuple[str, str], Approved]] = {}
 
     def commit(self, before: Session, commit: Commit, sums: list[str]) -> Iterator[Check]:
-        """What is wrong with the decisions of a commit; `sums` are those of the commits before it."""
+        """The problems of the decisions of a commit; `sums` are those of the commits before it."""
         for event in commit.events:
             if isinstance(event, PhaseBegun | PhaseRedone):
                 self.approved.pop(event.phase, None)
@@ -114,7 +114,7 @@ class Deciders:
         return None
 
     def _missing(self, proof: Proof) -> tuple[str, str] | None:
-        """What is missing to check the signature, and the way to get it."""
+        """The missing part without which the signature cannot be checked, and the way to get it."""
         if self._approvers is None:
             return "no list of approvers was given", _GIVE_APPROVERS
         if proof.method == WEBAUTHN and find_spec("fido2") is None:

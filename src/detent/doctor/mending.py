@@ -27,7 +27,7 @@ from detent.store.recovery import Condition, Examined, changed_outside, counted
 
 
 def examine(project: Project, name: str, *, follow: bool = False) -> tuple[Examined | None, list[Finding]]:
-    """How far the journal and its second copy verify, and what is wrong; None if the store needs no copies.
+    """Examine how far the journal and its second copy verify, and what is wrong; None if the store needs no copies.
 
     With `follow` a commit that cannot follow those before it is wrong too.
     """
@@ -69,7 +69,7 @@ def lost(start: str) -> str:
 
 
 def damaged(project: Project, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of the sessions that can be mended, each with a sentence about the damage."""
+    """The sessions that can be mended, each with a sentence about the damage."""
     for name in names:
         try:
             examined, findings = examine(project, name, follow=True)

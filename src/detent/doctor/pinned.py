@@ -17,7 +17,7 @@ from detent.errors import DetentError
 
 
 def loosened(started: SessionStarted, settings: Settings) -> Iterator[Check]:
-    """What the session pinned that is looser than the settings. More phases and more gates are not looser."""
+    """Pinned settings of the session that are looser than the project's. More phases and more gates are not looser."""
     if settings.gates == "strict" and not started.options.gates:
         yield wrong("the session has its gates off, and the settings have them on", 1)
     needed = settings.decisions.assurance

@@ -55,7 +55,7 @@ class Rejudge:
         self.count = 0
 
     def finish(self, session: Session, event: PhaseFinished, commit: Commit) -> Iterator[Check]:
-        """What is wrong with a finish; `session` is the one right before the event."""
+        """The problems of a finish; `session` is the one right before the event."""
         gates = session.workflow.by_key[event.phase].gates if session.gates_apply else ()
         self.count += len(gates)
         tree = _taken(event, commit)

@@ -47,7 +47,7 @@ _CANNOT_FOLLOW = (DetentError, LookupError, ValueError, TypeError, RecursionErro
 
 
 class Demands(NamedTuple):
-    """What the verifier asks for, from places that the author of the record cannot change."""
+    """The verifier's requirements, from places that the author of the record cannot change."""
 
     #: Whose signatures count; None if that is not known here.
     approvers: Approvers | None = None
@@ -133,7 +133,7 @@ class _Walk:
             yield wrong("the journal is empty")
 
     def demanded(self) -> Iterator[Check]:
-        """What the verifier asks for of the record as a whole, and is not there."""
+        """The verifier's requirements that the record as a whole does not meet."""
         demands, session = self._demands, self.session
         if demands.completed and (session is None or session.status is not SessionStatus.COMPLETED):
             left = f"; {', '.join(session.unfinished)} are not finished" if session and session.unfinished else ""
@@ -222,7 +222,7 @@ class _Walk:
             self._notes.append(note(message, version))
 
     def notes(self) -> Iterator[Check]:
-        """What rests on the word of the machine that made the record."""
+        """The claims that rest on the word of the machine that made the record."""
         yield from self._notes
         attended = [made.commit for made in self.deciders.decisions if made.assurance is Assurance.ATTENDED]
         if attended:

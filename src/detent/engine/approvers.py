@@ -32,7 +32,7 @@ _HEAD = """\
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What one change does: the entry of a name before and after it, without the entry if there is none."""
+    """One change: the entry of a name before and after it, or None where there is none."""
 
     name: str = ""
     entry: Approver | None = None

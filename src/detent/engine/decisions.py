@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def decisions_in_run(
     project: "Project", session: Session, held: Iterable[str], *, sees_tests: bool
 ) -> tuple[OpenDecision, ...]:
-    """What waits for a person in a run, which holds these phases."""
+    """The open decisions of a run, which holds these phases."""
     judged = {key: project.session(session.id).gates.judgements(key)[key] for key in held}
     if not open_decisions(session, judged, View(running=True, sees_tests=sees_tests)):
         # The viewer changes the words, and not whether anything waits. To find the viewer means to look at files.
@@ -48,7 +48,7 @@ _ONLY_PEOPLE = frozenset(
 
 
 def only_people(decisions: Iterable[OpenDecision], phase: str | None = None) -> tuple[OpenDecision, ...]:
-    """Those that an agent can only wait for; of one phase, and of the session as a whole, if it is named."""
+    """The decisions that an agent can only wait for. With `phase`, those of the phase and of the session as a whole."""
     return tuple(entry for entry in decisions if entry.kind in _ONLY_PEOPLE and phase in (None, entry.phase or phase))
 
 

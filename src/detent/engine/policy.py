@@ -1,4 +1,4 @@
-"""Who may do what. Two tables: the decisions that need a person (`RULES`), and the actors that may make one.
+"""Authorization. Two tables: the decisions that need a person (`RULES`), and the actors that may make one.
 
 `authorize_events` runs in the one place where commits are made, so no surface can leave it out. A decision carries its
 proof: a signature of an approver, or what was seen of the process, which needs a person at a terminal. Everything that
@@ -65,7 +65,7 @@ from detent.errors import Refused
 
 
 class Decision(StrEnum):
-    """What only a person decides, by the name that a refusal gives it."""
+    """The decisions that only a person makes, by the name that a refusal gives them."""
 
     APPROVE = "approve"
     ACCEPT = "gate accept"
@@ -166,7 +166,7 @@ MAY_SIGN = frozenset({Channel.TERMINAL, Channel.PAGE, Channel.LIBRARY})
 
 
 class Witness(NamedTuple):
-    """What a signed statement is compared with, besides the session."""
+    """The facts that a signed statement is compared with, besides the session."""
 
     project: str
     approvers: Approvers

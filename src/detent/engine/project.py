@@ -546,7 +546,7 @@ class Project:
 
     @cached_property
     def sessions(self) -> "Sessions":
-        """What is done to whole sessions: list, switch, pause, resume, reopen, archive."""
+        """Operations on whole sessions: list, switch, pause, resume, reopen, archive."""
         from detent.engine.sessions import Sessions  # noqa: PLC0415 - most commands stay in one session
 
         return Sessions(self)

@@ -33,7 +33,7 @@ class Signer(Protocol):
 
 
 def verify_proof(proof: Proof, approvers: Approvers) -> Verified:
-    """Who signed the statement of the proof, and how strongly; `Refused` with the reason if that is not proven."""
+    """The approver who signed the proof's statement, and the assurance; `Refused` with the reason if not proven."""
     owned = approvers.owner(proof.key)
     if owned is None:
         known = ", ".join(approvers.names) or "no approver"

@@ -202,7 +202,7 @@ class RunSandbox:
 
 
 class _Passed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the commands that a runner carries out must know of the sandbox."""
+    """The facts about the sandbox that the commands a runner carries out need."""
 
     settings: SandboxSettings
     directory: str
@@ -339,7 +339,7 @@ def _programs(temporary: tuple[str, ...]) -> Iterator[str]:
 
 
 def _bytecode() -> str:
-    """Where checks keep compiled Python; see `fresh_bytecode`."""
+    """The directory in which checks keep compiled Python; see `fresh_bytecode`."""
     path = os.path.join(_cache_home(), "detent", "bytecode")
     with suppress(OSError):
         # Only what is there can be made read-only. Without it checks compile everything each time.
@@ -378,7 +378,7 @@ def _user_state(place: "Place") -> list[Mount]:
 
 
 def _hidden(further: Iterable[str], root: str, covered: Iterable[str]) -> Iterator[str]:
-    """What is hidden and there. `covered` are paths whose content is not that of the machine, or is given."""
+    """The hidden paths that exist. `covered` are paths whose content is not that of the machine, or is given."""
     paths = [*map(os.path.expanduser, _HIDDEN), *(_expanded(path, root) for path in further)]
     paths += [path for name in _HIDDEN_VARIABLES for path in _paths_in(os.environ, name)]
     seen = [*covered, _OF_NAMES]

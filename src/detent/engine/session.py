@@ -300,7 +300,7 @@ class SessionHandle:
         return SessionHandle(self._project, self.id, msgspec.structs.replace(self._actor, proof=proof))
 
     def statement(self, decide: "Callable[[SessionHandle], object]", *, approver: str) -> Statement:
-        """What an approver signs for a decision: `statement(lambda session: session.approve("looks good"), …)`.
+        """A statement to sign for a decision: `statement(lambda session: session.approve("looks good"), …)`.
 
         Nothing is committed. The statement is about the journal and the files of this moment.
         """

@@ -83,7 +83,7 @@ def proven(
 
 
 def witness_of(project: "Project", actor: Actor, session: str) -> Witness | None:
-    """What a signed decision about the session is compared with; None if the actor has signed nothing."""
+    """The facts that a signed decision about the session is compared with; None if the actor has signed nothing."""
     if actor.proof is None or not is_signed(actor):
         return None
     files = project.working_on(session, _phase(actor.proof)).files()

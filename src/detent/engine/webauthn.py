@@ -90,7 +90,7 @@ def webauthn_proof(statement: Statement, credential: str, response: Mapping[str,
 
 
 class _Response(msgspec.Struct, frozen=True):
-    """What an authenticator signed, each part base64url."""
+    """The answer of an authenticator, each part base64url."""
 
     authenticator_data: str = msgspec.field(name="authenticatorData")
     client_data: str = msgspec.field(name="clientDataJSON")
@@ -98,7 +98,7 @@ class _Response(msgspec.Struct, frozen=True):
 
 
 class _ClientData(msgspec.Struct, frozen=True, kw_only=True):
-    """What the browser says about the page that asked."""
+    """The browser's statement about the page that asked."""
 
     type: str
     challenge: str
@@ -163,7 +163,7 @@ def _base64url(data: bytes) -> str:
 
 
 def _key_problems() -> tuple[type[Exception], ...]:
-    """What a wrong signature, or a key of an unknown kind, raises."""
+    """The errors that a wrong signature, or a key of an unknown kind, raises."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - comes with fido2
 
     return (

@@ -283,7 +283,7 @@ def own_state_home() -> str:
 
 
 def lost_record(directory: str) -> str:
-    """What to say about the project around `directory` whose whole record is gone; empty if there is none."""
+    """A message about the project around `directory` whose whole record is gone; empty if there is none."""
     from detent.store.state_home import lost_sessions
 
     directory, home = resolve(directory), own_state_home()

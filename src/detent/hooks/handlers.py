@@ -265,7 +265,7 @@ def _agent_ended(event: Event, phase: str, agent_id: str, *, succeeded: bool, te
 
 
 def _usage(event: Event, agent_id: str) -> Report | None:
-    """What the agent used, as its client tells it. A runner counts the usage of the agents that it started itself."""
+    """The agent's usage, as its client tells it. A runner counts the usage of the agents that it started itself."""
     usage = event.dialect.agent_usage(event.payload, agent_id) if event.bound is None else None
     if usage is None:
         return None

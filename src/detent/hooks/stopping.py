@@ -18,7 +18,7 @@ _FAILING = (Verdict.FAIL, Verdict.STALE)
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a client session tried to stop at one version of the journal."""
+    """The attempts of a client session to stop at one version of the journal."""
 
     version: int
     count: int
@@ -81,7 +81,7 @@ def _needs_person(event: Event) -> bool:
 
 
 def _count_stop(event: Event) -> int:
-    """How often this client session tried to stop since the last commit.
+    """Count the attempts of this client session to stop since the last commit.
 
     For a client that is bound to a phase it counts the whole attempt: commits of others say nothing about it.
     """

@@ -71,7 +71,7 @@ def answered(tool: "Tool", arguments: "Arguments", context: "Context") -> dict[s
 
 
 def decision_record(entry: "OpenDecision") -> dict[str, Any]:
-    """What waits for a person: for people to read, with the command that they type."""
+    """The open decisions, for people to read, with the command that they type."""
     record = {
         "what": entry.what,
         "kind": entry.kind,

@@ -79,7 +79,7 @@ def _changing(context: Context, notices: list[str], *, phase: str = "") -> Itera
 
 
 def _waiting(project: Project, phase: str | None) -> tuple[OpenDecision, ...]:
-    """What the agent's session waits for, if only people can decide it."""
+    """The open decisions of the agent's session, if only people can make them."""
     try:
         session = project.session().state
         decisions = open_decisions(session, verdicts_now(project, session), view_now(project, session))
@@ -121,7 +121,7 @@ def status(_arguments: tools.Nothing, context: Context, notices: list[str]) -> R
 
 
 def _following(project: Project, session: Session, judged: Judged) -> Record:
-    """What waits for a person, and the next calls."""
+    """The open decisions, and the next calls."""
     view = view_now(project, session)
     decisions = open_decisions(session, judged, view)
     waiting = [decision_record(entry) for entry in decisions if entry.kind not in _OWN_WORK]

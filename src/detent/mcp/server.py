@@ -38,7 +38,7 @@ class Cancelled(Exception):
 
 
 class Context:
-    """What a call needs of its client: who it is, whether it still waits, and its notifications."""
+    """The client of a call: its name, whether it still waits, and its notifications."""
 
     def __init__(self, server: "Server", message: Message, client: str) -> None:
         self.directory, self.project, self.client = server.directory, server.project, client

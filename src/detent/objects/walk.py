@@ -242,7 +242,7 @@ def all_files(base: str, exclude: tuple[str, ...]) -> Iterator[str]:
 
 
 def hidden(paths: Iterable[str], files: Manifest, read: Callable[[str], bytes]) -> set[str]:
-    """Those of the paths that the ignore files among `files` would leave out."""
+    """The paths that the ignore files among `files` would leave out."""
     stacks: dict[str, Ignored | None] = {}
 
     def holding(directory: str) -> Ignored | None:

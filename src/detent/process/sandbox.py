@@ -22,7 +22,7 @@ _MAX_REASON = 200
 
 
 class Access(StrEnum):
-    """What a process may do at a path and below it."""
+    """The rights of a process at a path and below it."""
 
     WRITE = "write"
     READ = "read"
@@ -38,7 +38,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process sees of the machine. Paths are absolute and without links."""
+    """The part of the machine that a process sees. Paths are absolute and without links."""
 
     mounts: tuple[Mount, ...] = ()
     network: bool = True

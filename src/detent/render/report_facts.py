@@ -1,4 +1,4 @@
-"""What every report of a session tells, as values: changed files, runs of tests, who worked."""
+"""The facts of every report of a session, as values: changed files, runs of tests, who worked."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -51,7 +51,7 @@ def test_runs(session: Session) -> Iterator[tuple[str, str, int | None, Receipt]
 
 
 def work_of(commits: Sequence[Commit]) -> list[Work]:
-    """Who worked in each phase, in the order in which they began."""
+    """The agents and people that worked in each phase, in the order in which they began."""
     turns: dict[tuple[str, Worker], int] = {}
     for commit in commits:
         for event in commit.events:

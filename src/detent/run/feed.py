@@ -98,7 +98,7 @@ class FeedEvents:
         self._gist = _Gist()
 
     def read(self) -> Iterator[RunEvent]:
-        """What is new."""
+        """The new events since the last call."""
         for line in self._reader.read():
             # An incomplete line, or one of another version; the feed is for display only.
             with suppress(msgspec.DecodeError, UnicodeDecodeError):

@@ -43,7 +43,7 @@ class Merged(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """Where the work of a session is merged."""
+    """The branch that the work of a session is merged into."""
 
     #: The checkout in which it is merged.
     directory: str

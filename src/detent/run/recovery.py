@@ -74,7 +74,7 @@ def _record_dead(handle: "SessionHandle", session: "Session", phase: str, agent_
 
 
 def _report(turn: OpenTurn | None, agent_id: str, agents: "Agents") -> Report | None:
-    """Who worked and what was used, as the feed of the dead run and the record of its client tell it.
+    """The agent and its usage, as the feed of the dead run and the record of its client tell it.
 
     None if neither tells tokens.
     """

@@ -51,7 +51,7 @@ class Inbox(Protocol):
 
 
 class Hosting(NamedTuple):
-    """Where the loop and its jobs run."""
+    """The place in which the loop and its jobs run."""
 
     dispatcher: MakeDispatcher = LocalDispatcher
     inbox: Callable[[], Inbox] = queue.SimpleQueue

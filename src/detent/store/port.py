@@ -192,7 +192,7 @@ class Store(Protocol):
         ...
 
     def changed(self, prefix: str, since: int = 0) -> Changes:
-        """Those of `names(prefix)` that may have been written since the mark; all of them since 0. Reads none."""
+        """The part of `names(prefix)` that may have been written since the mark; all of them since 0. Reads none."""
         ...
 
     def written(self, name: str) -> int:
@@ -228,7 +228,7 @@ class Store(Protocol):
 
     @property
     def notices(self) -> list[str]:
-        """What was in the place of a document and is kept elsewhere, for a person."""
+        """Notices about files that were in the place of a document and are kept elsewhere."""
         ...
 
     @property
@@ -237,7 +237,7 @@ class Store(Protocol):
         ...
 
     def warnings(self) -> list[tuple[str, str]]:
-        """What is unsafe about the store itself, each with its way out."""
+        """Warnings about the store itself, each with its way out."""
         ...
 
     def reopen(self) -> "Store":

@@ -42,7 +42,7 @@ class Chain(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """What a journal holds in comparison with its second copy."""
+    """The content of a journal in comparison with its second copy."""
 
     condition: Condition
     #: Commits of the journal, and of the copy, that verify from the start.
@@ -67,7 +67,7 @@ class Examined(NamedTuple):
 
     @property
     def describes_rest(self) -> str:
-        """What the damaged part of the journal is: its size, its first words, and whether it could be a commit."""
+        """Describe the damaged part of the journal: its size, its first words, and whether it could be a commit."""
         lines = self.rest.splitlines()
         shown = lines[0][:_SHOWN].decode("utf-8", "replace") if lines else ""
         kinds = {_is_object(line) for line in lines}
@@ -117,7 +117,7 @@ def following(data: bytes, total: str) -> bytes:
 
 
 def examine(journal: bytes | None, copy: bytes | None, *, follow: bool = False) -> Examined:
-    """What the journal holds; with `follow` also whether each of its commits can follow those before it."""
+    """Compare the journal with its copy; with `follow` also check that each commit can follow those before it."""
     own, other = verify(journal or b""), verify(copy or b"")
     common, best, unknown = _common(own, other), own, 0
     if own.rest or other.rest or common < len(other.lines):
@@ -211,7 +211,7 @@ def _joined(journal: list[bytes], copy: list[bytes]) -> Chain:
 
 
 def _unknown(lines: list[bytes], chain: Chain) -> list[bytes]:
-    """Those of the lines that end like one, and share neither the sum nor the rest with a line of the chain."""
+    """The lines that end like a commit, and share neither the sum nor the rest with a line of the chain."""
     sums, bodies = set(chain.sums), {line[:-SUM_TAIL] for line in chain.lines}
     return [line for line in lines if sum_at_end(line) not in {"", *sums} and line[:-SUM_TAIL] not in bodies]
 

@@ -20,7 +20,7 @@ _SHORT = 8
 
 
 class SetAside(NamedTuple):
-    """What a repair did: lines that are no part of the journal any more, and commits that came from the copy."""
+    """The result of a repair: lines that left the journal, and commits that came from the copy."""
 
     reason: str
     commits: int
@@ -97,7 +97,7 @@ class Repairs:
                 os.close(fd)
 
     def examine(self, session: str, *, follow: bool = False) -> "Examined":
-        """How far the journal and its copy verify; with `follow` also whether commits can follow those before them."""
+        """Examine how far the journal and its copy verify; with `follow` also whether each commit can follow."""
         from detent.store import recovery  # noqa: PLC0415 - sound journals never need it
 
         journal, copy = disk.read_if_there(self._journal(session)), self._copied(session)

@@ -18,7 +18,7 @@ COPY = ".jsonl"
 
 
 class Entry:
-    """What the index says about a path."""
+    """The entry of the index for a path."""
 
     def __init__(self, id: str, inode: str, path: str) -> None:  # noqa: A002 - the field's word
         self.id, self.inode, self.path = id, inode, path

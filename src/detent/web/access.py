@@ -1,4 +1,4 @@
-"""Who may talk to the server at all: the checks of Host, Origin and fetch metadata, and the headers of every answer.
+"""Access to the server: the checks of Host, Origin and fetch metadata, and the headers of every answer.
 
 A page of another site can send requests to localhost, and another name can lead to it. Neither passes here. Nothing is
 kept in a cookie: cookies ignore ports, so every other program on localhost would get them.

@@ -1,4 +1,4 @@
-"""What the page changes: decisions, tasks, rollbacks and starts. Each goes through the door as a person at the page.
+"""Changes made through the page: decisions, tasks, rollbacks and starts. Each goes through the door, as a person.
 
 A decision of the page carries the proof `page`: the process of the server is judged as that of every decision, the page
 was opened from a terminal, and the program at the other end of the connection was not started by an agent.
@@ -49,7 +49,7 @@ STEPS_S = 10.0
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who posts: the token of the page, and the other end of the connection."""
+    """The author of a post: the token of the page, and the other end of the connection."""
 
     grant: Grant
     host: str
@@ -89,7 +89,7 @@ class Actions:
             return {**_answer(outcome), "needs": session_needs(known, project, outcome.session)}
 
     def statement(self, known: KnownProject, session: str, body: Body, caller: Caller) -> dict[str, Any]:
-        """What a key of the person signs for a decision. Nothing is decided."""
+        """The statement that the person's key signs for a decision. Nothing is decided."""
         with self.changing(known, caller) as project:
             make, approvers = self._decision(body.word("decision"), project, session, body), project.approvers.read()
             approver = body.text("approver") or first_signer(approvers, self._origin)
@@ -108,7 +108,7 @@ class Actions:
     def _decision(
         self, name: str, project: Project, session: str, body: Body
     ) -> Callable[[SessionHandle, Body], Outcome | Begun]:
-        """What carries out the decision. Refuses one about other files than those that were shown."""
+        """The function that carries out the decision. Refuses one about other files than those that were shown."""
         make = _DECISIONS.get(name)
         if make is None:
             known = ", ".join(sorted((*_DECISIONS, *_OF_SESSIONS, "run_gate", "step")))

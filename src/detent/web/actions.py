@@ -1,5 +1,6 @@
-"""What the page offers for an open decision. It is read from the commands of the decision, so that the page offers what
-the terminal does and nothing else.
+"""The buttons that the page offers for an open decision.
+
+They are read from the commands of the decision, so that the page offers what the terminal does and nothing else.
 """
 
 import shlex

@@ -66,7 +66,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Site:
-    """What all handlers share."""
+    """The state that all handlers share."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection: a browser that a person started, or a program of an agent.
+"""The program at the other end of a connection: a browser that a person started, or a program of an agent.
 
 A token can be copied. So the process that posts is judged as that of a decision at a terminal: no agent started it, and
 it has no mark of one. What cannot be read is recorded as unknown.

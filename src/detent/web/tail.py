@@ -104,7 +104,7 @@ class _Tail:
         self._next_run_s = 0.0
 
     def poll(self) -> list[Message]:
-        """What is new. A journal that cannot be followed ends with a reset."""
+        """The news since the last call. A journal that cannot be followed ends with a reset."""
         fresh: list[Message] = []
         try:
             more = self._store.may_have_news(self.key.session, self.cursor.version)

@@ -31,7 +31,7 @@ _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the holder of a token may do, and until when."""
+    """The rights of a token's holder, and their end."""
 
     digest: str
     expires: _Moment
@@ -77,7 +77,7 @@ class Tokens:
         return fresh, grant
 
     def grant(self, token: str) -> Grant:
-        """What the token of a page session allows; `Unauthorized` if it is not valid."""
+        """The rights of a page session's token; `Unauthorized` if it is not valid."""
         if not token:
             raise Unauthorized("the request has no token", way_out=LINK)
         digest, now = _digest(token), self._clock()

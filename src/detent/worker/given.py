@@ -1,4 +1,4 @@
-"""What the workflow of a session, its run loop and its jobs are given; it travels as JSON."""
+"""The inputs of a session's workflow, its run loop and its jobs; they travel as JSON."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ NAME, LOOP, JOB = "detent-session", "detent-loop", "detent-job"
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session's workflow is started with."""
+    """The input of a session's workflow."""
 
     project: str
     session: str

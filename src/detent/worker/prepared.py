@@ -1,4 +1,4 @@
-"""What a run loop and a job need on this machine: the settings of the run, its agents, and its limits."""
+"""The part of a run that each machine prepares for itself: its settings, agents and limits."""
 
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple

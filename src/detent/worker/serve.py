@@ -63,7 +63,7 @@ LOOP_TICK_S = 1.0
 
 
 class Offer(NamedTuple):
-    """What a worker offers."""
+    """The slots and labels that a worker offers."""
 
     labels: tuple[str, ...] = ()
     #: Jobs at the same time, for each set of labels.

@@ -187,7 +187,7 @@ def _found_lines(discovered: "Discovered", clients: list[str], canvas: "Canvas")
 
 
 def _next_lines(canvas: "Canvas", workflow: str, *, wrote: bool, has_agent: bool) -> list[str]:
-    """What to type next."""
+    """The next commands to type."""
     commands = [] if wrote else ["detent init --yes"]
     commands += ["detent run --check", 'detent run "TASK"'] if has_agent else []
     return canvas.commands([*commands, f'detent start {workflow} "TASK"', "detent workflows"])

@@ -1,4 +1,4 @@
-"""What is known about the agents that speak ACP, by the name that they give themselves."""
+"""Facts about the agents that speak ACP, by the name that they give themselves."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ from detent.core.session.phase_state import Tokens
 
 
 class Live(StrEnum):
-    """How an agent tells the tokens of a turn before the turn ends."""
+    """The way in which an agent tells the tokens of a turn before the turn ends."""
 
     #: Each `usage_update` follows one request, and has the tokens of that request.
     REQUESTS = "requests"

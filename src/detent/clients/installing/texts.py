@@ -37,7 +37,7 @@ def _roles() -> dict[str, dict[str, str]]:
 
 
 def role_text(agent: str) -> str:
-    """What an agent of this role does, produces and must not do; empty for a role that Detent does not know."""
+    """The work, the results and the limits of a role, as a text for its agent; empty for an unknown role."""
     role = _roles().get(normalize_agent_name(agent))
     if role is None:
         return ""

@@ -29,7 +29,7 @@ Statement = dict[str, Any]
 
 
 class Subject(NamedTuple):
-    """What a statement is about, by its digests: `sha256`, or `gitTree`."""
+    """The subject of a statement, by its digests: `sha256`, or `gitTree`."""
 
     name: str
     digest: Mapping[str, str]

@@ -78,7 +78,7 @@ def _with_ancestors(session: Session, phase: str) -> set[str]:
 
 
 def _changes(now: Session, states: Mapping[str, PhaseState], version: int) -> dict[str, PhaseState]:
-    """Those of `states` that differ from the present, with the present counters."""
+    """The part of `states` that differs from the present, with the present counters."""
     after = {key: _continued(now.phases[key], state, version) for key, state in states.items()}
     return {key: state for key, state in after.items() if state != now.phases[key]}
 

@@ -1,1 +1,1 @@
-"""What a person signs, and whose signature counts."""
+"""Signed statements, and the approvers whose signatures count."""

@@ -8,7 +8,7 @@ from detent.core.session.session import Session
 
 
 class Expected(NamedTuple):
-    """What a statement must say."""
+    """The fields that a statement must have."""
 
     project: str
     session: str
@@ -23,7 +23,7 @@ class Expected(NamedTuple):
 
 
 def expected(session: Session, decision: str, subject: Subject, *, project: str, tree: str | None) -> Expected:
-    """What a statement about this decision must say, while the session is as it is."""
+    """The fields that a statement about this decision must have, while the session is as it is."""
     state = session.phases[subject.phase] if subject.phase else None
     return Expected(
         project=project,
@@ -37,7 +37,7 @@ def expected(session: Session, decision: str, subject: Subject, *, project: str,
 
 
 def mismatches(statement: Statement, must: Expected) -> list[str]:
-    """What the statement says otherwise, a line each."""
+    """The fields in which the statement differs, a line each."""
     subject = must.subject
     pairs: dict[str, tuple[str | int, str | int]] = {
         "project": (statement.project, must.project),

@@ -72,7 +72,7 @@ def read_statement(text: str) -> Statement:
 
 
 def shown_lines(statement: Statement) -> list[str]:
-    """What the statement is about, for the person who decides."""
+    """Describe the statement for the person who decides."""
     gate = f"gate {statement.gate} of " if statement.gate and statement.phase else ""
     where = f"{gate}{statement.phase}, attempt {statement.attempt}" if statement.phase else statement.gate
     rows = {

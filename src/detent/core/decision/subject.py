@@ -1,4 +1,4 @@
-"""What a commit decides, in the words of a statement. The first decision of a commit is what a person signs.
+"""The decision of a commit, in the words of a statement. The first decision of a commit is what a person signs.
 
 A commit may hold further events that follow from the first one, such as the phases that `resolve skip` skips. They are
 named in the choice, so that a signature covers them.
@@ -52,7 +52,7 @@ _ABOUT_FILES = (
 
 
 class Subject(NamedTuple):
-    """What is decided, apart from the name of the decision."""
+    """The content of a decision, apart from its name."""
 
     phase: str = ""
     gate: str = ""

@@ -47,7 +47,7 @@ class Checked(Gate):
         return None
 
     def unknown(self, receipt: Receipt) -> str | None:
-        """What a run that passed does not tell although the gate needs it; None if it tells all."""
+        """The fact that a passed run does not tell although the gate needs it; None if it tells all."""
         return None
 
     def passed(self, receipt: Receipt, baseline: Baseline) -> str:

@@ -30,7 +30,7 @@ class Result(StrEnum):
 
 
 class RanBy(StrEnum):
-    """Who ran a check."""
+    """The author of a check's run."""
 
     #: Detent, for `gate run`, `finish` or a report.
     DETENT = "detent"

@@ -32,7 +32,7 @@ ANYONE = "a person"
 
 
 class Outcome(StrEnum):
-    """What the policy would have done."""
+    """The outcome that the policy would have had."""
 
     PASSED = "passed"
     REFUSED = "refused"
@@ -208,7 +208,7 @@ class _Walk:
             yield event
 
     def _before(self, pinned: Session, tried: Session, event: Event, commit: Commit) -> Iterator[Step]:
-        """What the policy says about an event, with the session right before it."""
+        """The policy's answer to an event, with the session right before it."""
         yield from self._decision(pinned, tried, event, commit)
         if isinstance(event, events.PhaseBegun | events.PhaseRedone):
             self._ran.pop(event.phase, None)

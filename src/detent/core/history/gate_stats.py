@@ -1,4 +1,4 @@
-"""How good gates are, from the journals of many sessions.
+"""Quality figures of gates, from the journals of many sessions.
 
 A passage is the work on a phase from its begin to its finish, over all attempts in between. A try is a run of the
 gate's check that counts, or a vote. Every figure of a gate counts passages, unless it says something else.

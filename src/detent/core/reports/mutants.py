@@ -12,7 +12,7 @@ MAX_NAME = 200
 
 
 class Fate(StrEnum):
-    """What became of a mutant."""
+    """The fate of a mutant."""
 
     KILLED = "killed"
     SURVIVED = "survived"

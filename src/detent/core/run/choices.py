@@ -7,7 +7,7 @@ LIMITS = ("max_hours", "max_turns", "max_tasks")
 
 
 class RunChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a person said on the command line of a run. An option that was not given leaves it to the settings."""
+    """The options on the command line of a run. An option that was not given leaves it to the settings."""
 
     #: Phase or role to agent; the empty name stands for all others.
     agents: dict[str, str] = {}

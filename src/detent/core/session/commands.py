@@ -193,7 +193,7 @@ class RecordAgentStarted(_Command, frozen=True, kw_only=True):
 
 
 class RecordAgentEnded(_Command, frozen=True, kw_only=True):
-    """That agent ended."""
+    """Record that the agent ended."""
 
     agent_id: str
     succeeded: bool

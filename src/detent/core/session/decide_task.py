@@ -290,7 +290,7 @@ def _move(session: Session, command: MoveTask, facts: Facts) -> Iterator[TaskMov
 
 
 def _checked_met(row: Row, met: tuple[str, ...]) -> tuple[str, ...]:
-    """How the acceptance criteria were met: a text for each of them."""
+    """The texts that say how each acceptance criterion was met."""
     if len(met) != row.criteria:
         raise Refused(
             f"{row.id} has acceptance criteria: {row.criteria}; texts that say how each is met: {len(met)}",

@@ -36,7 +36,7 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who did the work of a turn: the configured agent, the model that it used, and the version of its program."""
+    """The author of a turn: the configured agent, the model that it used, and the version of its program."""
 
     agent: str
     model: str = ""

@@ -1,4 +1,4 @@
-"""How many turns of a session were in the sandbox of a run, by the record."""
+"""Counts the turns of a session that were in the sandbox of a run, by the record."""
 
 from collections.abc import Iterable
 

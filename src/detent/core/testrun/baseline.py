@@ -24,7 +24,7 @@ class KnownTests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of the tests as they were when the session began."""
+    """The known tests as they were when the session began."""
 
     #: Command to its tests. The key of a gate without a known command is empty.
     tests: dict[str, KnownTests] = {}

@@ -1,4 +1,4 @@
-"""How each test runner is asked for a report that names its tests.
+"""The options that make each test runner write a report that names its tests.
 
 pytest is asked by a variable, however deep in the command it is. Other runners are asked by options, which are added
 only where it is sure which program gets them: at the end of a command whose last part calls the runner itself, or a
@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """How a runner is asked; `{0}` is the directory of reports, `{1}` the same, quoted for a shell."""
+    """The options of one runner; `{0}` is the directory of reports, `{1}` the same, quoted for a shell."""
 
     options: str = ""
     env: Mapping[str, str] = MappingProxyType({})
@@ -83,7 +83,7 @@ def own_files(command: str) -> tuple[str, ...]:
 
 
 def _asked(command: str, package: str | None) -> tuple[_Way, str] | None:
-    """How the last program of the command is asked, and what comes before the options."""
+    """The options for the last program of the command, and the words before them."""
     words = _last_program(command)
     name = runner(words) if words else None
     if name in _WAYS:

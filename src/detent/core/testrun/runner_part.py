@@ -215,7 +215,7 @@ def _sections(text: str, wanted: tuple[_Section, ...], *, is_toml: bool) -> Part
 
 
 def _left_open(line: str) -> int:
-    """How many brackets a line of TOML leaves open."""
+    """Count the brackets that a line of TOML leaves open."""
     bare = re.sub(r"\"(?:\\.|[^\"\\])*\"|'[^']*'|#.*", "", line)
     return bare.count("[") + bare.count("{") - bare.count("]") - bare.count("}")
 

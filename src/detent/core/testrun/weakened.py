@@ -34,7 +34,7 @@ class Weakening(StrEnum):
 
 
 def weakening(path: str, role: Role, before: bytes | None, after: bytes | None) -> tuple[Weakening, str] | None:
-    """What the change does to the tests, with a sentence about it; None if nothing that can be seen."""
+    """The harm that the change does to the tests, with a sentence about it; None if none can be seen."""
     if before == after:
         return None
     match role:

@@ -31,7 +31,7 @@ def differences(workflows: Mapping[str, Workflow], bases: Mapping[str, str]) -> 
 
 
 def difference(base: Workflow, other: Workflow) -> str:
-    """What `other` has and does not have, and the phases that it has in another way."""
+    """The phases that `other` adds, lacks or changes."""
     more = [key for key in other.order if key not in base.by_key]
     less = [key for key in base.order if key not in other.by_key]
     parts = [f"with {', '.join(more)}"] if more else []

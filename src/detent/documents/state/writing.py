@@ -122,7 +122,7 @@ def _active_workflow(session: Session, current: str | None) -> Document:
 
 
 def _budget_status(session: Session) -> BudgetStatus | None:
-    """How the budget stood when a phase last ended; None without a budget."""
+    """The budget as it stood when a phase last ended; None without a budget."""
     if session.options.budget is None:
         return None
     ended = [(state.completed, key) for key, state in session.phases.items() if state.completed is not None]

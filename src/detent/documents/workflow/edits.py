@@ -67,7 +67,7 @@ def commands(session: Session, key: str, old: Document, new: Document) -> Iterat
 
 
 def _fixed(before: Document, edited: Document) -> Iterator[str]:
-    """What no edit changes: the task, the phases, their titles and agents."""
+    """The fields that no edit changes: the task, the phases, their titles and agents."""
     pairs: list[tuple[str, Any, Any]] = [("task", before["task"], edited["task"])]
     if len(before["phases"]) != len(edited["phases"]):
         yield f"phases: the session has {len(before['phases'])} of them"

@@ -27,7 +27,7 @@ Root = str | os.PathLike[str]
 
 
 def seconds_until_free(root: Root, at: datetime) -> int:
-    """How much later than `at` a new workflow must be for an id of its own."""
+    """The time by which a new workflow must be later than `at` to have an id of its own."""
     root = os.fspath(root)
     try:
         live = (_read(os.path.join(root, STATE)) or {}).get("id")

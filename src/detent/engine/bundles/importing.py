@@ -91,7 +91,7 @@ def import_session(
 
 
 def without_files(store: Store, session: str) -> WithoutFiles | None:
-    """What is missing of a session that was imported without the contents of its files; None if nothing is."""
+    """The contents that a session lacks because it was imported without its files; None if it lacks nothing."""
     data = store.get(f"{session}/{WITHOUT_FILES}")
     if data is None:
         return None

@@ -389,6 +389,6 @@ def _changed() -> Conflict:
 
 
 def _choice(at: Target) -> str:
-    """What a rollback restores, as its event says it."""
+    """The scope of a rollback, as its event says it."""
     event, paths = at.to.event, tuple(map(to_text, at.paths))
     return rollback_choice(event.name, event.id, paths, phase_only=at.phase_only, undoes=at.undoes)

@@ -38,7 +38,7 @@ _MASKED = "[redacted:environment]"
 
 
 class Ended(StrEnum):
-    """How a run ended; a run without an end was interrupted, or is running."""
+    """The end of a run; a run without an end was interrupted, or is running."""
 
     FINISHED = "finished"
     FAILED = "failed"

@@ -30,7 +30,7 @@ _LINKED = frozenset((".git",))
 
 
 class Copied(NamedTuple):
-    """What goes into a copy."""
+    """The files that go into a copy."""
 
     #: Directory of the repository, and directory of the project in it.
     root: str

@@ -1,4 +1,4 @@
-"""Who did the work of a phase, and who reports that it was reviewed.
+"""The author of a phase's work, and the reviewer who reports on it.
 
 Authors are found in the journal (agents that were launched for a phase, or that began or finished it themselves) and in
 the notes of the hooks (clients whose write tools changed files in it). The reviewer is found by its process, as every

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Started(NamedTuple):
-    """What a command found when it was started. It may leave something else behind."""
+    """The state that a command found when it was started. It may leave another one behind."""
 
     program: Program | None
     touched: bool

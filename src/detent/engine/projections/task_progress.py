@@ -1,4 +1,4 @@
-"""How far the task files of a session are written. Light to load, for verbs that only look."""
+"""The progress of writing a session's task files. Light to load, for verbs that only look."""
 
 import msgspec
 

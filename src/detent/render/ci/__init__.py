@@ -1,1 +1,1 @@
-"""What CI services show of a check: annotations and a summary."""
+"""Annotations and a summary of a check, for CI services."""

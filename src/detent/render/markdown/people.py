@@ -124,7 +124,7 @@ def decision_lines(commits: Sequence[Commit], named: Named) -> Iterator[str]:
 
 
 def record_lines(commits: Sequence[Commit], named: Named) -> Iterator[str]:
-    """What happened to the journal and to the settings from outside."""
+    """Changes of the journal and the settings that came from outside."""
     for commit in commits:
         for event in commit.events:
             if isinstance(event, RecordEvent):

@@ -1,4 +1,4 @@
-"""What waits for a person: each decision with its reason, since when, and the commands that decide it."""
+"""The open decisions: each with its reason, since when, and the commands that decide it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -59,7 +59,7 @@ def entry_lines(entry: OpenDecision, *, now: datetime, canvas: Canvas) -> Iterat
 
 
 def headline(entry: OpenDecision, now: datetime) -> str:
-    """What it is about, and since when."""
+    """The subject of the decision, and since when it is open."""
     since = f" (since {moment(entry.since, now)}, {elapsed(entry.since, now)})" if entry.since else ""
     return f"{entry.headline}{since}"
 

@@ -1,4 +1,4 @@
-"""How good gates are, as a table for people."""
+"""The quality figures of gates, as a table for people."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What was looked at before a run, as a list."""
+"""The findings of the preflight, as a list."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -181,7 +181,7 @@ def _footer_lines(
 
 
 def _baseline_text(session: Session) -> str | None:
-    """What is said if a phase in progress protects tests that no run has named."""
+    """The hint for a phase in progress that protects tests which no run has named."""
     live = session.with_status(Status.IN_PROGRESS) if session.gates_apply else ()
     gates = (gate for key in live for gate in session.workflow.by_key[key].gates if gate.protects)
     gate = next((gate for gate in gates if not session.baseline.is_named(gate.runnable())), None)

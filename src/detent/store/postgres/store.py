@@ -1,4 +1,4 @@
-"""The store in Postgres. See `Store` for the contract, and docs/internals.md for what excludes machines from each other.
+"""The store in Postgres. See `Store` for the contract, and docs/internals.md for how machines exclude each other.
 
 A commit is one conditional insert: it stands if it follows the commit that its writer has seen, and it finds its place
 taken otherwise. The locks of this store exclude the processes of one machine, which share views and files.

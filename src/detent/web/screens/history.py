@@ -122,7 +122,7 @@ def _phase(session: Session, key: str, tried: Iterable[AttemptRecord], until: An
 
 
 def _first_tries(commits: Iterable[Commit]) -> tuple[int, int]:
-    """How many gates were checked by a run, and how many of them passed at the first one."""
+    """Count the gates that were checked by a run, and those that passed at the first one."""
     first: dict[tuple[str, str], bool] = {}
     for commit in commits:
         for event in commit.events:

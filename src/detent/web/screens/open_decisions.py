@@ -1,4 +1,4 @@
-"""What waits for a person: the open decisions of a session, and of all sessions of all projects, oldest first."""
+"""The open decisions of a session, and of all sessions of all projects, oldest first."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -96,7 +96,7 @@ def _records(
 
 
 def _assurance(session: Session, entry: OpenDecision) -> Assurance:
-    """What the decision needs: that of the gate, else that of the session."""
+    """The assurance that the decision needs: that of the gate, else that of the session."""
     phase = session.workflow.by_key.get(entry.phase or "")
     gates = [gate for gate in phase.gates if gate_name(gate) == entry.gate] if phase is not None else []
     return gate_assurance(session, gates[0]) if gates else session.options.assurance

@@ -163,7 +163,7 @@ def runner_record(lease: RunLease | None) -> dict[str, Any] | None:
 
 
 def _budget(project: Project, session: Session, run: RunView | None) -> list[dict[str, Any]]:
-    """What is used of each budget, for the phase in progress."""
+    """The used part of each budget, for the phase in progress."""
     live = session.with_status(Status.IN_PROGRESS)
     if not live or session.options.budget is None:
         return []

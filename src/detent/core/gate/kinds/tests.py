@@ -472,7 +472,7 @@ def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) ->
 
 
 def counts_text(counts: Counts | None, known: KnownTests | None) -> str:
-    """How many tests ran, and how many there were at the start."""
+    """Count the tests that ran and those of the start, as text."""
     if counts is None:
         return ""
     start = f" (start: {known.count})" if known is not None else ""

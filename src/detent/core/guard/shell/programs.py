@@ -231,7 +231,7 @@ def _without_excluded(args: list[str]) -> tuple[list[str], bool]:
 
 
 def _words(arg: str) -> list[str]:
-    """What an argument may name: itself, the value of an option, or what follows an equals sign."""
+    """The paths that an argument may name: itself, the value of an option, or the text after an equals sign."""
     name, equals, value = arg.partition("=")
     if equals and name != "if":
         return [value] if arg[:1] == "-" else [arg, value]
