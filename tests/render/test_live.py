@@ -165,7 +165,7 @@ def test_an_approval_stands_until_the_gate_is_judged_or_the_phase_is_over():
 def test_of_a_phase_that_the_journal_holds_completed_nothing_goes_on():
     text = "\n".join(shown(session_at({"a": Status.COMPLETED}), [started(), turn(1, "a")]))
 
-    assert "✓ a" in text
+    assert "✓ 1 a" in text
     assert "claude" not in text
 
 
@@ -188,7 +188,7 @@ def test_a_large_graph_fits_too():
 
     lines = live_lines(session, view(started(), turn(1, "p0")), now=NOW, canvas=PAPER, height=24, usual={})
     assert len(lines) == 24
-    assert any(line.startswith("  ▸ p0") for line in lines)
+    assert any(line.startswith("  ▸    1 p0") for line in lines)
 
 
 def test_a_phase_that_failed_says_why():

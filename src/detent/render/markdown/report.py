@@ -96,7 +96,7 @@ def _timeline(session: Session, tried: Sequence[AttemptRecord], until: datetime)
         yield f"The last {MOST_BARS} of {len(tried)} attempts."
         yield ""
     yield "```mermaid"
-    yield gantt(session.id, tried, until)
+    yield gantt(session.id, tried, until, partial(phase_name, session))
     yield "```"
 
 

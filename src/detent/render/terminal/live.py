@@ -25,12 +25,15 @@ from detent.render.next_commands import GO_ON, progress
 from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import LaneRow, Lanes, in_lanes, lanes_of
+from detent.render.terminal.phase_names import PhaseNames, phase_names
 from detent.render.tokens import tokens_text
 
 #: The smallest height that is used.
 LEAST_HEIGHT = 3
 _BAR, _LEAST_BAR = 32, 4
 _MOST_TEXT = 3
+#: With fewer columns left for the text of a phase, its key is in the text.
+_LEAST_TEXT = 10
 _TIME = 7
 _MINUTE, _HOUR = 60, 3_600
 
@@ -180,13 +183,15 @@ def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]
 
 def _phase_lines(frame: _Frame, lanes: Lanes) -> Iterator[Line]:
     canvas = frame.canvas
-    keys = min(max(map(len, frame.session.workflow.order)), canvas.width * 2 // 5)
+    names = phase_names(frame.session.workflow, frame.session.active_order, canvas)
+    names = names.within(canvas.width - (2 + lanes.width + 1) - (2 + _TIME + 2), spare=_LEAST_TEXT)
     for at, row in enumerate(lanes.rows):
         if row.above:
             yield Line(text=f"  {canvas.draw(row.above)}".rstrip(), weight=Weight.RAIL)
-        yield _row(frame, lanes, row, at, keys)
+        shown, apart = _row(frame, lanes, row, at, names)
+        yield shown
         margin = f"  {canvas.draw(row.beside):<{lanes.width}}   "
-        for line in _details(frame, row.phase):
+        for line in (*apart, *_details(frame, row.phase)):
             text = canvas.cut(line.text, canvas.width - len(margin))
             faint = line.weight in (Weight.SPOKEN, Weight.EARLIER)
             yield msgspec.structs.replace(line, text=margin + (canvas.paint(text, "dim") if faint else text))
@@ -200,19 +205,24 @@ def _ticking(since: datetime, now: datetime) -> str:
     return f"{whole // _MINUTE}m {whole % _MINUTE:02d}s" if _MINUTE <= whole < _HOUR else duration(whole)
 
 
-def _row(frame: _Frame, lanes: Lanes, row: LaneRow, at: int, keys: int) -> Line:
+def _row(frame: _Frame, lanes: Lanes, row: LaneRow, at: int, names: PhaseNames) -> tuple[Line, list[Line]]:
+    """The line of a phase, and who works on it on a line of its own if there is no room beside."""
     canvas, key = frame.canvas, row.phase
     status = _status(frame, key)
-    head = f"{canvas.pad(key, keys)}  {_time(frame, key, status):>{_TIME}}  "
-    room = canvas.width - 2 - lanes.width - 1 - columns_of(head)
+    head = f"{names.cell(key)}  {_time(frame, key, status):>{_TIME}}  "
+    room = canvas.width - 2 - lanes.width - 1 - names.width - 2 - _TIME - 2
+    apart = []
     if status is Status.IN_PROGRESS:
-        text = canvas.cut(_who(frame, key, room), room)
+        text = _who(frame, key, room)
+        if columns_of(canvas.clean(text)) > room:
+            text, apart = "", [Line(text=text, weight=Weight.DETAIL)]
     else:
-        text = canvas.cut(_summary(frame, key, status, needs=lanes.is_listed), room)
+        text = _summary(frame, key, status, needs=lanes.is_listed)
+    text = canvas.cut(frame.joined(names.left_out(key), text), room)
     faint = status in (Status.COMPLETED, Status.PENDING, Status.SKIPPED)
     weight, rank = _weight(frame, key, status, at)
     line = f"  {lanes.rail(row, status, canvas)}{head}" + (canvas.paint(text, "dim") if faint else text)
-    return Line(text=line.rstrip(), weight=weight, rank=rank, is_phase=True)
+    return Line(text=line.rstrip(), weight=weight, rank=rank, is_phase=True), apart
 
 
 def _status(frame: _Frame, key: str) -> Status:

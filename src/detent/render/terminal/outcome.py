@@ -30,7 +30,7 @@ def begun_text(session: Session, token: Token, handover: "Handover", *, canvas: 
                 f"began {phase_name(session, token.phase)}{again}{agent}", "  ", f"{canvas.glyph(Status.IN_PROGRESS)} "
             ),
             canvas.labelled("  token", str(token), _LABEL),
-            *_handover_lines(handover, canvas),
+            *_handover_lines(session, handover, canvas),
             "",
             *canvas.command(f'detent finish --token {token} -m "SUMMARY"'),
             *canvas.command(f'detent fail --token {token} -m "WHAT WENT WRONG"'),
@@ -38,10 +38,10 @@ def begun_text(session: Session, token: Token, handover: "Handover", *, canvas: 
     )
 
 
-def _handover_lines(handover: "Handover", canvas: Canvas) -> Iterator[str]:
+def _handover_lines(session: Session, handover: "Handover", canvas: Canvas) -> Iterator[str]:
     yield canvas.labelled("  folder", handover.artifact_path, _LABEL)
     for passed in handover.passed:
-        yield from _passed_lines(passed, canvas)
+        yield from _passed_lines(session, passed, canvas)
     if handover.discovery:
         yield canvas.labelled("  discovery", handover.discovery, _LABEL)
     for warning in handover.warnings:
@@ -92,8 +92,8 @@ def moved_lines(session: Session, *, canvas: Canvas, view: View = ANYONE) -> Ite
     yield from command_lines(session, canvas, view=view)
 
 
-def _passed_lines(passed: "Passed", canvas: Canvas) -> Iterator[str]:
-    yield canvas.labelled("  from", f"{passed.phase}: {passed.summary}", _LABEL)
+def _passed_lines(session: Session, passed: "Passed", canvas: Canvas) -> Iterator[str]:
+    yield canvas.labelled("  from", f"{phase_name(session, passed.phase)}: {passed.summary}", _LABEL)
     for path in passed.artifacts[:_MAX_SHOWN]:
         yield canvas.labelled("  ", path, _LABEL)
     yield from (" " * _LABEL + line.strip() for line in _more(len(passed.artifacts)))

@@ -11,8 +11,9 @@ from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import moment
 from detent.render.size import counted
-from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.outcome import moved_lines
+from detent.render.terminal.phase_names import phase_rows
 
 _MAX_SHOWN = 20
 _SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "green")}
@@ -21,7 +22,8 @@ _SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a rollback. `files` has the paths by change: restored, removed or added."""
 
-    session: str
+    #: As it is before the rollback.
+    session: Session
     name: str
     taken: str
     at: datetime
@@ -93,10 +95,11 @@ def _phase_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
         return
     yield "phases:"
     arrow = "→" if canvas.has_glyphs else "->"
-    name = max(columns_of(key) for key in planned.statuses)
-    for key, (before, after) in planned.statuses.items():
-        change = f"{before.replace('_', ' ')} {arrow} {after.replace('_', ' ')}"
-        yield f"  {canvas.glyph(after)} {canvas.cut(f'{key:<{name}}  {change}', canvas.width - 4)}"
+    texts = {
+        key: (after, f"{before.replace('_', ' ')} {arrow} {after.replace('_', ' ')}")
+        for key, (before, after) in planned.statuses.items()
+    }
+    yield from phase_rows(planned.session, texts, canvas=canvas, indent="  ")
 
 
 def _file_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:

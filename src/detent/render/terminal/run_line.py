@@ -22,6 +22,8 @@ from detent.core.run.run_event import (
     TaskEnded,
     TurnStarted,
 )
+from detent.core.session.phase_name import short_phase_name
+from detent.core.session.session import Session
 from detent.render.next_commands import GO_ON
 from detent.render.terminal.canvas import Canvas
 from detent.render.tokens import tokens_text
@@ -33,45 +35,53 @@ _STATUS_COLOURS = {"completed": "green", "failed": "red", "skipped": "dim"}
 _VERDICT_COLOURS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.ERROR: "red"}
 
 
-def run_lines(event: RunEvent, *, canvas: Canvas, zone: tzinfo | None = None) -> list[str]:
-    """The lines of an event; some events have none. Times are local to `zone`, else to this machine."""
+def run_lines(
+    event: RunEvent, *, canvas: Canvas, session: Session | None = None, zone: tzinfo | None = None
+) -> list[str]:
+    """The lines of an event; some events have none. Times are local to `zone`, else to this machine.
+
+    `session` names the phases; without it they are shown by their keys.
+    """
     where = min(_WHERE, canvas.width // 4)
-    head = f"{event.at.astimezone(zone):%H:%M:%S}  {canvas.pad(_where(event), where)}  "
+    cell = canvas.pad(_where(event, session), where)
+    head = f"{event.at.astimezone(zone):%H:%M:%S}  {cell}  "
     margin = " " * (_TIME + where + 2)
     lines: list[str] = []
-    for text, colour in _texts(event):
+    for text, colour in _texts(event, cell.rstrip()):
         for shown in _fitting(event, text, len(margin), canvas):
             lines.append((margin if lines else head) + (canvas.paint(shown, colour) if colour else shown))
     return [*lines, *(_command(event.way_out, margin, canvas) if isinstance(event, PersonNeeded) else ())]
 
 
 def _fitting(event: RunEvent, text: str, taken: int, canvas: Canvas) -> list[str]:
-    """One line; failures and requests to a person have several."""
+    """One line; turns, failures and requests to a person have several."""
     failed = isinstance(event, GateJudged) and event.verdict is not Verdict.PASS
-    if failed or isinstance(event, PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
+    if failed or isinstance(event, TurnStarted | PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
         return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
     return [canvas.cut(text, canvas.width - taken)]
 
 
-def _where(event: RunEvent) -> str:
+def _where(event: RunEvent, session: Session | None) -> str:
     match event:
         case RunStarted() | RunEnded():
             return ""
-        case TurnStarted() | AgentDid() | StepRan() | Retrying() | TaskEnded():
-            return event.task or event.phase
-        case GateStarted() | GateJudged() | PhaseEnded() | PersonNeeded():
-            return event.phase
+        case TurnStarted() | AgentDid() | StepRan() | Retrying() | TaskEnded() if event.task:
+            return event.task
+        case _:
+            return short_phase_name(session, event.phase) if session else event.phase
 
 
-def _texts(event: RunEvent) -> Iterator[tuple[str, str]]:
-    """Text and colour of each line."""
+def _texts(event: RunEvent, where: str) -> Iterator[tuple[str, str]]:
+    """Text and colour of each line, after the name of the phase or task in the margin."""
     match event:
         case RunStarted():
             yield f"run {event.run} of {event.session} started", "bold"
             yield from ((taken, "yellow") for taken in event.taken_over)
         case TurnStarted():
             role = f" ({event.role})" if event.role and event.role != event.agent else ""
-            yield f"attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
+            # The margin has the title; a person types the key.
+            key = "" if event.task or event.phase in (where, where.partition(" ")[2]) else f"{event.phase}, "
+            yield f"{key}attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
         case AgentDid():
             yield from _agent_texts(event.did)
         case StepRan():

@@ -60,10 +60,14 @@ def _lines(number: str, entry: Listed, column: int, now: datetime, canvas: Canva
     tasks = f"{entry.tasks_done} of {entry.tasks} tasks" if entry.tasks else ""
     since = f"{elapsed(entry.last_activity, now)} ago" if entry.last_activity else ""
     by = f" by {entry.last_by}" if entry.last_by and since else ""
-    facts = canvas.draw(" · ").join(part for part in (status, entry.phase or "", tasks) if part)
-    identity = canvas.pad(entry.id, column)
-    yield f"{head}{glyph} {canvas.paint(identity, 'bold')}  {canvas.cut(facts, canvas.width - len(head) - column - 4)}"
+    facts = canvas.draw(" · ").join(part for part in (status, entry.where, tasks) if part)
     margin = " " * (len(head) + 2)
+    first = f"{head}{glyph} {canvas.paint(canvas.pad(entry.id, column), 'bold')}"
+    if len(margin) + column + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
+        yield f"{first}  {canvas.clean(facts)}"
+    else:
+        yield first.rstrip()
+        yield from canvas.wrap(facts, margin)
     if entry.problem:
         yield from canvas.wrap(entry.problem, margin)
         return
