@@ -123,7 +123,7 @@ def test_a_path_is_shown_whole_with_its_blanks():
 def test_the_plan_of_a_rollback_names_every_path_whole():
     path = "packages/" + "some-package/" * 8 + "index.test.ts"
     planned = Planned(
-        session="WFS-a",
+        session=story.half_way().session,
         name="PRE_a_v1",
         taken="phase",
         at=story.NOW,

@@ -10,6 +10,7 @@ import click
 from detent.cli.person import agrees, ask_line, check_can_be_asked
 from detent.cli.request import Request, canvas, local_now, session_of, write_text
 from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
+from detent.core.counted import counted
 from detent.core.path_text import from_text
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.session import SessionStatus
@@ -133,7 +134,9 @@ def _named(handle: "SessionHandle", text: str) -> str:
     if _COUNT.fullmatch(text):
         positions, back = handle.checkpoints.all(), int(text[1:])
         if not 1 <= back <= len(positions):
-            raise NotFound(f"{handle.id} has {len(positions)} checkpoints, so there is no {text}", way_out=_LIST)
+            raise NotFound(
+                f"{handle.id} has {counted(len(positions), 'checkpoint')}, so there is no {text}", way_out=_LIST
+            )
         return positions[-back].event.id
     try:
         phase = known_phase(handle.state, text)

@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from detent.core.checkpoint.manifest import Manifest
+from detent.core.counted import counted
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken
 from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import moment
-from detent.render.size import counted, size_text
+from detent.render.size import size_text
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.phase_names import phase_rows
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from detent.core.checkpoint.compare import CheckpointDiff
+from detent.core.counted import counted
 from detent.core.path_text import to_text
 from detent.core.session.phase_name import Named
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 
 #: Longer lines of a file are cut.

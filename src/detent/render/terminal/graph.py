@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from detent.core.counted import counted
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
 from detent.core.workflow.phase_title import own_title
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import lanes_of
 from detent.render.terminal.phase_names import phase_names

@@ -10,6 +10,7 @@ from enum import IntEnum
 
 import msgspec
 
+from detent.core.counted import counted
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import Verdict
 from detent.core.run.agent_event import ToolUsed
@@ -22,7 +23,6 @@ from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed
 from detent.render.next_commands import GO_ON, progress
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import LaneRow, Lanes, in_lanes, lanes_of
 from detent.render.terminal.phase_names import PhaseNames, phase_names

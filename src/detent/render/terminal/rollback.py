@@ -5,12 +5,12 @@ from datetime import datetime
 
 import msgspec
 
+from detent.core.counted import counted
 from detent.core.path_text import to_text
 from detent.core.session.open_decision import View
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import moment
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.outcome import moved_lines
 from detent.render.terminal.phase_names import phase_rows

@@ -54,11 +54,10 @@ def run_lines(
 
 
 def _fitting(event: RunEvent, text: str, taken: int, canvas: Canvas) -> list[str]:
-    """One line; turns, failures and requests to a person have several."""
-    failed = isinstance(event, GateJudged) and event.verdict is not Verdict.PASS
-    if failed or isinstance(event, TurnStarted | PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
-        return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
-    return [canvas.cut(text, canvas.width - taken)]
+    """One line for what an agent does and says, several for all that is decided or waits."""
+    if isinstance(event, AgentDid | StepRan | GateStarted):
+        return [canvas.cut(text, canvas.width - taken)]
+    return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
 
 
 def _where(event: RunEvent, session: Session | None) -> str:

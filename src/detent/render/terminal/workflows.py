@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from detent.core.counted import counted
 from detent.core.workflow.graph import Workflow
 from detent.core.workflow.phase_title import titled
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 
 _INDENT = "    "
