@@ -134,3 +134,10 @@ def test_the_plan_of_a_rollback_names_every_path_whole():
     text = plan_text(planned, now=story.NOW, canvas=Canvas(width=60))
 
     assert "".join(text.replace("~", "").split()).count(path) == 2
+
+
+def test_a_command_goes_on_in_the_next_line_between_two_words_of_the_shell():
+    lines = Canvas(width=40).command('detent fail --token a:1:1 -m "WHAT WENT WRONG" --session WFS-a')
+
+    assert lines == ["  detent fail --token a:1:1 -m \\", '      "WHAT WENT WRONG" --session WFS-a']
+    assert Canvas(width=40).command("it's  odd") == ["  it's  odd"]

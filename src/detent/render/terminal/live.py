@@ -13,6 +13,7 @@ import msgspec
 from detent.core.counted import counted
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import Verdict
+from detent.core.gate.judge import judge_recorded
 from detent.core.run.agent_event import ToolUsed
 from detent.core.run.estimate import minutes_left
 from detent.core.run.run_event import End, Need, PersonNeeded
@@ -108,7 +109,14 @@ def _is_open(session: Session, need: PersonNeeded) -> bool:
         case Need.WORK if need.about in session.tasks:
             return session.tasks[need.about].status is TaskStatus.BLOCKED
         case Need.WORK | Need.APPROVAL:
-            return need.phase in session.with_status(Status.IN_PROGRESS)
+            return need.phase in session.with_status(Status.IN_PROGRESS) and not _is_passed(session, need)
+
+
+def _is_passed(session: Session, need: PersonNeeded) -> bool:
+    """Whether the request is about a gate that was opened meanwhile."""
+    gates = session.workflow.by_key[need.phase].gates
+    gate = next((gate for gate in gates if gate_name(gate) == need.about), None)
+    return gate is not None and judge_recorded(session, need.phase, gate).verdict is Verdict.PASS
 
 
 def _head(frame: _Frame) -> Iterator[Line]:

@@ -134,5 +134,5 @@ def _warning_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
 
 def _counts(planned: Planned) -> str:
     if not any(planned.files.values()):
-        return "none changes"
+        return "no changes"
     return ", ".join(f"{len(planned.files[change])} {change}" for change in _SIGNS if planned.files.get(change))
