@@ -5,6 +5,7 @@ import re
 import pytest
 
 from detent.core.run.run_view import RunView
+from detent.core.session.listed import Listed
 from detent.core.session.phase_name import phase_name, short_phase_name
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -14,6 +15,7 @@ from detent.render.terminal.graph import graph_text, statuses
 from detent.render.terminal.live import live_lines
 from detent.render.terminal.phase_names import phase_rows
 from detent.render.terminal.run_line import run_lines
+from detent.render.terminal.sessions import sessions_text
 from detent.render.terminal.status import status_text
 from detent.render.terminal.workflows import workflows_text
 from tests.support import story
@@ -130,3 +132,15 @@ def test_lines_of_a_run_have_the_title_and_a_turn_has_the_key():
 
     (line, *_) = run_lines(turn(1, "b"), canvas=Canvas(), session=own(("a", ""), ("b", "B")))
     assert "  2 b                 attempt 1, turn 1: claude" in line
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_the_list_of_sessions_cuts_neither_a_name_nor_a_phase(width):
+    name, where = "WFS-the-answer-has-a-wrong-status-code-and-the", "2 of 8 Impact analysis (02-impact-analysis)"
+    entry = Listed(id=name, status="active", where=where, tasks=3, last_activity=story.NOW, task="Do it", workflow="w")
+    text = sessions_text([(1, entry)], hidden=0, now=story.NOW, canvas=Canvas(width=width))
+
+    assert all(columns_of(line) <= width for line in text.splitlines())
+    letters = re.sub(r"\s", "", text)
+    assert name in letters
+    assert f"active·{where}·0of3tasks".replace(" ", "") in letters

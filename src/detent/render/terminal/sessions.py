@@ -62,12 +62,13 @@ def _lines(number: str, entry: Listed, column: int, now: datetime, canvas: Canva
     by = f" by {entry.last_by}" if entry.last_by and since else ""
     facts = canvas.draw(" · ").join(part for part in (status, entry.where, tasks) if part)
     margin = " " * (len(head) + 2)
-    first = f"{head}{glyph} {canvas.paint(canvas.pad(entry.id, column), 'bold')}"
-    if len(margin) + column + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
-        yield f"{first}  {canvas.clean(facts)}"
+    columns = max(column, columns_of(canvas.clean(entry.id)))
+    if len(margin) + columns + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
+        yield f"{head}{glyph} {canvas.paint(canvas.pad(entry.id, columns), 'bold')}  {canvas.clean(facts)}"
     else:
-        yield first.rstrip()
-        yield from canvas.wrap(facts, margin)
+        named, *rest = canvas.whole(entry.id, margin, "")
+        yield f"{head}{glyph} {canvas.paint(named, 'bold')}"
+        yield from (*rest, *canvas.wrap(facts, margin))
     if entry.problem:
         yield from canvas.wrap(entry.problem, margin)
         return
