@@ -144,3 +144,10 @@ def test_the_list_of_sessions_cuts_neither_a_name_nor_a_phase(width):
     letters = re.sub(r"\s", "", text)
     assert name in letters
     assert f"active·{where}·0of3tasks".replace(" ", "") in letters
+
+
+def test_one_phase_is_no_plural():
+    session = own(("only", ""))
+
+    assert "0 of 1 phase\n" in status_text(session, now=story.NOW, canvas=Canvas())
+    assert "0 of 1 phase" in live_lines(session, RunView(), now=story.NOW, canvas=Canvas(), height=9, usual={})[2]

@@ -140,7 +140,7 @@ def _run_state(frame: _Frame) -> str:
 
 def _bar(frame: _Frame) -> str:
     canvas, (done, total) = frame.canvas, progress(frame.session)
-    text = frame.joined(f"{done} of {total} phases", tokens_text(_used(frame)), _estimate(frame))
+    text = frame.joined(f"{done} of {counted(total, 'phase')}", tokens_text(_used(frame)), _estimate(frame))
     columns = min(_BAR, canvas.width - columns_of(text) - 2)
     if columns < _LEAST_BAR:
         return canvas.cut(text, canvas.width)

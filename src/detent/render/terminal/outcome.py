@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from detent.core.counted import counted
 from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session, SessionStatus
@@ -113,7 +114,7 @@ def bar_line(session: Session, canvas: Canvas) -> str:
     done, total = progress(session)
     skipped = len(session.with_status(Status.SKIPPED))
     also = f", {skipped} skipped" if skipped else ""
-    return f"{canvas.bar(done, total, min(_BAR, canvas.width - _BAR))}  {done} of {total} phases{also}"
+    return f"{canvas.bar(done, total, min(_BAR, canvas.width - _BAR))}  {done} of {counted(total, 'phase')}{also}"
 
 
 def session_state(session: Session, now: datetime | None = None, *, view: View = ANYONE) -> str:

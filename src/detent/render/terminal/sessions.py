@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from detent.core.counted import counted
 from detent.core.session.listed import Listed
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -57,7 +58,7 @@ def _lines(number: str, entry: Listed, column: int, now: datetime, canvas: Canva
     mark = "*" if entry.status == "active" else " "
     head = f"{mark} {number} "
     status = f"archived, {entry.status}" if entry.archived else entry.status
-    tasks = f"{entry.tasks_done} of {entry.tasks} tasks" if entry.tasks else ""
+    tasks = f"{entry.tasks_done} of {counted(entry.tasks, 'task')}" if entry.tasks else ""
     since = f"{elapsed(entry.last_activity, now)} ago" if entry.last_activity else ""
     by = f" by {entry.last_by}" if entry.last_by and since else ""
     facts = canvas.draw(" · ").join(part for part in (status, entry.where, tasks) if part)
