@@ -6,7 +6,7 @@ import pytest
 
 from detent.core.run.run_view import RunView
 from detent.core.session.listed import Listed
-from detent.core.session.phase_name import phase_name, short_phase_name
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
@@ -93,7 +93,6 @@ def test_a_title_of_its_own_stands_before_the_key():
     session = own(("06-implementation", "Implementation"), ("review", "Final review"))
 
     assert phase_name(session, "review") == "2 of 2 Final review (review)"
-    assert short_phase_name(session, "review") == "2 Final review"
     shown = tables(session, Canvas())
     assert "▸ 1 Implementation  06-implementation  in progress" in shown["status"]
     assert "○ 2 Final review    review  " in shown["graph"]
@@ -132,6 +131,18 @@ def test_lines_of_a_run_have_the_title_and_a_turn_has_the_key():
 
     (line, *_) = run_lines(turn(1, "b"), canvas=Canvas(), session=own(("a", ""), ("b", "B")))
     assert "  2 b                 attempt 1, turn 1: claude" in line
+
+
+def test_lines_of_a_run_have_the_keys_if_a_title_is_too_long_for_the_margin():
+    session = own(("find", "Find it"), ("reproduce", "Reproduce the bug of the cart"), (LONG, ""))
+    first, second, third = (
+        " ".join(" ".join(run_lines(turn(1, key), canvas=Canvas(), session=session)).split())
+        for key in ("find", "reproduce", LONG)
+    )
+
+    assert " 1 find Find it, attempt 1, turn 1: claude" in first
+    assert " 2 reproduce Reproduce the bug of the cart, attempt 1, turn 1: claude" in second
+    assert f" {LONG}, attempt 1, turn 1: claude" in third.replace(f"{LONG[:50]} ", LONG[:50])
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

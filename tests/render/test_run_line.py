@@ -92,7 +92,7 @@ def test_what_a_turn_used_is_told_when_it_is_over():
 
 def test_a_verdict_a_result_and_the_start_of_a_run_are_told_whole():
     long = "a reason that is longer than the line " * 2
-    events = [
+    events: list[RunEvent] = [
         RunStarted(at=NOW, run="run-1a2b3c4d", session=f"WFS-{'long-' * 12}name"),
         GateJudged(at=NOW, phase="a", gate="tests", verdict=Verdict.PASS, reason=long),
         PhaseEnded(at=NOW, phase="a", status="completed", attempt=1, said=long),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from detent.core.session.session import Session
-from detent.core.workflow.phase_title import own_title, titled
+from detent.core.workflow.phase_title import titled
 
 #: Names a phase by its key; `str` leaves the key.
 Named = Callable[[str], str]
@@ -19,12 +19,3 @@ def phase_name(session: Session, key: str) -> str:
         return key
     order = session.active_order
     return f"{order.index(key) + 1} of {len(order)} {titled(phase)}" if key in order else titled(phase)
-
-
-def short_phase_name(session: Session, key: str) -> str:
-    """Its position, and its title or else the key: `3 Architecture`."""
-    phase = session.workflow.by_key.get(key)
-    if phase is None:
-        return key
-    named = own_title(phase) or key
-    return f"{session.active_order.index(key) + 1} {named}" if key in session.active_order else named
