@@ -220,7 +220,7 @@ def test_a_project_whose_record_is_gone_says_so(tool, arguments):
 
     assert code == 5
     assert message == (
-        f"the project {tool.directory} had 3 sessions, and their record is gone: WFS-one, WFS-three, WFS-two"
+        f"the project {tool.directory} had 3 sessions, and the record is gone: WFS-one, WFS-three, WFS-two"
     )
     assert way_out == "detent doctor --restore brings it back, detent forget ends it"
     assert not tool.state.exists()
@@ -251,7 +251,7 @@ def test_the_record_of_a_package_comes_back(tmp_path):
     tool("start", "fix", "in the package", "--project", "api").ok()
     shutil.rmtree(tool.state)
 
-    assert "had 1 sessions, and their record is gone: api/WFS-in-the-package" in tool("status", "--project", "api").err
+    assert "had 1 session, and the record is gone: api/WFS-in-the-package" in tool("status", "--project", "api").err
 
     tool("doctor", "--restore", "--yes", "--project", "api").ok()
     assert tool("status", "--project", "api").ok().out.startswith("WFS-in-the-package")

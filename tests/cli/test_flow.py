@@ -53,11 +53,11 @@ SLOW = "sleep 300 & echo $! > PID; wait"
 
 def test_run_show_and_what_comes_next(planned, tmp_path):
     tool = planned(step("one", "echo hello", output_to="greeting"))
-    assert "IMPL-1: not run yet, 0 of 1 steps done" in tool("flow", "show", "impl-1").ok().out
+    assert "IMPL-1: not run yet, 0 of 1 step done" in tool("flow", "show", "impl-1").ok().out
 
     ran = tool("flow", "run", "impl-1", "--context", "agent.json").ok()
 
-    assert ran.out.startswith("IMPL-1: finished, 1 of 1 steps done\n  ✓ one: do one\n")
+    assert ran.out.startswith("IMPL-1: finished, 1 of 1 step done\n  ✓ one: do one\n")
     assert ran.err == "detent: step 1 of 1: one: do one\ndetent: step 1 of 1: done after 0s\n"
     assert "IMPL-1: finished" in tool("flow", "show", "IMPL-1").ok().out
     context = msgspec.json.decode((tmp_path / "agent.json").read_bytes())

@@ -52,6 +52,14 @@ def test_the_next_commands_are_not_refused(detent, tmp_path_factory, name):
         never_refused(detent, tmp_path_factory, stop, command)
 
 
+def test_next_says_the_command_of_a_decision_once(detent):
+    STOPS["vote"][1].build(detent.directory)
+
+    [entry] = detent("next", "--json").ok().json()["needs"]
+    assert detent("next").ok().out.split("\n").count(f"    {entry['command']}") == 1
+    assert detent("next").ok().out.count(f"{entry['command']}\n") == 1
+
+
 @pytest.mark.parametrize("name", FREE)
 def test_nothing_needs_a_person_where_nothing_does(detent, name):
     FREE[name].build(detent.directory)

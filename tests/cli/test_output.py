@@ -44,7 +44,7 @@ def test_an_encoding_without_the_glyphs(session):
     ).stdout
     text = shown.decode("ascii")
     assert "Gr??e ??" in text
-    assert "+ 02-impact-analysis" in text
+    assert "+ 2 Impact analysis  02-impact-analysis" in text
     as_json = session("status", "--json", PYTHONIOENCODING="ascii").json()
     assert as_json["phases"][1]["summary"] == "Größe 登录"
 

@@ -222,3 +222,15 @@ def test_a_sandbox_that_cannot_be_had_is_told(ready, mode, state, words):
 
     ((found, text),) = [(check["state"], check["text"]) for check in checks if check["subject"] == "sandbox"]
     assert (found, words in text) == (state, True)
+
+
+def test_a_test_command_that_is_set_after_the_start_is_not_that_of_the_session(detent):
+    line = 'tests = "echo 1 passed in 0.1s"\n'
+    build_project(detent.directory, SETTINGS.replace(line, ""))
+    detent("start", "w", "Do it").ok()
+    (detent.directory / "detent.toml").write_text(SETTINGS)
+
+    assert ("tests", "warning") in states(detent)
+    way_out = "detent run --tests 'echo 1 passed in 0.1s'"
+    assert way_out in " ".join(detent("run", "--check").out.split())
+    assert ("tests", "ok") in states(detent, "--tests", "echo 1 passed in 0.1s")

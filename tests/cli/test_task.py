@@ -335,7 +335,7 @@ def test_next_without_tasks_and_after_all_of_them(empty):
     assert empty("task", "next", "--json").ok().json()["task"]["id"] == "IMPL-1"
     empty("task", "start").ok()
     empty("task", "done", "IMPL-1").ok()
-    assert "all 1 tasks are done" in refused(empty, "task", "next")[1]
+    assert "the only task is done" in refused(empty, "task", "next")[1]
 
 
 # Looking

@@ -68,7 +68,7 @@ def test_finish_says_what_to_type(session):
     assert next_command(finished.out) == ["begin", "03-architecture"]
     begun = session(*next_command(finished.out)).ok()
     token = re.search(r"token +(\S+)", begun.out)[1]
-    assert "from       02-impact-analysis: Touches 3 modules" in begun.out
+    assert "from       2 of 8 Impact analysis (02-impact-analysis): Touches 3 modules" in begun.out
     session("finish", "--token", token, "-m", "Drawn").ok()
 
 
@@ -144,7 +144,7 @@ def test_complete_refuses_what_is_open_and_can_be_forced(session):
 
 def test_the_phases_of_a_workflow_and_of_the_session(session):
     assert session("graph", "canonical").ok().out.count("○") == 12
-    assert "▸ 02-impact-analysis" in session("graph").ok().out
+    assert "▸ 2 Impact analysis  02-impact-analysis" in session("graph").ok().out
     assert session("graph", "--mermaid").ok().out.startswith("flowchart TD\n")
     assert session("graph", "--json").json()["phases"][0] == {
         "phase": "01-requirements",

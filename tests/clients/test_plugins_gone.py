@@ -31,7 +31,7 @@ def record_leads_nowhere(stage):
 
 def state_removed(stage):
     shutil.rmtree(stage.project / ".workflow")
-    return {}, "their record is gone"
+    return {}, "the record is gone"
 
 
 def broken_settings(stage):
@@ -87,7 +87,7 @@ def test_work_goes_on_and_the_person_is_told(stage, damage):
     said = run.stdout + run.stderr + stage.server.told("main")
     if message and stage.kind is not codex:  # Codex shows such messages only on its own screen.
         assert message in said
-    if message == "their record is gone":
+    if message == "the record is gone":
         assert message in said
 
 

@@ -185,3 +185,19 @@ def test_a_signature_for_an_earlier_list_does_not_count_later(listed):
 
 def _edit(listed):
     return Edit(name="cem", entry=Approver(name="cem", keys=(listed.cem.key,)))
+
+
+def test_a_person_is_asked_about_the_first_approver_in_words(listed, monkeypatch):
+    asked = []
+    monkeypatch.setattr("detent.engine.approvers.ask", lambda lines, decision: asked.append((list(lines), decision)))
+    listed.add("ada", listed.ada_key, roles=("architect", "qa"))
+
+    [(lines, decision)] = asked
+    assert decision == "approver add"
+    assert [line.split() for line in lines[:4]] == [
+        ["approver", "add"],
+        ["approver", "ada"],
+        ["roles", "architect,", "qa"],
+        ["key", "1", listed.ada_key.kind, listed.ada_key.id],
+    ]
+    assert "on first use" in lines[4]

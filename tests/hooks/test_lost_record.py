@@ -27,14 +27,14 @@ def test_an_agent_hears_that_the_record_is_gone(place):
     after = place.after(*SHELL, command="rm -rf .workflow")
 
     for answer in (started, after):
-        assert "had 1 sessions, and their record is gone" in answer.text
+        assert "had 1 session, and the record is gone" in answer.text
         assert "detent doctor --restore" in answer.text
 
 
 def test_nothing_is_delegated_without_the_record(place):
     shutil.rmtree(place.root / ".workflow")
 
-    assert "their record is gone" in str(place.before("Agent", subagent_type="developer", prompt="go").denied)
+    assert "the record is gone" in str(place.before("Agent", subagent_type="developer", prompt="go").denied)
     assert place.before("Bash", command="ls").text == ""
 
 

@@ -123,7 +123,7 @@ def test_a_path_is_shown_whole_with_its_blanks():
 def test_the_plan_of_a_rollback_names_every_path_whole():
     path = "packages/" + "some-package/" * 8 + "index.test.ts"
     planned = Planned(
-        session="WFS-a",
+        session=story.half_way().session,
         name="PRE_a_v1",
         taken="phase",
         at=story.NOW,
@@ -134,3 +134,10 @@ def test_the_plan_of_a_rollback_names_every_path_whole():
     text = plan_text(planned, now=story.NOW, canvas=Canvas(width=60))
 
     assert "".join(text.replace("~", "").split()).count(path) == 2
+
+
+def test_a_command_goes_on_in_the_next_line_between_two_words_of_the_shell():
+    lines = Canvas(width=40).command('detent fail --token a:1:1 -m "WHAT WENT WRONG" --session WFS-a')
+
+    assert lines == ["  detent fail --token a:1:1 -m \\", '      "WHAT WENT WRONG" --session WFS-a']
+    assert Canvas(width=40).command("it's  odd") == ["  it's  odd"]

@@ -98,3 +98,12 @@ def test_looks_as_it_did(name):
 
 def test_there_is_no_golden_file_that_nothing_shows():
     assert {path.stem for path in GOLDEN.iterdir()} == set(SHOWN)
+
+
+def test_the_history_names_a_long_session_whole():
+    name = "WFS-the-sum-of-two-numbers-is-wrong-if-one-of-them-is-negative"
+    entry = {**history_entry(story.ended().session), "session_id": name}
+
+    text = history_text([entry], left_out=0, canvas=PAPER)
+    assert f"\n  {name}\n" in text
+    assert all(len(line) <= 80 for line in text.splitlines())

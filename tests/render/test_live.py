@@ -6,10 +6,12 @@ import msgspec
 import pytest
 
 from detent.core.gate.evidence import Verdict
+from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.run.agent_event import Finished
 from detent.core.run.run_event import End, Need, RunEnded
 from detent.core.run.run_view import RunView
 from detent.core.session.commands import Ask
+from detent.core.session.events import VoteCast
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
 from detent.render.terminal.canvas import Canvas, columns_of
@@ -17,7 +19,7 @@ from detent.render.terminal.live import live_lines, open_needs
 from tests.support import run_story
 from tests.support.golden_file import check_golden
 from tests.support.run_story import at, did, judged, needed, started, turn, view
-from tests.support.values import diamond, opened, session_at
+from tests.support.values import after, diamond, opened, session_at
 
 GOLDEN = Path(__file__).parent / "golden_run"
 PAPER, ASCII, COLOUR = Canvas(width=80), Canvas(width=80, encoding="ascii"), Canvas(width=80, colour=True)
@@ -155,6 +157,16 @@ def test_what_the_journal_holds_settled_is_not_shown(need):
     assert open_needs(opened(), asked) == []
 
 
+def test_a_request_for_a_vote_ends_with_the_vote_and_another_one_stays():
+    gates = (ApprovalGate(), ApprovalGate(name="second"))
+    session = opened(Workflow(name="w", phases=(Phase(key="a", gates=gates),)))
+    asked = view(needed(1, "a"), needed(1, "a", about="second"))
+    assert [one.about for one in open_needs(session, asked)] == ["approval", "second"]
+
+    voted = after(session, [VoteCast(phase="a", gate="approval", approver="ada", approve=True)])
+    assert [one.about for one in open_needs(voted, asked)] == ["second"]
+
+
 def test_an_approval_stands_until_the_gate_is_judged_or_the_phase_is_over():
     asked = view(needed(1, "a"))
 
@@ -165,7 +177,7 @@ def test_an_approval_stands_until_the_gate_is_judged_or_the_phase_is_over():
 def test_of_a_phase_that_the_journal_holds_completed_nothing_goes_on():
     text = "\n".join(shown(session_at({"a": Status.COMPLETED}), [started(), turn(1, "a")]))
 
-    assert "✓ a" in text
+    assert "✓ 1 a" in text
     assert "claude" not in text
 
 
@@ -188,7 +200,7 @@ def test_a_large_graph_fits_too():
 
     lines = live_lines(session, view(started(), turn(1, "p0")), now=NOW, canvas=PAPER, height=24, usual={})
     assert len(lines) == 24
-    assert any(line.startswith("  ▸ p0") for line in lines)
+    assert any(line.startswith("  ▸    1 p0") for line in lines)
 
 
 def test_a_phase_that_failed_says_why():

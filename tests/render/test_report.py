@@ -199,7 +199,7 @@ GANTT_LINE = re.compile(
 def test_the_chart_is_mermaid_whatever_the_names_are(title):
     journal = whole()
 
-    for line in gantt(title, attempts(journal.commits), journal.at).splitlines():
+    for line in gantt(title, attempts(journal.commits), journal.at, str).splitlines():
         found = GANTT_LINE.fullmatch(line.strip())
         assert found, line
         assert found["begin"] is None or found["begin"] < found["end"]
@@ -209,9 +209,9 @@ def test_phases_at_the_same_time_overlap_in_the_chart_and_a_failed_one_stands_ou
     chart = whole().report().split("```mermaid\n")[1].split("```")[0]
 
     assert [line.strip() for line in chart.splitlines() if "section" in line] == [
-        "section plan",
-        "section code",
-        "section docs",
+        "section 1 of 3 plan",
+        "section 2 of 3 code",
+        "section 3 of 3 docs",
     ]
     assert "attempt 1 failed :crit, 2026-02-09T12:11:00, 2026-02-09T12:29:00" in chart
     assert "attempt 1 :done, 2026-02-09T12:11:00, 2026-02-09T12:40:00" in chart

@@ -6,13 +6,15 @@ from typing import get_args
 
 import pytest
 
+from detent.core.gate.evidence import Verdict
 from detent.core.run.agent_event import AgentEvent, Finished, Said, ToolStarted, Used
-from detent.core.run.run_event import AgentDid, PersonNeeded, RunEvent
+from detent.core.run.run_event import AgentDid, GateJudged, PersonNeeded, PhaseEnded, RunEvent, RunStarted
 from detent.core.session.phase_state import Report, Tokens
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.run_line import run_lines
 from tests.support.golden_file import check_golden
 from tests.support.run_story import did, needed, turn, whole_run
+from tests.support.story import NOW
 
 GOLDEN = Path(__file__).parent / "golden_run"
 
@@ -86,3 +88,16 @@ def test_what_a_turn_used_is_told_when_it_is_over():
     (line,) = run_lines(did(1, "a", Finished(report=report)), canvas=Canvas(), zone=UTC)
 
     assert line.endswith("is done (1.5k tokens, $0.0040): Done")
+
+
+def test_a_verdict_a_result_and_the_start_of_a_run_are_told_whole():
+    long = "a reason that is longer than the line " * 2
+    events: list[RunEvent] = [
+        RunStarted(at=NOW, run="run-1a2b3c4d", session=f"WFS-{'long-' * 12}name"),
+        GateJudged(at=NOW, phase="a", gate="tests", verdict=Verdict.PASS, reason=long),
+        PhaseEnded(at=NOW, phase="a", status="completed", attempt=1, said=long),
+    ]
+    texts = ["".join(line.strip() for line in run_lines(event, canvas=PAPER, zone=UTC)) for event in events]
+
+    assert texts[0].endswith("-name started")
+    assert all(text.count("longer than") == 2 for text in texts[1:])

@@ -201,6 +201,7 @@ def test_a_phase_that_cannot_begin_any_more_is_left_and_the_run_ends_as_it_stand
     assert len(moves) == 1
     assert here.statuses == {"a": "completed", "b": "pending"}
     assert here.told[-1].end is End.WAITING
+    assert here.told[-1].said.startswith("1 of 2 a: ")
 
 
 def test_a_phase_that_somebody_else_has_begun_meanwhile_is_gone_on_with(scene, monkeypatch):

@@ -5,13 +5,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from detent.cli.request import canvas
-from detent.core.run.run_event import PersonNeeded, RunEvent
+from detent.core.run.run_event import PersonNeeded, RunEvent, TurnStarted
 from detent.core.run.run_view import RunView, fold
 from detent.errors import DetentError
 
@@ -127,8 +127,13 @@ class Screen:
             return event_line(event)
         from detent.render.terminal.run_line import run_lines
 
+        if self._known is None or isinstance(event, TurnStarted):
+            # A phase that is skipped meanwhile moves the positions of the others.
+            with suppress(DetentError):
+                self._known = self._session()
         sheet = canvas()
-        return "".join(f"{line}\n" for line in run_lines(event, canvas=sheet)).encode(sheet.encoding, "replace")
+        lines = run_lines(event, canvas=sheet, session=self._known)
+        return "".join(f"{line}\n" for line in lines).encode(sheet.encoding, "replace")
 
     def _draw(self) -> None:
         from detent.render.terminal.canvas import columns_of

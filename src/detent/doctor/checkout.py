@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from detent.config.place import at_root
 from detent.config.settings import Settings
 from detent.core.checkpoint.manifest import Manifest
+from detent.core.counted import counted
 from detent.core.path_text import to_text
 from detent.doctor.verified import Check, note, unchecked, wrong
 from detent.engine.checkpoints.checkpoints import scope_of
@@ -40,7 +41,7 @@ def other_files(directory: str, settings: Settings, manifests: "Manifests", last
         yield wrong(f"the files of {directory} are not those of the last checkpoint: {shown}{more}")
     if left_out:
         shown = ", ".join(map(to_text, sorted(left_out)[:_SHOWN]))
-        yield note(f"{len(left_out)} files are in no checkpoint and were not compared: {shown}")
+        yield note(f"in no checkpoint, and not compared: {counted(len(left_out), 'file')}: {shown}")
 
 
 def _content(files: Manifest, path: str) -> tuple[str, str] | None:

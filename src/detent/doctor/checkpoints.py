@@ -7,6 +7,7 @@ I2: the documents and the index of the checkpoints equal what the journal says.
 from collections.abc import Iterator
 
 from detent.config.place import INTENT
+from detent.core.counted import counted
 from detent.core.session.session import Session
 from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents.checkpoint import INDEX
@@ -49,7 +50,7 @@ def check_checkpoints(
                 # Objects are of one machine: these may never have been here. A command that needs them gets them.
                 if snapshot_name(name, position.event.tree.manifest) in shared:
                     continue
-                message = f"its files are not on this machine: {len(missing)} objects are missing"
+                message = f"its files are not on this machine: {counted(len(missing), 'object')} missing"
                 yield finding("I7", f"{name} {position.event.name}", message, _ELSEWHERE, WARNING)
             elif missing:
                 listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from detent.config.place import CONFIG, read_settings
+from detent.core.counted import counted
 from detent.core.session.session import Session
 from detent.doctor import mending
 from detent.doctor.checkpoints import check_checkpoints
@@ -103,6 +104,6 @@ def _check_hooks(project: Project) -> Iterator[Finding]:
     except StoreFailed:
         return
     if lines:
-        message = f"hooks failed {len(lines)} times, last: {lines[-1][:200]}"
+        message = f"hooks failed {counted(len(lines), 'time')}, last: {lines[-1][:200]}"
         way_out = f"report it, then remove {store.location(HOOK_FAILURES)}"
         yield finding("hooks", HOOK_FAILURES, message, way_out, severity=WARNING)

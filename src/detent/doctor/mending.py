@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from detent.config import place as places
 from detent.core.actor import Actor
+from detent.core.counted import counted
 from detent.core.gate.evidence import Facts
 from detent.core.session.commands import RecordRepair
 from detent.core.session.decide import decide
@@ -23,7 +24,7 @@ from detent.engine.stores import lost_project, open_store
 from detent.engine.workspace import Workspace
 from detent.errors import Corrupt, NotFound, UnknownFormat
 from detent.store.port import PROJECT
-from detent.store.recovery import Condition, Examined, changed_outside, counted
+from detent.store.recovery import Condition, Examined, changed_outside
 
 
 def examine(project: Project, name: str, *, follow: bool = False) -> tuple[Examined | None, list[Finding]]:

@@ -17,7 +17,7 @@ from detent.core.actor import Actor, Assurance, Channel, Proof
 from detent.core.decision.approvers import FILE, MAX_CHANGES, Approver, Approvers, Change, Key, checked
 from detent.core.decision.statement import NONCE_BYTES, Statement, read_statement, signed_bytes
 from detent.core.limits import MAX_NAME, check_text
-from detent.engine.confirm import confirm
+from detent.engine.confirm import ask
 from detent.engine.policy import Decision, authorize, authorize_or_sign, check_signer
 from detent.engine.proofs import Signer, Verified, verify_proof
 from detent.errors import Invalid, NotFound, Refused
@@ -125,7 +125,7 @@ class ApproversFile:
             authorize(actor, decision)
             if actor.channel is not Channel.PAGE:
                 # A page shows the change itself, and its button is the answer.
-                confirm(statement)
+                ask([statement.decision, *_edit_lines(_decode_edit(statement.choice))], str(decision))
             change = Change(statement=signed_bytes(statement).decode())
         else:
             given = proof or (signer.sign(statement) if signer is not None else None)
@@ -245,6 +245,18 @@ def _read_edit(text: str) -> Edit:
         return _decode_edit(text)
     except msgspec.DecodeError as error:
         raise Invalid(f"a change of {FILE} cannot be read: {error}") from error
+
+
+def _edit_lines(edit: Edit) -> list[str]:
+    """The change of the list, for the person who is asked about it."""
+    entry = edit.entry or Approver(name=edit.name)
+    rows = {
+        "approver": edit.name,
+        "roles": ", ".join(entry.roles),
+        **{f"key {number}": f"{key.kind} {key.id}" for number, key in enumerate(entry.keys, 1)},
+        "trust": "on first use: no approver is listed yet who could sign it",
+    }
+    return [f"  {name:<8}  {text}" for name, text in rows.items() if text]
 
 
 def _owner(approvers: Approvers, key: Key) -> str:

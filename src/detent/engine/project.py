@@ -17,6 +17,7 @@ from detent.config.place import Place
 from detent.config.settings import Settings
 from detent.core.actor import Actor, Channel
 from detent.core.checkpoint.checkpoint import checkpoint_id
+from detent.core.counted import counted
 from detent.core.decision.statement import Statement
 from detent.core.gate.evidence import Facts, Toolchain
 from detent.core.limits import check_task
@@ -97,7 +98,8 @@ def check_not_lost(start: str, *, below: str = "") -> None:
     if lost is not None:
         root, sessions = lost
         raise Corrupt(
-            f"the project {root} had {len(sessions)} sessions, and their record is gone: {', '.join(sessions[:5])}",
+            f"the project {root} had {counted(len(sessions), 'session')}, and the record is gone: "
+            f"{', '.join(sessions[:5])}",
             way_out="detent doctor --restore brings it back, detent forget ends it",
         )
 

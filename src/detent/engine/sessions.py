@@ -7,6 +7,7 @@ from detent.core.gate.evidence import Facts
 from detent.core.session.commands import Archive, Pause, Reopen, Resume
 from detent.core.session.decide import decide
 from detent.core.session.listed import Listed
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.slug import matching_id
 from detent.documents.state.writing import current_phase
@@ -145,12 +146,14 @@ class Sessions:
                     is_run = live_lease(self._store, name, now=self._project.clock()) is not None
                     status = "running" if is_run else "paused"
                 last = session.notes[-1] if session.notes else None
+                phase = current_phase(session)
                 return Listed(
                     id=name,
                     status=status,
                     task=session.task,
                     workflow=session.workflow.name,
-                    phase=current_phase(session),
+                    phase=phase,
+                    where=phase_name(session, phase) if phase else "",
                     started_at=session.started_at,
                     last_activity=last.timestamp if last else None,
                     last_by=last.agent if last else "",

@@ -291,8 +291,9 @@ def lost_record(directory: str) -> str:
         sessions = lost_sessions(home, directory, directory + "/.workflow")
         if sessions:
             return (
-                f"Detent: the project {directory} had {len(sessions)} sessions, and their record is gone. A person "
-                "should run: detent doctor --restore, which brings it back, or detent forget, which ends it"
+                f"Detent: the project {directory} had {len(sessions)} session{'s' if len(sessions) > 1 else ''}, and "
+                "the record is gone. A person should run: detent doctor --restore, which brings it back, or detent "
+                "forget, which ends it"
             )
         directory = directory.rpartition("/")[0]
     return ""

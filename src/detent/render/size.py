@@ -1,4 +1,4 @@
-"""Sizes and counts, for people."""
+"""Sizes, for people."""
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -9,8 +9,3 @@ def size_text(count: int) -> str:
     while size >= 999.5 and unit < len(_UNITS) - 1:
         size, unit = size / 1000, unit + 1
     return f"{count} B" if not unit else f"{size:.1f} {_UNITS[unit]}" if size < 99.5 else f"{size:.0f} {_UNITS[unit]}"
-
-
-def counted(count: int, noun: str) -> str:
-    """1 file, 2 files."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

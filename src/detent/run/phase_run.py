@@ -389,7 +389,7 @@ class PhaseRun:
         if not self._tasks_are_done():
             return f"{self._title} done"
         with self._handle.reading() as session:
-            return f"all {session.tasks.leaf_count} tasks are done"
+            return session.tasks.done_text
 
     def _is_live(self) -> bool:
         return self._job.claim is not None and self._job.claim.is_live(self._handle.state)

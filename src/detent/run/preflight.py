@@ -17,6 +17,7 @@ from detent.clients.acp.agents import has_asking_mode
 from detent.clients.installing import manifest as records
 from detent.clients.registry import CLIENTS, client_files
 from detent.config import place as places
+from detent.core.counted import counted
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.environment import is_below
 from detent.core.session.budget import TIERS
@@ -25,7 +26,6 @@ from detent.engine.gates.environment import missing_program, program_name, toolc
 from detent.engine.sandbox import INSTALL, why_off
 from detent.errors import DetentError, Refused
 from detent.process.git import Git
-from detent.render.size import counted
 from detent.run.worktree_links import left_behind, linked_paths, unmatched
 
 if TYPE_CHECKING:
@@ -67,12 +67,16 @@ def preflight(
     agents: "ConfiguredAgents | DetentError",
     *,
     begins: bool,
+    sets_tests: bool = False,
 ) -> list[Check]:
-    """All that was found. `agents` may be the error that there is none; `begins`: a session is started by this run."""
+    """All that was found. `agents` may be the error that there is none; `begins`: a session is started by this run.
+
+    `sets_tests`: the run gives its test command to a session that has none.
+    """
     gates = [gate for key in phases for gate in workflow.by_key[key].gates] if project.settings.options().gates else []
     return [
         *_agent_checks(project, workflow, phases, agents),
-        *_test_checks(project, gates),
+        *_test_checks(project, gates, sets_command=begins or sets_tests),
         *_tree_checks(project, begins=begins),
         *_hook_checks(project, gates),
         *_sandbox_checks(project, workflow, phases, agents),
@@ -145,13 +149,15 @@ def _command_check(project: "Project", name: str, settings: "AgentSettings") -> 
 # Tests
 
 
-def _test_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
+def _test_checks(project: "Project", gates: Iterable[Gate], *, sets_command: bool) -> Iterator[Check]:
+    """`sets_command`: gates without a test command get that of the settings. Otherwise a session keeps what it has."""
     place = project.place
     path = toolchain(os.environ, place, (), started_by=project.actor.kind).path
     seen: set[str] = set()
     for gate in gates:
         name = gate_name(gate)
-        command = gate.runnable() or (project.settings.run.tests if gate.runs_tests else None)
+        later = project.settings.run.tests if gate.runs_tests else None
+        command = gate.runnable() or (later if sets_command else None)
         if command in seen or (command is None and (not gate.runs_tests or name in seen)):
             continue
         seen.add(command or name)
@@ -160,7 +166,9 @@ def _test_checks(project: "Project", gates: Iterable[Gate]) -> Iterator[Check]:
                 subject="tests",
                 state=State.WARNING,
                 text=f"gate {name} names no command, so no run of the tests can open it by itself",
-                way_out="detent run --tests COMMAND, or tests under [run] in detent.toml",
+                way_out=f"detent run --tests {shlex.quote(later)}"
+                if later
+                else "detent run --tests COMMAND, or tests under [run] in detent.toml",
             )
         elif (missing := missing_program(command, path, place.base)) is not None:
             yield Check(

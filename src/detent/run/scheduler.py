@@ -12,6 +12,7 @@ from detent.core.gate.closed import is_held
 from detent.core.run.agent_event import Failure
 from detent.core.run.run_event import End, PhaseEnded, RunEnded, RunEvent, RunStarted
 from detent.core.session.budget import budget_escalation
+from detent.core.session.phase_name import phase_name
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
@@ -462,7 +463,9 @@ class Runner:
         obstacles = self._handle.why()
         if not obstacles:
             return "nothing is runnable"
-        return f"{obstacles[0].phase or self._handle.id}: {obstacles[0].message}"
+        first = obstacles[0]
+        where = phase_name(self._handle.state, first.phase) if first.phase else self._handle.id
+        return f"{where}: {first.message}"
 
     def _tell(self, event: RunEvent) -> None:
         self._receiver(self._redacted(event))

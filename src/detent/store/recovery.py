@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
+from detent.core.counted import counted
 from detent.errors import Corrupt, UnknownFormat
 from detent.store.journal_tail import SUM_TAIL, sum_at_end
 from detent.store.line import GENESIS, decode_line, verified_sum
@@ -84,10 +85,6 @@ class Mended(NamedTuple):
     restored: int
     #: Lines of the old journal and of its copy that are no part of the repaired one.
     set_aside: bytes
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def verify(data: bytes) -> Chain:

@@ -3,10 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
+from detent.core.gate import gate_name
 from detent.core.gate.evidence import Delegated, Judgement, Verdict
 from detent.core.gate.kinds.approval import ApprovalGate
 from detent.core.gate.kinds.artifacts import ArtifactsGate
 from detent.core.gate.kinds.command import CommandGate
+from detent.core.gate.kinds.mutation import MutationGate
+from detent.core.gate.kinds.regression import RegressionGate
 from detent.core.gate.kinds.tests import TestsGate
 from detent.core.session.open_decision import DecisionKind, View, open_decisions
 from detent.core.session.phases import Phases
@@ -38,6 +41,14 @@ def test_a_vote_waits_until_everything_else_is_open():
 def test_tests_that_nobody_can_run_need_a_command():
     assert kinds(session(TestsGate()), judged("tests")) == []
     assert kinds(session(TestsGate()), judged("tests"), sees_tests=False) == [DecisionKind.COMMAND]
+
+
+@pytest.mark.parametrize("gate", [TestsGate(), RegressionGate(), MutationGate(report="m.json")], ids=gate_name)
+def test_what_is_missing_is_said_without_the_command_that_follows_it(gate):
+    [entry] = open_decisions(session(gate), {"a": [judged(gate_name(gate))]}, View(sees_tests=False))
+
+    assert entry.command == f"detent gate set {gate_name(gate)} --command COMMAND -m WHY"
+    assert "detent" not in entry.what
 
 
 def test_work_that_is_not_done_is_no_decision():

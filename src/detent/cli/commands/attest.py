@@ -8,6 +8,7 @@ import click
 from detent.cli.commands.verify import demands_of
 from detent.cli.request import Request, Usage, last_session, write_bytes, write_file
 from detent.cli.verb import session_option, verb
+from detent.core.counted import counted
 
 if TYPE_CHECKING:
     from detent.doctor.attesting import Attested
@@ -71,7 +72,7 @@ def attest_verb(
         holds = attested.verification.is_sound
         request.answer(
             lambda canvas: "\n".join(
-                canvas.wrap(f"{output}: {len(kinds)} statements about {attested.verification.session}")
+                canvas.wrap(f"{output}: {counted(len(kinds), 'statement')} about {attested.verification.session}")
                 + ([] if holds else canvas.wrap("the record does not hold; detent verify says why"))
             ),
             {

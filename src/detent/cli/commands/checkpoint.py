@@ -139,7 +139,8 @@ def collect_garbage(request: Request, *, yes: bool) -> None:
     Refused commands and removed sessions leave such objects. Objects that a checkpoint, an archive of a rollback or a
     journal references stay.
     """
-    from detent.render.size import counted, size_text
+    from detent.core.counted import counted
+    from detent.render.size import size_text
 
     with request.changing() if yes else request.reading() as project:
         garbage = project.collect_garbage(dry_run=not yes)
@@ -177,7 +178,8 @@ checkpoint_verb = VerbGroup(
 
 
 def _amount(position: "Position") -> str:
-    from detent.render.size import counted, size_text
+    from detent.core.counted import counted
+    from detent.render.size import size_text
 
     tree = position.event.tree
     left_out = f", {tree.left_out} left out" if tree.left_out else ""

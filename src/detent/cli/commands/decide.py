@@ -115,8 +115,8 @@ def _open(request: Request, session: str | None) -> "list[OpenDecision]":
 
 
 def _answer(request: Request, look: _Look, still: "list[OpenDecision]") -> None:
+    from detent.core.counted import counted
     from detent.render.next_commands import shown_commands
-    from detent.render.size import counted
 
     text = f"{counted(len(still), 'decision')} still open" if still else "nothing waits for you"
     commands = [f"detent decide{'' if look.active else f' --session {look.state.id}'}"] if still else look.commands
@@ -169,8 +169,8 @@ def _evidence(handle: "SessionHandle", look: _Look, entry: "OpenDecision") -> li
 
 def _changes(handle: "SessionHandle", state: "Session", phase: str | None) -> list[str]:
     """The diff since the phase began."""
+    from detent.core.counted import counted
     from detent.engine.checkpoints.file_diffs import file_diffs
-    from detent.render.size import counted
     from detent.render.terminal.diff import files_text
 
     begun = state.phases[phase].pre if phase is not None and phase in state.phases else 0

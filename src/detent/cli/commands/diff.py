@@ -1,5 +1,6 @@
 """`diff`: compares two checkpoints, or a checkpoint with the present."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,6 +8,7 @@ import click
 from detent.cli.request import Request, session_of
 from detent.cli.verb import checkpoint_or_now, session_option, verb
 from detent.core.path_text import to_text
+from detent.core.session.phase_name import phase_name
 
 if TYPE_CHECKING:
     from detent.render.terminal.diff import FileDiff
@@ -35,17 +37,20 @@ def diff_verb(request: Request, a: str, b: str, *, stat: bool, limit: int, exit_
 
     with request.reading() as project:
         request.watch(project)
-        comparison = session_of(project, session).checkpoints.compare(a, b)
+        handle = session_of(project, session)
+        comparison, named = handle.checkpoints.compare(a, b), partial(phase_name, handle.state)
         diff = comparison.diff
         files, left_out = file_diffs(comparison, 0 if stat else limit, request.progress("comparing files"))
     record: dict[str, Any] = diff.as_record()
     if stat:
         record["stat"] = {to_text(file.path): _counts(file) for file in files}
-        request.answer(lambda canvas: stat_text(diff, files, canvas=canvas), record)
+        request.answer(lambda canvas: stat_text(diff, files, named=named, canvas=canvas), record)
     else:
         record["diffs"] = {to_text(file.path): "\n".join(file.lines) for file in files}
         record["files_left_out"] = left_out
-        request.answer(lambda canvas: diff_text(diff, files, left_out=left_out, canvas=canvas, limit=limit), record)
+        request.answer(
+            lambda canvas: diff_text(diff, files, named=named, left_out=left_out, canvas=canvas, limit=limit), record
+        )
     return int(exit_code and not diff.is_empty)
 
 

@@ -131,7 +131,8 @@ def answer_bundle(request: Request, path: str, bundle: "Bundle", *more: str) -> 
     """Say what was written; `more` are commands to type next."""
     import msgspec
 
-    from detent.render.size import counted, size_text
+    from detent.core.counted import counted
+    from detent.render.size import size_text
 
     held = "with the contents of files" if bundle.with_files else "without the contents of files"
     content = f"{bundle.session}, {counted(bundle.commits, 'commit')}, {held}, {size_text(bundle.bytes)}"

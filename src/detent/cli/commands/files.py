@@ -6,6 +6,7 @@ import click
 
 from detent.cli.request import Request, session_of
 from detent.cli.verb import VerbGroup, session_option, verb
+from detent.core.counted import counted
 from detent.errors import Refused
 
 
@@ -39,7 +40,7 @@ def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
         count = sum(map(len, changes(present, files)))
         if count and not yes:
             raise Refused(
-                f"{count} files here differ from the checkpoint, and would be replaced",
+                f"this would replace {counted(count, 'file')} with what the checkpoint has",
                 way_out="detent checkpoint create keeps them; detent files bring --yes replaces them",
             )
         put(project, handle.id, head, files)
@@ -63,8 +64,8 @@ def clean_snapshots(request: Request, *, dry_run: bool) -> None:
         names = old_snapshots(project, transport.names(), timedelta(days=project.settings.files.keep_days))
         if not dry_run:
             transport.remove(names)
-    done = "would be removed" if dry_run else "were removed"
-    request.answer(lambda _: f"{len(names)} snapshots {done}", {"removed": names, "dry_run": dry_run})
+    done = "would remove" if dry_run else "removed"
+    request.answer(lambda _: f"{done} {counted(len(names), 'snapshot')}", {"removed": names, "dry_run": dry_run})
 
 
 files_verb = VerbGroup(

@@ -177,13 +177,14 @@ def baseline_gate(request: Request, gate: str, *, reason: str, phase: str | None
 
     Later runs must not lose any of them. Once a baseline is recorded, only a person may replace it, with a reason.
     """
+    from detent.core.counted import counted
     from detent.core.session.events import BaselineRecorded, BaselineReplaced
 
     with request.changing() as project:
         handle = project.session(session)
         outcome = handle.gates.baseline(gate, phase=phase, reason=reason)
     [event] = [event for event in outcome.events if isinstance(event, BaselineRecorded | BaselineReplaced)]
-    text = f"{event.tests.count} tests of `{event.command}` are the baseline" + (
+    text = f"the baseline is {counted(event.tests.count, 'test')} of `{event.command}`" + (
         "" if event.tests.names else "; it counts tests but does not name them"
     )
     request.answer(

@@ -31,10 +31,10 @@ def import_verb(request: Request, file: str) -> None:
 
 
 def _import_bundle(request: Request, path: str) -> None:
+    from detent.core.counted import counted
     from detent.engine.bundles.importing import import_session, without_files
     from detent.engine.decisions import view_now
     from detent.render.json.record import session_record
-    from detent.render.size import counted
 
     with request.changing() as project:
         handle = import_session(project, path, progress=request.progress("importing bytes"))

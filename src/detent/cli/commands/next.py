@@ -26,9 +26,11 @@ def next(request: Request, session: str | None = None) -> None:  # noqa: A001 - 
         view, judged = view_now(project, state), verdicts_now(project, state)
     decisions = open_decisions(state, judged, view)
     commands = next_commands(state, view, judged=judged, decisions=decisions)
+    # Those of the decisions are above already.
+    others = [command for command in commands if command not in {entry.command for entry in decisions}]
     request.answer(
         lambda canvas: "\n".join(
-            [*decision_lines(decisions, view, now=now, canvas=canvas), *shown_commands(commands, canvas)]
-        ),
+            [*decision_lines(decisions, view, now=now, canvas=canvas), *shown_commands(others, canvas)]
+        ).rstrip("\n"),
         {"session": state.id, "needs": decisions, "next": commands},
     )

@@ -42,9 +42,9 @@ def _list(request: Request, session: str | None) -> None:
     from detent.render.terminal.status import question_lines
 
     with request.reading() as project:
-        questions = session_of(project, session).state.questions
+        state = session_of(project, session).state
     request.answer(
-        lambda canvas: "\n".join(question_lines(questions, canvas)) or "no question is open", {"questions": questions}
+        lambda canvas: "\n".join(question_lines(state, canvas)) or "no question is open", {"questions": state.questions}
     )
 
 

@@ -10,6 +10,7 @@ import click
 from detent.cli.person import agrees, ask_line, check_can_be_asked
 from detent.cli.request import Request, canvas, local_now, session_of, write_text
 from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
+from detent.core.counted import counted
 from detent.core.path_text import from_text
 from detent.core.session.decide_phase import known_phase
 from detent.core.session.session import SessionStatus
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from detent.core.session.open_decision import View
+    from detent.core.session.session import Session
     from detent.engine.checkpoints.rollback import RolledBackTo
     from detent.engine.checkpoints.rollback_plan import RollbackPlan
     from detent.engine.project import Project
@@ -132,7 +134,9 @@ def _named(handle: "SessionHandle", text: str) -> str:
     if _COUNT.fullmatch(text):
         positions, back = handle.checkpoints.all(), int(text[1:])
         if not 1 <= back <= len(positions):
-            raise NotFound(f"{handle.id} has {len(positions)} checkpoints, so there is no {text}", way_out=_LIST)
+            raise NotFound(
+                f"{handle.id} has {counted(len(positions), 'checkpoint')}, so there is no {text}", way_out=_LIST
+            )
         return positions[-back].event.id
     try:
         phase = known_phase(handle.state, text)
@@ -171,8 +175,9 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
     if dry_run:
         with request.reading() as project:
             request.watch(project)
-            plan, now = target.plan(project, session_of(project, session), here), local_now(project)
-        _answer(request, plan, None, now=now)
+            handle, now = session_of(project, session), local_now(project)
+            plan = target.plan(project, handle, here)
+        _answer(request, plan, None, before=handle.state, now=now)
         return 0
     request.authorize_early(Decision.ROLLBACK)
     if not yes:
@@ -185,24 +190,25 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
             project.rollbacks.check_no_run(handle.id)
         plan = target.plan(project, handle, here)
         if not yes:
-            if not _agreed(request, plan, now):
+            if not _agreed(request, plan, handle.state, now):
                 write_text("nothing was changed")
                 return _REFUSED
             project.confirm = is_confirmed
-        had_ended = handle.state.status is not SessionStatus.ACTIVE
+        before = handle.state
+        had_ended = before.status is not SessionStatus.ACTIVE
         done = target.restore(handle, plan)
         reopened = had_ended and done.session.status is SessionStatus.ACTIVE
         view = view_now(project, done.session)
-    _answer(request, plan if yes else None, done, now=now, view=view, reopened=reopened)
+    _answer(request, plan if yes else None, done, before=before, now=now, view=view, reopened=reopened)
     return 0
 
 
-def _agreed(request: Request, plan: "RollbackPlan", now: "datetime") -> bool:
+def _agreed(request: Request, plan: "RollbackPlan", before: "Session", now: "datetime") -> bool:
     from detent.render.terminal.rollback import plan_text
 
     request.clear_progress()
     request.print_notices()
-    write_text(plan_text(_planned(plan), now=now, canvas=canvas()))
+    write_text(plan_text(_planned(plan, before), now=now, canvas=canvas()))
     write_text("")
     if not agrees("undo the rollback?" if plan.undoes else "roll back?"):
         return False
@@ -215,6 +221,7 @@ def _answer(
     plan: "RollbackPlan | None",
     done: "RolledBackTo | None",
     *,
+    before: "Session",
     now: "datetime",
     view: "View | None" = None,
     reopened: bool = False,
@@ -224,8 +231,8 @@ def _answer(
 
     if not request.json:
         request.print_notices()
-        texts = [plan_text(_planned(plan), now=now, canvas=canvas())] if plan else []
-        texts += [_done_text(done, view, reopened=reopened)] if done and view else []
+        texts = [plan_text(_planned(plan, before), now=now, canvas=canvas())] if plan else []
+        texts += [_done_text(done, before, view, reopened=reopened)] if done and view else []
         write_text("\n\n".join(texts))
         return
     final = done.plan if done else plan
@@ -240,11 +247,11 @@ def _answer(
     )
 
 
-def _planned(plan: "RollbackPlan") -> "Planned":
+def _planned(plan: "RollbackPlan", before: "Session") -> "Planned":
     from detent.render.terminal.rollback import Planned
 
     return Planned(
-        session=plan.session,
+        session=before,
         name=plan.to.event.name,
         taken=plan.to.event.taken.value,
         at=plan.to.at,
@@ -259,11 +266,11 @@ def _planned(plan: "RollbackPlan") -> "Planned":
     )
 
 
-def _done_text(done: "RolledBackTo", view: "View", *, reopened: bool) -> str:
+def _done_text(done: "RolledBackTo", before: "Session", view: "View", *, reopened: bool) -> str:
     from detent.render.terminal.rollback import RolledBack, rolled_back_text
 
     shown = RolledBack(
-        planned=_planned(done.plan),
+        planned=_planned(done.plan, before),
         session=done.session,
         safety=done.safety["name"],
         view=view,

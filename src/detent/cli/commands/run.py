@@ -407,7 +407,7 @@ def _planned(project: "Project", asked: _RunRequest, handle: "SessionHandle | No
         agents = _agents(project, workflow, phases, options.agents)
     except DetentError as error:
         agents = error
-    checks = preflight(project, workflow, phases, agents, begins=handle is None)
+    checks = preflight(project, workflow, phases, agents, begins=handle is None, sets_tests=asked.tests is not None)
     return _Planned(handle, workflow, options, agents, checks)
 
 

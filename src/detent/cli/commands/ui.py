@@ -141,7 +141,8 @@ def show_page(request: Request, opened: "Opened", token: str, *, no_open: bool) 
 
 
 def _export(request: Request, root: str, directory: str) -> None:
-    from detent.render.size import counted, size_text
+    from detent.core.counted import counted
+    from detent.render.size import size_text
     from detent.web.export import export_page
 
     done = export_page(root, os.path.normpath(os.path.join(request.directory, directory)))

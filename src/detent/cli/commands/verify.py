@@ -107,8 +107,8 @@ def demands_of(
 
 
 def _lines(result: "Verification", canvas: "Canvas") -> list[str]:
+    from detent.core.counted import counted
     from detent.doctor.verified import Outcome
-    from detent.render.size import counted
 
     judged = f"{counted(result.gates, 'gate')} judged again for {counted(result.finishes, 'finished phase')}"
     lines = canvas.wrap(f"{result.session} is {result.status}: {counted(result.commits, 'commit')}, {judged}")

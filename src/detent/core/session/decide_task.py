@@ -355,9 +355,8 @@ def _to_implement(session: Session, facts: Facts) -> tuple[Event, ...]:
 def _to_review(session: Session, facts: Facts) -> tuple[Event, ...]:
     if not session.tasks.is_completed or session.phases[IMPLEMENT].status is not Status.IN_PROGRESS:
         return ()
-    count = session.tasks.leaf_count
     try:
-        finished = decide_phase(session, Finish(phase=IMPLEMENT, summary=f"all {count} tasks are done"), facts)
+        finished = decide_phase(session, Finish(phase=IMPLEMENT, summary=session.tasks.done_text), facts)
         begun = decide_phase(_after(session, finished, facts), Begin(phase=REVIEW), facts)
     except (GateClosed, Refused):
         # The task is done all the same. The phase is finished by hand when its gates are open.

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from detent.core.actor import spoken_as
 from detent.core.checkpoint.checkpoint import Taken
+from detent.core.counted import counted
 from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import CheckpointTaken, Event
@@ -50,9 +51,9 @@ def describe(event: Event, named: Named = str) -> str:
         case events.GateCommandSet():
             return f"set the command of {event.gate} to {event.command}: {event.reason}"
         case events.BaselineRecorded():
-            return f"recorded {event.tests.count} tests as the baseline of {event.command or 'the tests'}"
+            return f"recorded {counted(event.tests.count, 'test')} as the baseline of {_ran(event)}"
         case events.BaselineReplaced():
-            return f"made {event.tests.count} tests the baseline of {event.command or 'the tests'}: {event.reason}"
+            return f"made {counted(event.tests.count, 'test')} the baseline of {_ran(event)}: {event.reason}"
         case events.QuestionAnswered():
             return f"answered at {named(event.phase)}" + (f": {event.choice}" if event.choice else "")
         case events.VoteCast():
@@ -118,6 +119,10 @@ def describe(event: Event, named: Named = str) -> str:
             )
         case _:
             assert_never(event)
+
+
+def _ran(event: events.BaselineRecorded | events.BaselineReplaced) -> str:
+    return event.command or "the tests"
 
 
 def _launched(event: events.AgentLaunched) -> str:

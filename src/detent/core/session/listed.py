@@ -15,6 +15,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
     workflow: str = ""
     phase: str | None = None
+    #: The name of the phase for people.
+    where: str = ""
     started_at: datetime | None = None
     last_activity: datetime | None = None
     last_by: str = ""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from detent.core.session.session import Session
+from detent.core.workflow.phase_title import titled
 
 #: Names a phase by its key; `str` leaves the key.
 Named = Callable[[str], str]
@@ -16,6 +17,5 @@ def phase_name(session: Session, key: str) -> str:
     phase = session.workflow.by_key.get(key)
     if phase is None:
         return key
-    named = f"{phase.title} ({key})" if phase.title and phase.title != key else key
     order = session.active_order
-    return f"{order.index(key) + 1} of {len(order)} {named}" if key in order else named
+    return f"{order.index(key) + 1} of {len(order)} {titled(phase)}" if key in order else titled(phase)

@@ -93,6 +93,11 @@ class Plan:
         return sum(self.counts.values())
 
     @property
+    def done_text(self) -> str:
+        """Says that all of them are done."""
+        return "the only task is done" if self.leaf_count == 1 else f"all {self.leaf_count} tasks are done"
+
+    @property
     def is_completed(self) -> bool:
         """Whether the plan has leaves and all of them are completed."""
         counts = self.counts

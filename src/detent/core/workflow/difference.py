@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from detent.core.workflow.graph import Phase, Workflow
+from detent.core.workflow.phase_title import titled
 
 #: Settings of a phase, with the word for them. A change of what a phase needs follows from the phases.
 _SETTINGS = {
@@ -32,13 +33,13 @@ def differences(workflows: Mapping[str, Workflow], bases: Mapping[str, str]) -> 
 
 def difference(base: Workflow, other: Workflow) -> str:
     """The phases that `other` adds, lacks or changes."""
-    more = [key for key in other.order if key not in base.by_key]
-    less = [key for key in base.order if key not in other.by_key]
+    more = [titled(other.by_key[key]) for key in other.order if key not in base.by_key]
+    less = [titled(base.by_key[key]) for key in base.order if key not in other.by_key]
     parts = [f"with {', '.join(more)}"] if more else []
     parts += [f"without {', '.join(less)}"] if less else []
     for key in other.order:
         if key in base.by_key and (words := _changed(base.by_key[key], other.by_key[key])):
-            parts.append(f"{key} differs in {', '.join(words)}")
+            parts.append(f"{titled(other.by_key[key])} differs in {', '.join(words)}")
     return "; ".join(parts) or "in another order"
 
 

@@ -12,6 +12,7 @@ from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, checkpoint_
 from detent.core.checkpoint.manifest import Entry, Manifest
 from detent.core.checkpoint.rollback import kept_paths, live_beside
 from detent.core.checkpoint.written import WRITTEN, written_paths
+from detent.core.counted import counted
 from detent.core.gate.evidence import Facts
 from detent.core.path_text import from_text, to_text
 from detent.core.session.commands import Rollback
@@ -312,7 +313,7 @@ def _warnings(session: Session, past: Session, target: Position, captured: Captu
             f"{', '.join(beside)} was completed since and stays completed: the files it declared stay, others go back"
         )
     if target.event.tree.left_out:
-        warnings.append(f"{target.event.tree.left_out} files were not in the checkpoint and are not touched")
+        warnings.append(f"not in the checkpoint, and not touched: {counted(target.event.tree.left_out, 'file')}")
     if captured.left_out:
-        warnings.append(f"{len(captured.left_out)} present files cannot be stored and are not touched")
+        warnings.append(f"cannot be stored, and not touched: {counted(len(captured.left_out), 'present file')}")
     return tuple(warnings)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from detent.core.actor import ActorKind, Channel
+from detent.core.counted import counted
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import Facts, GateState, Judgement, RanBy, Receipt, Verdict
 from detent.core.gate.judge import judgements
@@ -209,7 +210,7 @@ class SessionGates:
             raise Refused(f"gate {gate} of {phase} has lost no test", way_out="detent gates")
         if known is None or known.names is None or receipt.names is None:
             raise Refused(
-                f"{receipt.lost_count} tests fewer passed, but the run did not name them",
+                f"{counted(receipt.lost_count, 'test')} fewer passed, but the run did not name them",
                 way_out=f"detent gate baseline {gate} -m WHY makes the present tests the baseline",
             )
         missing = self.checks.names(known.names) - self.checks.names(receipt.names)

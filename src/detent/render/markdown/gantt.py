@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from detent.core.session.attempts import AttemptRecord
+from detent.core.session.phase_name import Named
 
 #: More bars are slow and unreadable in Mermaid.
 MOST_BARS = 300
@@ -13,7 +14,7 @@ _SHORT, _DAY = timedelta(minutes=10), timedelta(days=1)
 _TAGS = {"completed": "done, ", "": "active, "}
 
 
-def gantt(title: str, attempts: Sequence[AttemptRecord], until: datetime) -> str:
+def gantt(title: str, attempts: Sequence[AttemptRecord], until: datetime, named: Named) -> str:
     """One section per phase, in the order of their first attempts; needs at least one attempt."""
     shown = attempts[-MOST_BARS:]
     phases = dict.fromkeys(tried.phase for tried in shown)
@@ -25,7 +26,7 @@ def gantt(title: str, attempts: Sequence[AttemptRecord], until: datetime) -> str
         f"    axisFormat {_axis(last - first)}",
     ]
     for phase in phases:
-        lines.append(f"    section {_text(phase)}")
+        lines.append(f"    section {_text(named(phase))}")
         lines += [_bar(tried, until) for tried in shown if tried.phase == phase]
     return "\n".join(lines)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from detent.core.actor import spoken_as
+from detent.core.counted import counted
 from detent.core.session.describe import describe
 from detent.core.session.events import (
     BaselineRecorded,
@@ -105,7 +106,7 @@ def decision_lines(commits: Sequence[Commit], named: Named) -> Iterator[str]:
                         escaped(event.reason)
                     )
                 case BaselineReplaced():
-                    replaced = f"{event.tests.count} tests became the baseline"
+                    replaced = f"{counted(event.tests.count, 'test')} became the baseline"
                     yield f"- {replaced} ({who}): {escaped(event.reason)}"
                 case GateApproved():
                     opened = f"{escaped(event.gate)} at {escaped(named(event.phase))} was opened by hand"

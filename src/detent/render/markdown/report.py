@@ -6,6 +6,7 @@ from functools import partial
 
 from detent.core.actor import spoken_as
 from detent.core.checkpoint.checkpoint import Taken
+from detent.core.counted import counted
 from detent.core.gate import Gate, gate_name
 from detent.core.gate.evidence import NOTHING_KNOWN, RanBy, Receipt, Verdict
 from detent.core.gate.judge import evidence_of, judge_recorded
@@ -24,7 +25,6 @@ from detent.render.markdown.blocks import clock, fenced, table
 from detent.render.markdown.gantt import MOST_BARS, gantt
 from detent.render.markdown.people import decision_lines, question_lines, record_lines
 from detent.render.report_facts import MOST_FILES, Changes, Work, sandbox_of, test_runs, work_of
-from detent.render.size import counted
 from detent.render.tokens import cost_text, count_text, tokens_text
 
 NAME = "REPORT.md"
@@ -96,7 +96,7 @@ def _timeline(session: Session, tried: Sequence[AttemptRecord], until: datetime)
         yield f"The last {MOST_BARS} of {len(tried)} attempts."
         yield ""
     yield "```mermaid"
-    yield gantt(session.id, tried, until)
+    yield gantt(session.id, tried, until, partial(phase_name, session))
     yield "```"
 
 
@@ -142,7 +142,8 @@ def change_lines(changes: Changes | None) -> Iterator[str]:
     files = changes.files
     added, removed = (sum(getattr(file, side) or 0 for file in files) for side in ("added", "removed"))
     span = f"from {escaped(changes.since)} to {escaped(changes.until)}"
-    yield f"{counted(len(files), 'file')} changed, {added} lines added, {removed} lines removed, {span}."
+    lines = f"{counted(added, 'line')} added, {counted(removed, 'line')} removed"
+    yield f"{counted(len(files), 'file')} changed, {lines}, {span}."
     yield ""
     rows = (
         (escaped(file.path), file.change, *(["", ""] if file.added is None else [f"+{file.added}", f"-{file.removed}"]))
@@ -232,7 +233,7 @@ def _receipt_text(receipt: Receipt) -> str:
     shown = f"failed at the start and passes now: {' '.join(receipt.shown)}" if receipt.shown else ""
     where = f"{receipt.account} on {receipt.host}" if receipt.host else ""
     changed = "" if receipt.changed_coverage is None else f"coverage of changed lines {receipt.changed_coverage:g} %"
-    findings = f"{receipt.finding_count} findings" if receipt.finding_count else ""
+    findings = counted(receipt.finding_count, "finding") if receipt.finding_count else ""
     review = f"reviewed by {receipt.review.reviewer.describe()}" if receipt.review is not None else ""
     what = receipt.command or review or "reported"
     parts = (what, code, counts, covered, changed, findings, shown, seen, where)

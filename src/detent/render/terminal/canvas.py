@@ -3,6 +3,7 @@
 `clean` makes control characters visible, so that no text can move the cursor.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -11,6 +12,8 @@ import msgspec
 from detent.core.session.status import Status
 
 LEAST_WIDTH = 40
+#: A word of a command, with what is in quotes.
+_WORDS = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[^\s\"'])+")
 _JOINER, _EMOJI_FORM = "\u200d", "\ufe0f"
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36, "bold": 1, "dim": 2}
 _GLYPHS = {
@@ -119,8 +122,13 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [(indent if at or first is None else first) + piece for at, piece in enumerate(pieces)]
 
     def command(self, text: str, indent: str = "  ") -> list[str]:
-        """A command to type. It is never cut: a long command continues on the next line after a backslash."""
-        words, lines = text.split(" "), [indent]
+        """A command to type. It is never cut: a long command continues on the next line after a backslash.
+
+        A line ends between two words of the shell, never between quotes.
+        """
+        words, lines = _WORDS.findall(text), [indent]
+        if " ".join(words) != text:
+            words = text.split(" ")
         for index, word in enumerate(words):
             more = " \\" if index < len(words) - 1 else ""
             if lines[-1].strip() and len(lines[-1]) + len(word) + 1 + len(more) > self.width:

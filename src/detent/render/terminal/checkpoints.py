@@ -5,13 +5,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 from detent.core.checkpoint.manifest import Manifest
+from detent.core.counted import counted
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken
+from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import moment
-from detent.render.size import counted, size_text
+from detent.render.size import size_text
 from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.phase_names import phase_rows
 
 _OUTCOME, _FILES, _SIZE, _LABEL = 8, 6, 7, 13
 _MARK, _NO_MARK = "* ", "  "
@@ -81,7 +84,9 @@ def show_text(
         canvas.paint(canvas.cut(event.name, canvas.width), "bold"),
         canvas.labelled("  id", event.id, _LABEL),
         canvas.labelled("  taken", f"{local:%Y-%m-%d %H:%M:%S} by {taken.by}", _LABEL),
-        canvas.labelled("  what", f"{event.taken.value}, {event.kind.value} of {event.phase}{again}", _LABEL),
+        canvas.labelled(
+            "  what", f"{event.taken.value}, {event.kind.value} of {phase_name(then, event.phase)}{again}", _LABEL
+        ),
         canvas.labelled("  follows", parent or "nothing", _LABEL),
         *([canvas.labelled("  note", event.note, _LABEL)] if event.note else []),
         canvas.labelled("  files", f"{counted(event.tree.files, 'file')}, {size_text(event.tree.bytes)}", _LABEL),
@@ -94,10 +99,10 @@ def show_text(
 
 
 def _phase_lines(then: Session, canvas: Canvas) -> Iterator[str]:
-    for number, key in enumerate(key for key in then.workflow.order if then.phases[key].attempt):
-        label = "  phases" if not number else ""
-        text = canvas.cut(f"{key}  {then.phases[key].status.replace('_', ' ')}", canvas.width - _LABEL - 2)
-        yield f"{label:<{_LABEL}}{canvas.glyph(then.phases[key].status)} {text}"
+    tried = {key: then.phases[key].status for key in then.workflow.order if then.phases[key].attempt}
+    texts = {key: (status, status.replace("_", " ")) for key, status in tried.items()}
+    for number, line in enumerate(phase_rows(then, texts, canvas=canvas, indent=" " * _LABEL)):
+        yield line if number else f"{'  phases':<{_LABEL}}{line[_LABEL:]}"
     waiting = len(then.with_status(Status.PENDING))
     if waiting:
         yield f"{'':<{_LABEL}}{canvas.glyph(Status.PENDING)} {waiting} pending"

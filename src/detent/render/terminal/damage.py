@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from detent.render.size import counted
+from detent.core.counted import counted
 from detent.render.terminal.canvas import Canvas
 
 _MAX_SHOWN = 8

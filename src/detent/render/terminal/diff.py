@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from detent.core.checkpoint.compare import CheckpointDiff
+from detent.core.counted import counted
 from detent.core.path_text import to_text
-from detent.render.size import counted
+from detent.core.session.phase_name import Named
 from detent.render.terminal.canvas import Canvas, columns_of
 
 #: Longer lines of a file are cut.
@@ -37,9 +38,11 @@ class FileDiff(msgspec.Struct, frozen=True, kw_only=True):
         return sum(line.startswith("+") for line in body), sum(line.startswith("-") for line in body)
 
 
-def diff_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, left_out: int, canvas: Canvas, limit: int) -> str:
+def diff_text(
+    diff: CheckpointDiff, files: Sequence[FileDiff], *, named: Named, left_out: int, canvas: Canvas, limit: int
+) -> str:
     """`left_out` is the number of files beyond `limit` lines, or shown only in part."""
-    lines = [*_summary_lines(diff, canvas)]
+    lines = [*_summary_lines(diff, named, canvas)]
     for file in files:
         lines += ["", *_file_lines(file, canvas)]
     if left_out:
@@ -57,19 +60,19 @@ def files_text(files: Sequence[FileDiff], canvas: Canvas) -> str:
     return "\n".join(line for file in files for line in _file_lines(file, canvas))
 
 
-def stat_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, canvas: Canvas) -> str:
+def stat_text(diff: CheckpointDiff, files: Sequence[FileDiff], *, named: Named, canvas: Canvas) -> str:
     """The number of lines added and removed, file by file."""
     counts = [(to_text(file.path), file.change, _counts(file)) for file in files]
     room = max((columns_of(text) for _, _, text in counts), default=0)
     name = min(max((columns_of(canvas.clean(path)) for path, _, _ in counts), default=0), canvas.width - room - 4)
-    lines = [*_summary_lines(diff, canvas), *([""] if counts else [])]
+    lines = [*_summary_lines(diff, named, canvas), *([""] if counts else [])]
     for path, change, text in counts:
         sign, colour = _SIGNS[change]
         lines.append(f"{canvas.paint(sign, colour)} {canvas.pad(path, name)}  {text}")
     return "\n".join(lines)
 
 
-def _summary_lines(diff: CheckpointDiff, canvas: Canvas) -> Iterator[str]:
+def _summary_lines(diff: CheckpointDiff, named: Named, canvas: Canvas) -> Iterator[str]:
     arrow = "→" if canvas.has_glyphs else "->"
     for line in canvas.wrap(f"{diff.a} {arrow} {diff.b}"):
         yield canvas.paint(line, "bold")
@@ -77,9 +80,9 @@ def _summary_lines(diff: CheckpointDiff, canvas: Canvas) -> Iterator[str]:
         yield "nothing differs"
         return
     if diff.newly_completed:
-        yield from canvas.hanging(f"completed since: {', '.join(diff.newly_completed)}", "  ", "")
+        yield from canvas.hanging(f"completed since: {', '.join(map(named, diff.newly_completed))}", "  ", "")
     if diff.no_longer_completed:
-        yield from canvas.hanging(f"no longer completed: {', '.join(diff.no_longer_completed)}", "  ", "")
+        yield from canvas.hanging(f"no longer completed: {', '.join(map(named, diff.no_longer_completed))}", "  ", "")
     if diff.gates:
         yield "gates:"
         gates = (f"{gate.gate}  {gate.before or 'none'} {arrow} {gate.after or 'none'}" for gate in diff.gates)

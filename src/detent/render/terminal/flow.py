@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from detent.core.counted import counted
 from detent.core.flow.progress import FlowRun, StepRun, StepState
 from detent.core.flow.step import Step
 from detent.core.session.status import Status
@@ -33,7 +34,7 @@ def flow_text(
 ) -> str:
     """`state` describes the run in a few words; `commands` are the commands to type next."""
     done = sum(step.is_finished for step in run.steps)
-    head = f"{run.task_id}: {state}" + (f", {done} of {len(run.steps)} steps done" if run.steps else "")
+    head = f"{run.task_id}: {state}" + (f", {done} of {counted(len(run.steps), 'step')} done" if run.steps else "")
     shown = [canvas.cut(head, canvas.width), *(line for step in steps for line in _step_lines(run, step, canvas))]
     shown += canvas.warnings(warnings)
     shown += [line for text in lines for line in canvas.wrap(text, "  ")]

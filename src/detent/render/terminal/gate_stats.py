@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from detent.core.counted import counted
 from detent.core.history.gate_stats import GateStats
 from detent.render.elapsed import duration
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas
 
 #: The columns, each with its width.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from detent.core.counted import counted
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
@@ -51,4 +52,4 @@ def _headline(judgements: Sequence[Judgement]) -> str:
     if not judgements:
         return "no gates"
     passed = sum(judgement.verdict is Verdict.PASS for judgement in judgements)
-    return "open" if passed == len(judgements) else f"{passed} of {len(judgements)} gates passed"
+    return "open" if passed == len(judgements) else f"{passed} of {counted(len(judgements), 'gate')} passed"

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
+from detent.core.counted import counted
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.workflow.graph import Phase, Workflow
-from detent.render.size import counted
-from detent.render.terminal.canvas import Canvas
+from detent.core.workflow.phase_title import own_title
+from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import lanes_of
-from detent.render.terminal.status import own_title
+from detent.render.terminal.phase_names import phase_names
 
 _STYLES = {
     Status.COMPLETED: "fill:#d3f9d8,stroke:#2b8a3e,color:#000",
@@ -31,9 +32,12 @@ def mermaid(workflow: Workflow, by_phase: Mapping[str, Status]) -> str:
     """A flowchart; titles are escaped, so that they cannot contain Mermaid syntax."""
     names = {key: f"p{index}" for index, key in enumerate(workflow.order)}
     lines = ["flowchart TD"]
+    places = {key: f"{at} " for at, key in enumerate(_order(workflow, by_phase), 1)}
     for key, name in names.items():
         phase = workflow.by_key[key]
-        label = "<br/>".join(_escaped(part) for part in (key, own_title(phase), phase.agent) if part)
+        title = own_title(phase)
+        named = f"{places.get(key, '')}{title or key}"
+        label = "<br/>".join(_escaped(part) for part in (named, key if title else "", phase.agent) if part)
         style = f":::{by_phase[key]}" if by_phase.get(key) in _STYLES else ""
         lines.append(f'    {name}["{label}"]{style}')
     lines += [f"    {names[need]} --> {name}" for key, name in names.items() for need in workflow.by_key[key].needs]
@@ -42,26 +46,38 @@ def mermaid(workflow: Workflow, by_phase: Mapping[str, Status]) -> str:
     return "\n".join(lines)
 
 
+def _order(workflow: Workflow, by_phase: Mapping[str, Status]) -> list[str]:
+    """The phases that have a position."""
+    return [key for key in workflow.order if by_phase.get(key) is not Status.SKIPPED]
+
+
 def _drawn(workflow: Workflow, by_phase: Mapping[str, Status], canvas: Canvas) -> Iterator[str]:
     lanes = lanes_of(workflow, canvas)
-    keys = min(max(map(len, workflow.order)), canvas.width // 2)
+    rails = lanes.width + 1
+    names = phase_names(workflow, _order(workflow, by_phase), canvas).within(canvas.width - rails)
     for row in lanes.rows:
         phase = workflow.by_key[row.phase]
         if row.above:
             yield canvas.draw(row.above).rstrip()
         rail = lanes.rail(row, by_phase.get(phase.key, Status.PENDING), canvas)
-        text = _facts(phase, by_phase.get(phase.key), canvas, needs=lanes.is_listed)
-        room = canvas.width - lanes.width - 1 - keys - 2
-        yield f"{rail}{canvas.pad(phase.key, keys)}  {canvas.cut(text, room)}".rstrip()
+        facts = canvas.draw(" · ").join(
+            filter(None, (names.left_out(phase.key), *_facts(phase, needs=lanes.is_listed)))
+        )
+        first, below = f"{rail}{names.cell(phase.key)}", []
+        if rails + names.width + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
+            first += f"  {facts}"
+        else:
+            below = canvas.wrap(facts, f"{canvas.draw(row.beside):<{rails}}  ")
+        yield first.rstrip()
+        yield from below
         if row.below:
             yield canvas.draw(row.below)
 
 
-def _facts(phase: Phase, status: Status | None, canvas: Canvas, *, needs: bool) -> str:
-    state = str(status).replace("_", " ") if status else ""
-    after = f"after {', '.join(phase.needs)}" if needs and phase.needs else ""
-    gates = counted(len(phase.gates), "gate") if phase.gates else ""
-    return canvas.draw(" · ").join(part for part in (state, own_title(phase), phase.agent, gates, after) if part)
+def _facts(phase: Phase, *, needs: bool) -> Iterator[str]:
+    yield phase.agent
+    yield counted(len(phase.gates), "gate") if phase.gates else ""
+    yield f"after {', '.join(phase.needs)}" if needs and phase.needs else ""
 
 
 def _escaped(text: str) -> str:

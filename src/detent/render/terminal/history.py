@@ -7,7 +7,7 @@ from typing import Any
 from detent.core.session.budget import usual
 from detent.core.session.status import Status
 from detent.render.elapsed import duration, elapsed
-from detent.render.terminal.canvas import Canvas
+from detent.render.terminal.canvas import Canvas, columns_of
 
 _ID, _WORKFLOW, _PHASES, _TIME = 10, 16, 12, 8
 
@@ -33,10 +33,12 @@ def _entry_lines(entry: Mapping[str, Any], slower: str, canvas: Canvas) -> list[
         f"{canvas.pad(str(entry.get('id') or ''), _ID)}{canvas.pad(str(entry.get('type') or ''), _WORKFLOW)}"
         f"{phases:<{_PHASES}}{time:>{_TIME}}  "
     )
-    room = canvas.width - 2 - 12 - len(columns)
+    name, room = canvas.clean(str(entry.get("session_id") or "")), canvas.width - 2 - 12 - len(columns)
     reason = f" (cancelled: {entry.get('reason')})" if not completed else slower
+    fits = columns_of(name) <= room
     return [
-        head + columns + canvas.cut(str(entry.get("session_id") or ""), room),
+        head + (columns + name if fits else columns.rstrip()),
+        *([] if fits else canvas.whole(name, "  ")),
         "  " + canvas.cut(f"{entry.get('description') or ''}{reason}", canvas.width - 2),
     ]
 

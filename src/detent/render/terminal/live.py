@@ -10,8 +10,10 @@ from enum import IntEnum
 
 import msgspec
 
+from detent.core.counted import counted
 from detent.core.gate import gate_name
 from detent.core.gate.evidence import Verdict
+from detent.core.gate.judge import judge_recorded
 from detent.core.run.agent_event import ToolUsed
 from detent.core.run.estimate import minutes_left
 from detent.core.run.run_event import End, Need, PersonNeeded
@@ -22,15 +24,17 @@ from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed
 from detent.render.next_commands import GO_ON, progress
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import LaneRow, Lanes, in_lanes, lanes_of
+from detent.render.terminal.phase_names import PhaseNames, phase_names
 from detent.render.tokens import tokens_text
 
 #: The smallest height that is used.
 LEAST_HEIGHT = 3
 _BAR, _LEAST_BAR = 32, 4
 _MOST_TEXT = 3
+#: With fewer columns left for the text of a phase, its key is in the text.
+_LEAST_TEXT = 10
 _TIME = 7
 _MINUTE, _HOUR = 60, 3_600
 
@@ -105,7 +109,14 @@ def _is_open(session: Session, need: PersonNeeded) -> bool:
         case Need.WORK if need.about in session.tasks:
             return session.tasks[need.about].status is TaskStatus.BLOCKED
         case Need.WORK | Need.APPROVAL:
-            return need.phase in session.with_status(Status.IN_PROGRESS)
+            return need.phase in session.with_status(Status.IN_PROGRESS) and not _is_passed(session, need)
+
+
+def _is_passed(session: Session, need: PersonNeeded) -> bool:
+    """Whether the request is about a gate that was opened meanwhile."""
+    gates = session.workflow.by_key[need.phase].gates
+    gate = next((gate for gate in gates if gate_name(gate) == need.about), None)
+    return gate is not None and judge_recorded(session, need.phase, gate).verdict is Verdict.PASS
 
 
 def _head(frame: _Frame) -> Iterator[Line]:
@@ -129,7 +140,7 @@ def _run_state(frame: _Frame) -> str:
 
 def _bar(frame: _Frame) -> str:
     canvas, (done, total) = frame.canvas, progress(frame.session)
-    text = frame.joined(f"{done} of {total} phases", tokens_text(_used(frame)), _estimate(frame))
+    text = frame.joined(f"{done} of {counted(total, 'phase')}", tokens_text(_used(frame)), _estimate(frame))
     columns = min(_BAR, canvas.width - columns_of(text) - 2)
     if columns < _LEAST_BAR:
         return canvas.cut(text, canvas.width)
@@ -180,13 +191,15 @@ def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]
 
 def _phase_lines(frame: _Frame, lanes: Lanes) -> Iterator[Line]:
     canvas = frame.canvas
-    keys = min(max(map(len, frame.session.workflow.order)), canvas.width * 2 // 5)
+    names = phase_names(frame.session.workflow, frame.session.active_order, canvas)
+    names = names.within(canvas.width - (2 + lanes.width + 1) - (2 + _TIME + 2), spare=_LEAST_TEXT)
     for at, row in enumerate(lanes.rows):
         if row.above:
             yield Line(text=f"  {canvas.draw(row.above)}".rstrip(), weight=Weight.RAIL)
-        yield _row(frame, lanes, row, at, keys)
+        shown, apart = _row(frame, lanes, row, at, names)
+        yield shown
         margin = f"  {canvas.draw(row.beside):<{lanes.width}}   "
-        for line in _details(frame, row.phase):
+        for line in (*apart, *_details(frame, row.phase)):
             text = canvas.cut(line.text, canvas.width - len(margin))
             faint = line.weight in (Weight.SPOKEN, Weight.EARLIER)
             yield msgspec.structs.replace(line, text=margin + (canvas.paint(text, "dim") if faint else text))
@@ -200,19 +213,24 @@ def _ticking(since: datetime, now: datetime) -> str:
     return f"{whole // _MINUTE}m {whole % _MINUTE:02d}s" if _MINUTE <= whole < _HOUR else duration(whole)
 
 
-def _row(frame: _Frame, lanes: Lanes, row: LaneRow, at: int, keys: int) -> Line:
+def _row(frame: _Frame, lanes: Lanes, row: LaneRow, at: int, names: PhaseNames) -> tuple[Line, list[Line]]:
+    """The line of a phase, and who works on it on a line of its own if there is no room beside."""
     canvas, key = frame.canvas, row.phase
     status = _status(frame, key)
-    head = f"{canvas.pad(key, keys)}  {_time(frame, key, status):>{_TIME}}  "
-    room = canvas.width - 2 - lanes.width - 1 - columns_of(head)
+    head = f"{names.cell(key)}  {_time(frame, key, status):>{_TIME}}  "
+    room = canvas.width - 2 - lanes.width - 1 - names.width - 2 - _TIME - 2
+    apart = []
     if status is Status.IN_PROGRESS:
-        text = canvas.cut(_who(frame, key, room), room)
+        text = _who(frame, key, room)
+        if columns_of(canvas.clean(text)) > room:
+            text, apart = "", [Line(text=text, weight=Weight.DETAIL)]
     else:
-        text = canvas.cut(_summary(frame, key, status, needs=lanes.is_listed), room)
+        text = _summary(frame, key, status, needs=lanes.is_listed)
+    text = canvas.cut(frame.joined(names.left_out(key), text), room)
     faint = status in (Status.COMPLETED, Status.PENDING, Status.SKIPPED)
     weight, rank = _weight(frame, key, status, at)
     line = f"  {lanes.rail(row, status, canvas)}{head}" + (canvas.paint(text, "dim") if faint else text)
-    return Line(text=line.rstrip(), weight=weight, rank=rank, is_phase=True)
+    return Line(text=line.rstrip(), weight=weight, rank=rank, is_phase=True), apart
 
 
 def _status(frame: _Frame, key: str) -> Status:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from detent.core.counted import counted
 from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session, SessionStatus
@@ -30,7 +31,7 @@ def begun_text(session: Session, token: Token, handover: "Handover", *, canvas: 
                 f"began {phase_name(session, token.phase)}{again}{agent}", "  ", f"{canvas.glyph(Status.IN_PROGRESS)} "
             ),
             canvas.labelled("  token", str(token), _LABEL),
-            *_handover_lines(handover, canvas),
+            *_handover_lines(session, handover, canvas),
             "",
             *canvas.command(f'detent finish --token {token} -m "SUMMARY"'),
             *canvas.command(f'detent fail --token {token} -m "WHAT WENT WRONG"'),
@@ -38,10 +39,10 @@ def begun_text(session: Session, token: Token, handover: "Handover", *, canvas: 
     )
 
 
-def _handover_lines(handover: "Handover", canvas: Canvas) -> Iterator[str]:
+def _handover_lines(session: Session, handover: "Handover", canvas: Canvas) -> Iterator[str]:
     yield canvas.labelled("  folder", handover.artifact_path, _LABEL)
     for passed in handover.passed:
-        yield from _passed_lines(passed, canvas)
+        yield from _passed_lines(session, passed, canvas)
     if handover.discovery:
         yield canvas.labelled("  discovery", handover.discovery, _LABEL)
     for warning in handover.warnings:
@@ -92,8 +93,8 @@ def moved_lines(session: Session, *, canvas: Canvas, view: View = ANYONE) -> Ite
     yield from command_lines(session, canvas, view=view)
 
 
-def _passed_lines(passed: "Passed", canvas: Canvas) -> Iterator[str]:
-    yield canvas.labelled("  from", f"{passed.phase}: {passed.summary}", _LABEL)
+def _passed_lines(session: Session, passed: "Passed", canvas: Canvas) -> Iterator[str]:
+    yield canvas.labelled("  from", f"{phase_name(session, passed.phase)}: {passed.summary}", _LABEL)
     for path in passed.artifacts[:_MAX_SHOWN]:
         yield canvas.labelled("  ", path, _LABEL)
     yield from (" " * _LABEL + line.strip() for line in _more(len(passed.artifacts)))
@@ -113,7 +114,7 @@ def bar_line(session: Session, canvas: Canvas) -> str:
     done, total = progress(session)
     skipped = len(session.with_status(Status.SKIPPED))
     also = f", {skipped} skipped" if skipped else ""
-    return f"{canvas.bar(done, total, min(_BAR, canvas.width - _BAR))}  {done} of {total} phases{also}"
+    return f"{canvas.bar(done, total, min(_BAR, canvas.width - _BAR))}  {done} of {counted(total, 'phase')}{also}"
 
 
 def session_state(session: Session, now: datetime | None = None, *, view: View = ANYONE) -> str:

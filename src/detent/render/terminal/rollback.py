@@ -5,14 +5,15 @@ from datetime import datetime
 
 import msgspec
 
+from detent.core.counted import counted
 from detent.core.path_text import to_text
 from detent.core.session.open_decision import View
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.elapsed import moment
-from detent.render.size import counted
-from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.canvas import Canvas
 from detent.render.terminal.outcome import moved_lines
+from detent.render.terminal.phase_names import phase_rows
 
 _MAX_SHOWN = 20
 _SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "green")}
@@ -21,7 +22,8 @@ _SIGNS = {"restored": ("~", "yellow"), "removed": ("-", "red"), "added": ("+", "
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a rollback. `files` has the paths by change: restored, removed or added."""
 
-    session: str
+    #: As it is before the rollback.
+    session: Session
     name: str
     taken: str
     at: datetime
@@ -93,10 +95,11 @@ def _phase_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
         return
     yield "phases:"
     arrow = "→" if canvas.has_glyphs else "->"
-    name = max(columns_of(key) for key in planned.statuses)
-    for key, (before, after) in planned.statuses.items():
-        change = f"{before.replace('_', ' ')} {arrow} {after.replace('_', ' ')}"
-        yield f"  {canvas.glyph(after)} {canvas.cut(f'{key:<{name}}  {change}', canvas.width - 4)}"
+    texts = {
+        key: (after, f"{before.replace('_', ' ')} {arrow} {after.replace('_', ' ')}")
+        for key, (before, after) in planned.statuses.items()
+    }
+    yield from phase_rows(planned.session, texts, canvas=canvas, indent="  ")
 
 
 def _file_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
@@ -131,5 +134,5 @@ def _warning_lines(planned: Planned, canvas: Canvas) -> Iterator[str]:
 
 def _counts(planned: Planned) -> str:
     if not any(planned.files.values()):
-        return "none changes"
+        return "no changes"
     return ", ".join(f"{len(planned.files[change])} {change}" for change in _SIGNS if planned.files.get(change))

@@ -22,6 +22,9 @@ from detent.core.run.run_event import (
     TaskEnded,
     TurnStarted,
 )
+from detent.core.session.session import Session
+from detent.core.workflow.graph import Phase
+from detent.core.workflow.phase_title import own_title, titled
 from detent.render.next_commands import GO_ON
 from detent.render.terminal.canvas import Canvas
 from detent.render.tokens import tokens_text
@@ -33,45 +36,63 @@ _STATUS_COLOURS = {"completed": "green", "failed": "red", "skipped": "dim"}
 _VERDICT_COLOURS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.ERROR: "red"}
 
 
-def run_lines(event: RunEvent, *, canvas: Canvas, zone: tzinfo | None = None) -> list[str]:
-    """The lines of an event; some events have none. Times are local to `zone`, else to this machine."""
+def run_lines(
+    event: RunEvent, *, canvas: Canvas, session: Session | None = None, zone: tzinfo | None = None
+) -> list[str]:
+    """The lines of an event; some events have none. Times are local to `zone`, else to this machine.
+
+    `session` names the phases; without it they are shown by their keys.
+    """
     where = min(_WHERE, canvas.width // 4)
-    head = f"{event.at.astimezone(zone):%H:%M:%S}  {canvas.pad(_where(event), where)}  "
+    name, left_out = _where(event, session, where)
+    head = f"{event.at.astimezone(zone):%H:%M:%S}  {canvas.pad(name, where)}  "
     margin = " " * (_TIME + where + 2)
     lines: list[str] = []
-    for text, colour in _texts(event):
+    for text, colour in _texts(event, left_out):
         for shown in _fitting(event, text, len(margin), canvas):
             lines.append((margin if lines else head) + (canvas.paint(shown, colour) if colour else shown))
     return [*lines, *(_command(event.way_out, margin, canvas) if isinstance(event, PersonNeeded) else ())]
 
 
 def _fitting(event: RunEvent, text: str, taken: int, canvas: Canvas) -> list[str]:
-    """One line; failures and requests to a person have several."""
-    failed = isinstance(event, GateJudged) and event.verdict is not Verdict.PASS
-    if failed or isinstance(event, PersonNeeded | RunEnded) or getattr(event, "status", "") == "failed":
-        return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
-    return [canvas.cut(text, canvas.width - taken)]
+    """One line for what an agent does and says, several for all that is decided or waits."""
+    if isinstance(event, AgentDid | StepRan | GateStarted):
+        return [canvas.cut(text, canvas.width - taken)]
+    return [line[taken:] for line in canvas.wrap(text, " " * taken)[:_MOST_WRAPPED]]
 
 
-def _where(event: RunEvent) -> str:
+def _where(event: RunEvent, session: Session | None, columns: int) -> tuple[str, str]:
+    """The phase or task in the margin, and what of its name has no room there."""
     match event:
         case RunStarted() | RunEnded():
-            return ""
-        case TurnStarted() | AgentDid() | StepRan() | Retrying() | TaskEnded():
-            return event.task or event.phase
-        case GateStarted() | GateJudged() | PhaseEnded() | PersonNeeded():
-            return event.phase
+            return "", ""
+        case TurnStarted() | AgentDid() | StepRan() | Retrying() | TaskEnded() if event.task:
+            return event.task, ""
+        case _:
+            phase = session.workflow.by_key.get(event.phase) if session else None
+            return _margin(session, phase, columns) if session and phase else (event.phase, "")
 
 
-def _texts(event: RunEvent) -> Iterator[tuple[str, str]]:
-    """Text and colour of each line."""
+def _margin(session: Session, phase: Phase, columns: int) -> tuple[str, str]:
+    """The position and the title of a phase; the key in place of it if a title of the workflow is too long."""
+    order, title = session.active_order, own_title(phase)
+    place = f"{order.index(phase.key) + 1} " if phase.key in order else ""
+    room = columns - len(f"{len(order)} ")
+    if title and all(len(own_title(each)) <= room for each in session.workflow.phases):
+        return f"{place}{title}", phase.key
+    return f"{place}{phase.key}", title if len(phase.key) <= room else titled(phase)
+
+
+def _texts(event: RunEvent, left_out: str) -> Iterator[tuple[str, str]]:
+    """Text and colour of each line. `left_out` of the name of the phase has no room in the margin."""
     match event:
         case RunStarted():
             yield f"run {event.run} of {event.session} started", "bold"
             yield from ((taken, "yellow") for taken in event.taken_over)
         case TurnStarted():
             role = f" ({event.role})" if event.role and event.role != event.agent else ""
-            yield f"attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
+            name = f"{left_out}, " if left_out else ""
+            yield f"{name}attempt {event.attempt}, turn {event.turn}: {event.agent}{role}", "cyan"
         case AgentDid():
             yield from _agent_texts(event.did)
         case StepRan():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from detent.core.counted import counted
 from detent.core.session.listed import Listed
 from detent.core.session.session import Session
 from detent.core.session.status import Status
@@ -57,13 +58,18 @@ def _lines(number: str, entry: Listed, column: int, now: datetime, canvas: Canva
     mark = "*" if entry.status == "active" else " "
     head = f"{mark} {number} "
     status = f"archived, {entry.status}" if entry.archived else entry.status
-    tasks = f"{entry.tasks_done} of {entry.tasks} tasks" if entry.tasks else ""
+    tasks = f"{entry.tasks_done} of {counted(entry.tasks, 'task')}" if entry.tasks else ""
     since = f"{elapsed(entry.last_activity, now)} ago" if entry.last_activity else ""
     by = f" by {entry.last_by}" if entry.last_by and since else ""
-    facts = canvas.draw(" · ").join(part for part in (status, entry.phase or "", tasks) if part)
-    identity = canvas.pad(entry.id, column)
-    yield f"{head}{glyph} {canvas.paint(identity, 'bold')}  {canvas.cut(facts, canvas.width - len(head) - column - 4)}"
+    facts = canvas.draw(" · ").join(part for part in (status, entry.where, tasks) if part)
     margin = " " * (len(head) + 2)
+    columns = max(column, columns_of(canvas.clean(entry.id)))
+    if len(margin) + columns + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
+        yield f"{head}{glyph} {canvas.paint(canvas.pad(entry.id, columns), 'bold')}  {canvas.clean(facts)}"
+    else:
+        named, *rest = canvas.whole(entry.id, margin, "")
+        yield f"{head}{glyph} {canvas.paint(named, 'bold')}"
+        yield from (*rest, *canvas.wrap(facts, margin))
     if entry.problem:
         yield from canvas.wrap(entry.problem, margin)
         return

@@ -10,16 +10,16 @@ from detent.core.gate import gate_name
 from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
 from detent.core.session.phase_name import phase_name
 from detent.core.session.phase_state import PhaseState
-from detent.core.session.session import Question, Session, SessionStatus
+from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.core.testrun.baseline import FILES_ONLY
-from detent.core.workflow.graph import Phase
 from detent.render.elapsed import elapsed, moment
 from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import Lanes, lanes_of
 from detent.render.terminal.outcome import bar_line, begun_text, session_state
+from detent.render.terminal.phase_names import PhaseNames, phase_names
 
 if TYPE_CHECKING:
     from detent.core.session.handover import Handover
@@ -104,19 +104,13 @@ def idle_text(where: str, *, paused: str | None = None, canvas: Canvas) -> str:
     )
 
 
-def question_lines(questions: Sequence[Question], canvas: Canvas) -> Iterator[str]:
+def question_lines(session: Session, canvas: Canvas) -> Iterator[str]:
     """Open questions of agents, each with the command to answer it."""
-    for question in questions:
-        yield from canvas.wrap(f"{question.id} of {question.phase} asks: {question.text}", "  ")
+    for question in session.questions:
+        yield from canvas.wrap(f"{question.id} of {phase_name(session, question.phase)} asks: {question.text}", "  ")
         for number, choice in enumerate(question.choices, 1):
             yield from canvas.wrap(f"{number}. {choice}", "      ")
         yield from canvas.command(f"detent reply {question.id} {answer_word(question.choices)}", "    ")
-
-
-def own_title(phase: Phase) -> str:
-    """The title, if it says more than the key does."""
-    key = "".join(filter(str.isalnum, phase.key.lower()))
-    return "" if "".join(filter(str.isalnum, phase.title.lower())) in key else phase.title
 
 
 def _header_lines(session: Session, now: datetime, canvas: Canvas, view: View = ANYONE) -> Iterator[str]:
@@ -200,45 +194,55 @@ def _phase_lines(session: Session, now: datetime, canvas: Canvas) -> Iterator[st
         state = session.phases[row.phase]
         if row.above:
             yield f"  {canvas.draw(row.above)}".rstrip()
-        key = canvas.pad(row.phase, layout.key_columns)
-        status = str(state.status).replace("_", " ")
+        word = f"{str(state.status).replace('_', ' '):<{_STATUS}} " if layout.has_status else ""
         line = (
-            f"  {layout.lanes.rail(row, state.status, canvas)}{key}  {status:<{_STATUS}} {_time(state, now):>{_TIME}}  "
+            f"  {layout.lanes.rail(row, state.status, canvas)}{layout.names.cell(row.phase)}  "
+            f"{word}{_time(state, now):>{_TIME}}  "
         )
         who, detail = _who(session, row.phase, canvas), _detail(session, row.phase, needs=layout.lanes.is_listed)
         if layout.room:
-            shown = canvas.paint(canvas.cut(detail, layout.room), "dim")
-            yield (line + canvas.pad(who, layout.who_columns) + "  " + shown).rstrip()
+            yield (
+                line + canvas.pad(who, layout.who_columns) + "  " + canvas.paint(canvas.cut(detail, layout.room), "dim")
+            ).rstrip()
         else:
             yield (line + canvas.cut(who, layout.who_columns)).rstrip()
-            if detail:
-                below = f"  {canvas.draw(row.beside):<{layout.lanes.width}}   "
-                yield below + canvas.paint(canvas.cut(detail, canvas.width - len(below)), "dim")
+            margin = f"  {canvas.draw(row.beside):<{layout.lanes.width}}   "
+            if key := layout.names.left_out(row.phase):
+                yield from (canvas.paint(line, "dim") for line in canvas.wrap(key, margin))
+            # The last lines name the agents at work. Those of pending phases are not worth a line.
+            apart = who if state.status in (Status.COMPLETED, Status.FAILED) and not layout.who_columns else ""
+            if below := canvas.draw(" · ").join(filter(None, (apart, detail))):
+                yield margin + canvas.paint(canvas.cut(below, canvas.width - len(margin)), "dim")
         if row.below:
             yield f"  {canvas.draw(row.below)}"
 
 
 class _Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of the table of phases."""
+    """The columns of the table of phases. What has no room is on the line below its phase."""
 
     lanes: Lanes
-    key_columns: int
+    names: PhaseNames
+    #: The status as a word; without room for it the glyph says it.
+    has_status: bool
+    #: 0 if there are too few columns, and who works is below.
     who_columns: int
     #: Columns for the summary on the line of its phase; 0 if there are too few and it is below.
     room: int
 
     @classmethod
     def of(cls, session: Session, canvas: Canvas) -> "_Layout":
-        lanes = lanes_of(session.workflow, canvas)
-        beside_key = 2 + lanes.width + 1 + 2 + _STATUS + 1 + _TIME
-        key_columns = min(max(map(len, session.workflow.order)), canvas.width * 2 // 5, canvas.width - beside_key)
-        left = canvas.width - beside_key - key_columns - 2
+        lanes, names = lanes_of(session.workflow, canvas), phase_names(session.workflow, session.active_order, canvas)
+        beside_names = canvas.width - (2 + lanes.width + 1) - (2 + _TIME)
+        names = names.within(beside_names)
+        has_status = names.width + _STATUS + 1 <= beside_names
+        left = beside_names - names.width - (_STATUS + 1 if has_status else 0) - 2
         widest_who = max(columns_of(_who(session, key, canvas)) for key in session.workflow.order)
         room = left - widest_who - 2
         return cls(
             lanes=lanes,
-            key_columns=key_columns,
-            who_columns=widest_who if room >= _ROOM_BESIDE else max(left, 0),
+            names=names,
+            has_status=has_status,
+            who_columns=widest_who if widest_who <= left else 0,
             room=room if room >= _ROOM_BESIDE else 0,
         )
 
@@ -256,9 +260,7 @@ def _time(state: PhaseState, now: datetime) -> str:
 def _who(session: Session, key: str, canvas: Canvas) -> str:
     state = session.phases[key]
     attempt = f"attempt {state.attempt}" if state.attempt > 1 else ""
-    return canvas.draw(" · ").join(
-        canvas.clean(part) for part in (attempt, own_title(session.workflow.by_key[key]), state.agent) if part
-    )
+    return canvas.draw(" · ").join(canvas.clean(part) for part in (attempt, state.agent) if part)
 
 
 def _detail(session: Session, key: str, *, needs: bool) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from detent.core.counted import counted
 from detent.core.problem import Problem
 from detent.core.session.events import Claim
 from detent.core.session.open_decision import ANYONE, View
@@ -15,7 +16,6 @@ from detent.core.task.id import read_id, sort_key
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.render.elapsed import elapsed
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas, columns_of
 
 _GLYPHS = {
@@ -168,7 +168,9 @@ def would_add_text(rows: Sequence[Row], warnings: Sequence[str], *, canvas: Canv
         after = f"after {named(row.depends_on)}" if row.depends_on else ""
         front = f"{margin}+ {row.id.ljust(column - len(margin))}  {row.status.value:<{_STATE}}  "
         lines.append(front + _titled(row.title, after, room, title_column, canvas))
-    return "\n".join([*lines, *canvas.warnings(warnings), "", f"{len(rows)} tasks would be added; nothing was changed"])
+    return "\n".join(
+        [*lines, *canvas.warnings(warnings), "", f"{counted(len(rows), 'task')} would be added; nothing was changed"]
+    )
 
 
 def problems_text(files: int, problems: Sequence[Problem], *, canvas: Canvas) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from detent.core.counted import counted
 from detent.core.history.dry_run import Outcome, Step, Trial, TrialResult, by_gate
-from detent.render.size import counted
 from detent.render.terminal.canvas import Canvas
 
 _COLOURS = {Outcome.PASSED: "green", Outcome.REFUSED: "red", Outcome.WAITS: "yellow", Outcome.UNKNOWN: "dim"}

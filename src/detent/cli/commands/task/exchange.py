@@ -76,8 +76,8 @@ def import_tasks(
 @session_option
 def export_tasks(request: Request, file: str | None, *, form: str, overwrite: bool, session: str | None) -> None:
     """Write the tasks as a checklist that import can read."""
+    from detent.core.counted import counted
     from detent.core.task.exchange.markdown import to_markdown
-    from detent.render.size import counted
 
     with request.reading() as project:
         rows = session_of(project, session).tasks.rows()

@@ -254,7 +254,7 @@ def _nothing_next(state: "Session") -> NotFound:
     if not len(plan):
         return NotFound("there are no tasks", way_out='detent task add "TITLE"')
     if plan.is_completed:
-        return NotFound(f"all {plan.leaf_count} tasks are done", way_out="detent status")
+        return NotFound(plan.done_text, way_out="detent status")
     active, failed = plan.with_status(TaskStatus.ACTIVE), plan.with_status(TaskStatus.FAILED)
     blocked, waiting = plan.with_status(TaskStatus.BLOCKED), plan.waiting
     reasons = [

@@ -145,7 +145,7 @@ class CoverageGate(GateSettings, Checked, frozen=True, kw_only=True, tag="covera
         return self.command is None
 
     def person_task(self, phase: str) -> str | None:
-        return f"no command measures coverage for {phase}: detent gate set {gate_name(self)} --command COMMAND -m WHY"
+        return f"gate {gate_name(self)} has no command that measures the coverage of {phase}"
 
 
 def pinned(against: str, project: Surroundings) -> str:

@@ -147,7 +147,7 @@ class MutationGate(GateSettings, Checked, frozen=True, kw_only=True, tag="mutati
         return self.command is None
 
     def person_task(self, phase: str) -> str | None:
-        return f"no command runs the tests of {phase}: detent gate set {gate_name(self)} --command COMMAND -m WHY"
+        return f"gate {gate_name(self)} has no command that runs the tests of {phase}"
 
 
 def _is_test(path: str) -> bool:

@@ -171,10 +171,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         return self.command is None and verdict is Verdict.PENDING and not sees_tests
 
     def person_task(self, phase: str) -> str | None:
-        return (
-            f"no command runs the tests of {phase}: detent gate set {gate_name(self)} --command COMMAND -m WHY, "
-            f"or detent approve {phase} --gate {gate_name(self)} -m WHY"
-        )
+        return f"gate {gate_name(self)} has no command that runs the tests of {phase}"
 
 
 def _compared(before: Ran, suite: Suite | None, chosen: tuple[str, ...]) -> Receipt:

@@ -392,7 +392,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         return self.command is None and verdict is Verdict.PENDING and not sees_tests
 
     def person_task(self, phase: str) -> str | None:
-        return f"no command runs the tests of {phase}: detent gate set {gate_name(self)} --command COMMAND -m WHY"
+        return f"gate {gate_name(self)} has no command that runs the tests of {phase}"
 
     def state_record(self, state: GateState, *, is_open: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
         receipt = state.receipt or Receipt(result=Result.UNCLEAR)
