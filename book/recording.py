@@ -32,9 +32,9 @@ _STYLE = """
   text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #d7dae0; white-space: pre; }
   .green { fill: #7fd18b } .red { fill: #ff7b72 } .yellow { fill: #e3b341 } .blue { fill: #79c0ff }
   .dim { fill: #7d8590 } .typed { font-weight: bold; fill: #ffffff }
-  g.line { opacity: 0; animation: appear 0.01s forwards }
-  @keyframes appear { to { opacity: 1 } }
-  @media (prefers-reduced-motion: reduce) { g.line { opacity: 1; animation: none } }
+  g.line { animation: appear 0.01s backwards }
+  @keyframes appear { from { opacity: 0 } }
+  @media (prefers-reduced-motion: reduce) { g.line { animation: none } }
 """
 
 

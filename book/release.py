@@ -20,12 +20,15 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from book import formats
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 MAX_WHEEL_BYTES = 2_000_000
+#: The limit for the files that an install brings. Byte code is reported beside it: pip makes it when it installs, uv
+#: leaves it to the interpreter, which makes it for the modules that are used.
 MAX_INSTALLED_BYTES = 10_000_000
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 #: The packages that an install without extras brings besides Detent.
@@ -125,16 +128,14 @@ def try_install(wheel: Path, python: str) -> str:
         own = home / "venv" / "bin" / "python"
         before = {path.name for path in _packages(own)}
         _run([str(own), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)])
-        added = [path for path in _packages(own) if path.name not in before]
-        files = [file for path in added for file in _files(path)]
-        # Byte code is made by the installer or the interpreter, each in its own way, and is no part of what is shipped.
-        size = sum(file.stat().st_size for file in files if file.suffix != ".pyc")
-        compiled = sum(file.stat().st_size for file in files if file.suffix == ".pyc")
-        others = {re.split(r"[-.]", path.name)[0] for path in added if path.suffix == ".dist-info"} - {"detent"}
-        if others != DEPENDENCIES:
-            raise ReleaseFailed(f"an install brings {', '.join(sorted(others))}, not {', '.join(sorted(DEPENDENCIES))}")
-        if size > MAX_INSTALLED_BYTES:
-            raise ReleaseFailed(f"an install has {size:,} bytes; the limit is {MAX_INSTALLED_BYTES:,}")
+        sizes = installed_sizes([path for path in _packages(own) if path.name not in before])
+        if sizes.keys() != {"detent", *DEPENDENCIES}:
+            raise ReleaseFailed(
+                f"an install brings {', '.join(sorted(sizes))}, not Detent and {', '.join(DEPENDENCIES)}"
+            )
+        files = sum(size.files for size in sizes.values())
+        if files > MAX_INSTALLED_BYTES:
+            raise ReleaseFailed(f"the files of an install have {files:,} bytes; the limit is {MAX_INSTALLED_BYTES:,}")
         project = home / "project"
         project.mkdir()
         (project / "detent.toml").write_text('[workflows.small]\nphases = ["only"]\n')
@@ -142,7 +143,40 @@ def try_install(wheel: Path, python: str) -> str:
         for words in ("--version", "init", "start small Try", "finish -m done", "history", "doctor"):
             _run([str(own.parent / "detent"), *words.split()], cwd=project, env=environment)
         version = _run([str(own), "-c", "import platform; print(platform.python_version())"]).strip()
-        return f"Python {version} ({size / 1e6:.1f} MB installed, and {compiled / 1e6:.1f} MB of byte code)"
+        return f"Python {version}: {describe_sizes(sizes)}"
+
+
+class InstalledSize(NamedTuple):
+    """Bytes of a package, as they are shipped, and of the byte code that the installer made of them."""
+
+    files: int
+    byte_code: int
+
+
+def installed_sizes(paths: Iterable[Path]) -> dict[str, InstalledSize]:
+    """The size of each package whose directories these are; one and its `.dist-info` count together."""
+    sizes: dict[str, InstalledSize] = {}
+    for path in paths:
+        name = re.split(r"[-.]", path.name)[0]
+        files, byte_code = sizes.get(name, (0, 0))
+        for file in _files(path):
+            size = file.stat().st_size
+            files, byte_code = (files, byte_code + size) if file.suffix == ".pyc" else (files + size, byte_code)
+        sizes[name] = InstalledSize(files, byte_code)
+    return sizes
+
+
+def describe_sizes(sizes: dict[str, InstalledSize]) -> str:
+    """Both sums, which of them the limit is for, and whether the other one is below it too."""
+    files, byte_code = (sum(column) for column in zip(*sizes.values(), strict=True))
+    total, limit = files + byte_code, MAX_INSTALLED_BYTES
+    side = "above" if total > limit else "below"
+    lines = [
+        f"{files / 1e6:.1f} MB of files; the limit is {limit / 1e6:.0f} MB",
+        f"with byte code {total / 1e6:.1f} MB, {abs(total - limit) / 1e6:.1f} MB {side} the limit",
+        *(f"{name} {size.files:,} bytes, byte code {size.byte_code:,}" for name, size in sorted(sizes.items())),
+    ]
+    return "\n    ".join(lines)
 
 
 def _packages(python: Path) -> list[Path]:

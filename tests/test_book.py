@@ -12,7 +12,7 @@ from book import diagrams, man, reference
 from book.executed import matches
 from book.links import broken_links
 from detent.cli.app import GROUP, GROUPS, invoke
-from detent.cli.commands.help import TOPICS, topic_page
+from detent.cli.commands.help import topic_page
 from detent.cli.commands.schema import schema_of
 from detent.cli.request import Request
 from detent.config.settings import Settings
@@ -20,6 +20,7 @@ from detent.core.session.events import Event
 from detent.documents import state
 from detent.engine.session import SessionHandle
 from detent.errors import DetentError
+from detent.topics import TOPICS
 from detent.topics.walkthrough import Prose, Step, WrittenFile, parts
 
 ROOT = Path(__file__).parents[1]

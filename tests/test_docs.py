@@ -134,19 +134,19 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
     ("what", "values"),
     [
         ("a prompt", [prompt.MAX_BYTES // 1024]),
-        ("of what failed, in a prompt", [prompt.MAX_TAIL_LINES, prompt.MAX_EVIDENCE]),
+        ("the failures in a prompt", [prompt.MAX_TAIL_LINES, prompt.MAX_EVIDENCE]),
         ("an agent's summary in the record", [limits.MAX_SUMMARY]),
         ("tool calls of an attempt that are kept one by one", [limits.MAX_TOOLS]),
         ("a line of an agent's output", [MAX_LINE_BYTES // 1024**2]),
         (
-            "of what an agent says, passed on to the viewers of a run",
+            "output of an agent that viewers of a run get",
             [run_turn.SAID_BURST, run_turn.SAID_PER_S, limits.MAX_SAID],
         ),
         ("the longest pause before a retry", [int(policy.pause_before(100, 2.0)), int(policy.MAX_RETRY_AFTER_S)]),
-        ("how long an ended process has before it is killed", [int(GRACE_S)]),
+        ("time between SIGTERM and SIGKILL", [int(GRACE_S)]),
         ("how long `detent ask` waits", [int(TIMEOUT_S)]),
         ("the file of the events, `.process/run.jsonl` of the session", [feed_file.MAX_BYTES // 1024**2]),
-        ("sign of life of a runner; dead for other machines after", [int(lease.BEAT_S), int(run_lease.LEASE_S)]),
+        ("heartbeat of a runner; other machines take it for dead after", [int(lease.BEAT_S), int(run_lease.LEASE_S)]),
     ],
 )
 def test_the_limits_that_are_documented_are_those_of_the_code(what, values):

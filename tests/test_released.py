@@ -11,6 +11,7 @@ from detent.cli.commands.schema import ENDING, NAMES, schema_of
 from detent.core.session.evolve import evolve, fingerprint
 from detent.store.files import FileStore
 from detent.store.port import START
+from tests.support.project import write
 
 VERSIONS = sorted(path.name for path in formats.RELEASED.glob("*") if path.is_dir())
 
@@ -78,3 +79,18 @@ def test_recorded_formats_are_never_changed(tmp_path):
 
     with pytest.raises(FileExistsError, match=r"1\.0\.0"):
         formats.record("1.0.0", tmp_path)
+
+
+def test_the_size_of_an_install_is_told_with_byte_code_and_without(tmp_path):
+    write(tmp_path, "detent/cli.py", b"x" * 3_000_000)
+    write(tmp_path, "detent/__pycache__/cli.cpython-311.pyc", b"x" * 9_000_000)
+    write(tmp_path, "detent-0.1.0.dist-info/RECORD", b"x" * 500_000)
+    write(tmp_path, "click/core.py", b"x" * 500_000)
+
+    sizes = release.installed_sizes(tmp_path.iterdir())
+
+    assert sizes == {"detent": (3_500_000, 9_000_000), "click": (500_000, 0)}
+    assert release.describe_sizes(sizes).split("\n    ")[:2] == [
+        "4.0 MB of files; the limit is 10 MB",
+        "with byte code 13.0 MB, 3.0 MB above the limit",
+    ]

@@ -36,6 +36,7 @@ LAYERS = {
     "web": 5.5,
     "mcp": 5.5,
     "topics": 0,
+    "extras": 0,
     "load_msgspec": 0,
     "sha256": 0,
     "__main__": 7,

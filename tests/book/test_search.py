@@ -24,6 +24,8 @@ ANSWERS = {
     "journal is damaged": "recovery.html",
     "packages of a monorepo": "howto/monorepo.html",
     "uninstall": "howto/uninstall.html",
+    "how do I install the page": "howto/install.html",
+    "how large is an install": "howto/install.html",
     "run on many machines with Postgres": "howto/many-machines.html",
     "upgrade to a new version": "howto/upgrade.html",
     "import tasks from spec-kit": "howto/migrate.html",

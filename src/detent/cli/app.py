@@ -9,6 +9,7 @@ from detent import __version__
 from detent.cli.plain import PLAIN_VERBS
 from detent.cli.request import Request, Usage, write_text
 from detent.cli.verb import check_known, common_options, plain_verb, print_help
+from detent.topics import TOPICS
 
 #: Verbs by group, in the order of `detent --help`: the verb and its one-line help. The module has the verb's name.
 GROUPS: dict[str, list[tuple[str, str]]] = {
@@ -97,7 +98,7 @@ GROUPS: dict[str, list[tuple[str, str]]] = {
         ("mcp", "Serve the session to an agent over MCP."),
         ("hook", "Answer a hook event of an agent, or explain the answer."),
         ("schema", "Print the JSON Schema of a document."),
-        ("help", "Show the help of a verb, or the list of verbs."),
+        ("help", "Show the help of a verb, or explain a topic."),
         ("completion", "Print the completion script of a shell."),
     ],
 }
@@ -127,6 +128,8 @@ class Verbs(click.Group):
         for heading, verbs in GROUPS.items():
             with formatter.section(heading):
                 formatter.write_dl([(verb.ljust(width), text) for verb, text in verbs])
+        with formatter.section("Topics of detent help"):
+            formatter.write_text(", ".join(TOPICS))
 
 
 def invoke(arguments: list[str], request: Request) -> int:

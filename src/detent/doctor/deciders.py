@@ -23,6 +23,7 @@ from detent.engine.policy import MAY_SIGN, Decision, decided, may_decide
 from detent.engine.proofs import verify_proof
 from detent.engine.webauthn import WEBAUTHN
 from detent.errors import DetentError, Refused
+from detent.extras import install_command
 
 _GIVE_APPROVERS = "name the list of approvers with --approvers FILE"
 
@@ -118,7 +119,7 @@ class Deciders:
         if self._approvers is None:
             return "no list of approvers was given", _GIVE_APPROVERS
         if proof.method == WEBAUTHN and find_spec("fido2") is None:
-            return "a WebAuthn key cannot be checked without fido2", "pip install 'detent[hardware]'"
+            return "a WebAuthn key cannot be checked without fido2", install_command("hardware")
         if proof.method != WEBAUTHN and shutil.which("ssh-keygen") is None:
             return "an SSH key cannot be checked without ssh-keygen", "install the client of OpenSSH"
         return None

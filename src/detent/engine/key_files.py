@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from detent.core.attestation.envelope import Signature, signed_bytes
 from detent.engine.cosign_key import decrypted, is_cosign_key
 from detent.errors import Invalid, NotFound, Refused
+from detent.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ def read_key(path: str, environment: "os._Environ[str] | dict[str, str]") -> Key
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
     except ImportError:
         raise Refused(
-            "signing needs the package cryptography", way_out="pip install 'detent[attest]', or --unsigned"
+            "signing needs the package cryptography", way_out=f"{install_command('attest')}, or --unsigned"
         ) from None
     try:
         with open(path, "rb") as file:

@@ -16,6 +16,7 @@ from detent.core.decision.approvers import Approvers, WebAuthnKey
 from detent.core.decision.signature import PRESENT, VERIFIED, decoded
 from detent.core.decision.statement import Statement, challenge, signed_bytes
 from detent.errors import Invalid, Refused
+from detent.extras import install_command
 
 WEBAUTHN = "webauthn"
 #: Algorithms of new WebAuthn credentials: Ed25519, ECDSA on P-256, RSA.
@@ -180,6 +181,6 @@ def _fido2() -> tuple[Any, Any, Any]:
     except ImportError as error:
         raise Refused(
             "a WebAuthn key cannot be checked without fido2, which is not installed",
-            way_out="pip install 'detent[hardware]'",
+            way_out=install_command("hardware"),
         ) from error
     return webauthn, cose, cbor

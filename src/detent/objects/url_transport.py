@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from detent.errors import Corrupt, Refused, StoreFailed
+from detent.extras import install_command
 from detent.objects.transport import decode_manifest
 
 _SNAPSHOTS, _OBJECTS, _SUFFIX = "snapshots", "objects", ".json"
@@ -30,7 +31,7 @@ class UrlTransport:
             from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise Refused(
-                "files travel to a URL with fsspec, which is not installed", way_out="pip install 'detent[files]'"
+                "files travel to a URL with fsspec, which is not installed", way_out=install_command("files")
             ) from error
         with self._failing(url):
             self._fs: Any

@@ -15,12 +15,12 @@ from detent.core.decision.statement import Statement, read_statement, signed_byt
 from detent.engine.project import Project
 from detent.engine.webauthn import authentication_options, registered_key, registration_options, webauthn_proof
 from detent.errors import Conflict, DetentError, Refused
+from detent.extras import install_command
 from detent.web.body import Body
 
 #: Enrolments that are under way, and how long one may take.
 MAX_OPEN, OPEN_S = 16, 300.0
 _NONCE_BYTES = 32
-_EXTRA = "pip install 'detent[hardware]'"
 
 
 def can_enrol() -> bool:
@@ -64,7 +64,9 @@ class Enrolments:
 
     def step(self, project_id: str, project: Project, actor: Actor, body: Body) -> dict[str, Any]:
         if not can_enrol():
-            raise DetentError("enrolling a key needs the package fido2, which is not installed", way_out=_EXTRA)
+            raise DetentError(
+                "enrolling a key needs the package fido2, which is not installed", way_out=install_command("hardware")
+            )
         if not body.text("id"):
             return self._begin(project_id, project, body)
         under_way = self._open.pop(body.word("id"), None)

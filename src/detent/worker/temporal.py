@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from detent.errors import Conflict, Refused, StoreFailed
+from detent.extras import install_command
 from detent.worker.address import Address
 
 try:
@@ -31,7 +32,7 @@ try:
     from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceClient
 except ImportError as error:
     raise Refused(
-        "work on several machines needs temporalio, which is not installed", way_out="pip install 'detent[temporal]'"
+        "work on several machines needs temporalio, which is not installed", way_out=install_command("temporal")
     ) from error
 
 Answer = TypeVar("Answer")

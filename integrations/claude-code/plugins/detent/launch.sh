@@ -81,7 +81,7 @@ for directory in $PATH; do
 done
 unset IFS
 
-missing='Detent is not installed, so its plugin does nothing: install it (pipx install detent), or remove the plugin'
+missing='Detent is not installed, so its plugin does nothing: install it from its repository, or remove the plugin'
 case $what:$event in
     mcp:*)
         printf 'detent: %s\n' "$missing" >&2

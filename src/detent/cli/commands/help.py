@@ -4,18 +4,16 @@ import click
 
 from detent.cli.request import Request, write_text
 from detent.cli.verb import verb
-
-#: The concept pages, in the order in which they are listed.
-TOPICS = ("journal", "phases", "gates", "decisions", "checkpoints")
+from detent.topics import TOPICS
 
 
 @verb("help", example="detent help approve")
 @click.argument("words", nargs=-1, metavar="[VERB|TOPIC]...")
 def help_verb(request: Request, words: tuple[str, ...]) -> None:
-    """Show the help of a verb, or the list of verbs.
+    """Show the help of a verb, or explain a topic.
 
-    A TOPIC is a concept: journal, phases, gates, decisions or checkpoints. Where a verb has the same name, the page
-    of the concept stands above its help.
+    Without an argument, list the verbs and topics. A topic is a concept, such as gates. Where a verb has the same name,
+    the page of the topic stands above its help.
     """
     from detent.cli.app import VERBS, invoke
 

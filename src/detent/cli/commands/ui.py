@@ -9,12 +9,11 @@ import click
 from detent.cli.request import Request, write_bytes, write_text
 from detent.cli.verb import verb
 from detent.errors import DetentError, NotFound, Refused
+from detent.extras import install_command
 
 if TYPE_CHECKING:
     from detent.web.server import Attendance, Opened
     from detent.web.tokens import Tokens
-
-_EXTRA = "pip install 'detent[ui]'"
 
 
 @verb("ui", example="detent ui")
@@ -72,7 +71,9 @@ def check_extra() -> None:
         import starlette
         import uvicorn
     except ImportError as error:
-        raise DetentError(f"the page needs packages that are not installed: {error.name}", way_out=_EXTRA) from error
+        raise DetentError(
+            f"the page needs packages that are not installed: {error.name}", way_out=install_command("ui")
+        ) from error
     del starlette, uvicorn
 
 

@@ -20,7 +20,7 @@ class ToolCall:
         self._fields: dict[str, Any] = {}
         #: Whether the agent asked for permission, and whether it got it.
         self.asked = self.granted = False
-        self.has_begun = self.has_ended = False
+        self.has_ended = False
 
     def update(self, fields: dict[str, Any]) -> None:
         meta = {**fields_of(self._fields.get("_meta")), **fields_of(fields.get("_meta"))}

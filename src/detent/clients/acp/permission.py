@@ -30,7 +30,6 @@ def check_allowed(allow: Sequence[str], agent: str) -> None:
 
 class Permissions:
     def __init__(self, allow: Sequence[str] | None, cwd: str, *, sandboxed: bool) -> None:
-        self._is_default = allow is None
         self._allow = (KINDS if sandboxed else DEFAULT) if allow is None else allow
         self._cwd, self._sandboxed = os.path.realpath(cwd), sandboxed
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from detent.errors import Invalid, StoreFailed
+from detent.extras import install_command
 from detent.store.address import described
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def driver() -> Any:
     except ImportError as error:
         raise Invalid(
             "this project keeps its journals in Postgres, and the driver is not installed",
-            way_out="pip install 'detent[postgres]'",
+            way_out=install_command("postgres"),
         ) from error
     return psycopg
 

@@ -17,6 +17,8 @@ const Menu = ({ route, projects, waiting, onPalette, onHelp }) => {
 	const item = (href, label, here, extra) => html`<a href=${href} aria-current=${here ? "page" : undefined}>${label}${extra}</a>`;
 	const [connection, setConnection] = useState(live.state);
 	useEffect(() => live.onState(setConnection), []);
+	// On a phone the menu scrolls.
+	useEffect(() => document.querySelector(".menu-items [aria-current]")?.scrollIntoView({ block: "nearest" }), [route.join("/"), projects.length]);
 	return html`<nav class="menu" aria-label="Main">
 		<a class="brand" href="#/needs" aria-label="Detent"><img src="assets/icon.svg" width="20" height="20" alt="" /><span>Detent</span></a>
 		<div class="menu-items">

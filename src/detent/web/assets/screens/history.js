@@ -9,6 +9,9 @@ const colour = (name) => {
 	return found;
 };
 
+// Dates and times as on the rest of the page, not as in the United States.
+const fmtDate = (form) => window.uPlot.fmtDate(form.replace(/{M}.{D}(.{YY})?/, (_, year) => `${year ? "{YYYY}-" : ""}{MM}-{DD}`).replace(/{h}(:{mm})?{aa}/, "{HH}:{mm}"));
+
 // One line over time; a table has the figures too.
 const Plot = ({ title, times, values, say }) => {
 	const box = useRef();
@@ -18,7 +21,7 @@ const Plot = ({ title, times, values, say }) => {
 			const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 }, font: "11px system-ui" };
 			return new window.uPlot(
 				{
-					width: box.current.clientWidth, height: 150, legend: { show: false }, cursor: { show: false }, padding: [10, 12, 0, 0],
+					width: box.current.clientWidth, height: 150, fmtDate, legend: { show: false }, cursor: { show: false }, padding: [10, 12, 0, 0],
 					scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
 					axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map(say) }],
 					series: [{}, { stroke: colour("--accent"), width: 2, fill: colour("--accent-soft"), points: { show: true, size: 6, fill: colour("--accent") }, spanGaps: true }],
