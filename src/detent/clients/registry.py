@@ -43,6 +43,8 @@ class Client:
     plugin: "tuple[str, ...]" = ()
     #: Options that start a sandbox of its own, which cannot be inside another one.
     sandbox_options: "tuple[str, ...]" = ()
+    #: What its turns tell of what they used: `tokens`, `cost`.
+    tells: "tuple[str, ...]" = ()
     #: Documents that show the session to the client. Detent writes them if it is installed in this client.
     documents: "tuple[str, ...]" = ()
     #: Views beside those documents.
@@ -164,6 +166,7 @@ register(
         ),
         home_files=("~/.claude.json", ".claude.json"),
         plugin=("plugins/installed_plugins.json", '"detent@'),
+        tells=("tokens", "cost"),
         documents=(".claude/state/workflow.json",),
         generated=(".claude/workflow_state_system.md",),
     )
@@ -185,6 +188,7 @@ register(
             *("rules", "plugins", "prompts", "skills", "agents"),
         ),
         plugin=("config.toml", '[plugins."detent@'),
+        tells=("tokens",),
         sandbox_options=("--sandbox", "-s", "--full-auto"),
     )
 )
@@ -204,6 +208,7 @@ register(
             *("extensions", "commands", "policies", "hooks", "skills", "agents"),
         ),
         plugin=("extensions/detent/gemini-extension.json", '"detent"'),
+        tells=("tokens",),
         sandbox_options=("--sandbox", "-s"),
     )
 )
