@@ -41,6 +41,8 @@ class Client:
     home_files: "tuple[str, ...]" = ()
     #: The file in that directory that names Detent while it is installed as a plugin, and the text in it that does.
     plugin: "tuple[str, ...]" = ()
+    #: The file in that directory that names the directory from which it loads plugins, if it keeps no copy of them.
+    marketplaces = ""
     #: Options that start a sandbox of its own, which cannot be inside another one.
     sandbox_options: "tuple[str, ...]" = ()
     #: What its turns tell of what they used: `tokens`, `cost`.
@@ -166,6 +168,7 @@ register(
         ),
         home_files=("~/.claude.json", ".claude.json"),
         plugin=("plugins/installed_plugins.json", '"detent@'),
+        marketplaces="plugins/known_marketplaces.json",
         tells=("tokens", "cost"),
         documents=(".claude/state/workflow.json",),
         generated=(".claude/workflow_state_system.md",),
