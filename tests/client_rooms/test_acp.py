@@ -197,6 +197,8 @@ def test_an_agent_that_changes_its_mode_is_ended(tmp_path):
         (execute("for PATH in .; do detent status; done"), None, False, False),
         (execute("detent status ${PATH:=.}"), None, False, False),
         (execute("detent status <<< $(touch x)"), None, False, False),
+        (execute("detent task done IMPL-1 -m done"), None, False, True),
+        (execute("detent task export --to markdown x"), None, False, False),
         (execute("detent report --output x"), None, False, False),
         (execute("detent -C elsewhere run"), None, False, False),
         (execute("pytest -q"), ("execute:pytest *",), False, True),

@@ -20,11 +20,13 @@ KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch"
 DEFAULT = ("read", "search", "think", "edit", "delete", "move")
 _WRITES = ("edit", "delete", "move")
 _OWN = "detent"
-#: The verbs of Detent that every agent may use: to look, to ask, and to work on phases, gates and tasks. The others
-#: write files wherever they are told to, or run what an agent wrote.
+#: The verbs of Detent that every agent may use: to look, to ask, and to work on phases, gates and tasks. Others write
+#: files wherever they are told to, or run commands that an agent wrote.
 _OWN_VERBS = (
-    "ask", "begin", "checkpoint", "diff", "fail", "finish", "gate", "gates", "log", "next", "note", "status", "task",
-    "tasks", "why",
+    "ask", "begin", "diff", "fail", "finish", "gates", "log", "next", "note", "status", "tasks", "why",
+    "checkpoint create", "checkpoint list", "checkpoint show", "gate report", "gate run", "gate wait",
+    "task add", "task beat", "task block", "task done", "task fail", "task list", "task next", "task release",
+    "task resume", "task show", "task split", "task start", "task unblock",
 )  # fmt: skip
 
 
@@ -113,4 +115,8 @@ def _all_match(command: str, pattern: str, cwd: str) -> bool:
 
 def _is_only_detent(command: str) -> bool:
     commands = _commands(command, "/")
-    return bool(commands) and all(words[0] == _OWN and words[1:] and words[1] in _OWN_VERBS for words in commands or ())
+    return bool(commands) and all(map(_is_own, commands or ()))
+
+
+def _is_own(words: list[str]) -> bool:
+    return words[0] == _OWN and any(" ".join(words[1:end]) in _OWN_VERBS for end in (2, 3))
