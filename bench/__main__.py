@@ -91,7 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
     print("-" * WIDTH)
     print("ratio = ours / theirs, median of rounds that ran both in turns; " + _verdict(sections))
     if any(row.is_noisy for section in sections for row in section.rows):
-        print(f"? = the machine was busy: the middle half of the ratios spans over {NOISY:.0%}; repeat when it is idle")
+        reason = f"the middle half of the ratios spans over {NOISY:.0%}, or the interval of the ratio spans the goal"
+        print(f"? = the machine was busy: {reason}; repeat when it is idle")
     print(", ".join(f"{name} {value}" for name, value in machine.items()))
     print(command)
     if options.json:

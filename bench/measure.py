@@ -3,8 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import comb
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
@@ -45,6 +46,21 @@ def interleave(ours: Batch, theirs: Batch, *, rounds: int, warm_up: int = 1) -> 
     ratios = [one / other for one, other in figures]
     low, ratio, high = quantiles(ratios, n=4)
     return Pair(median(one for one, _ in figures), median(other for _, other in figures), ratio, high - low)
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median, and the bounds between which it lies with a confidence of 95 %.
+
+    By the sign test: the bounds are values themselves, whatever the distribution is. Fewer than six values are too few
+    for that, and give their extremes.
+    """
+    ordered, count = sorted(values), len(values)
+    outside, below = 0, 1
+    while below <= 0.025 * 2**count:
+        outside += 1
+        below += comb(count, outside)
+    outside = max(outside, 1)
+    return median(ordered), ordered[outside - 1], ordered[-outside]
 
 
 def seconds_each(work: Callable[[], object], count: int) -> float:

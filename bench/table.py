@@ -32,6 +32,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     theirs: float | None = None
     ratio: float | None = None
     spread: float = 0.0
+    #: The bounds between which the ratio lies, if they were measured.
+    interval: tuple[float, float] | None = None
     goal: Goal | None = None
     skipped: str = ""
     failed: str = ""
@@ -46,6 +48,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_noisy(self) -> bool:
+        """Whether the figures leave open if the goal is met."""
+        if self.interval is not None and self.goal is not None:
+            return self.goal.is_met(self.interval[0]) != self.goal.is_met(self.interval[1])
         return self.ratio is not None and self.spread > NOISY * self.ratio
 
 

@@ -193,6 +193,28 @@ def test_the_limits_and_the_budget_are_told(detent):
     )
 
 
+@pytest.mark.parametrize(
+    ("agent", "untold"),
+    [
+        ('adapter = "claude-code"\ncommand = "sh"', ""),
+        ('adapter = "codex"\ncommand = "sh"', "cost"),
+        ('adapter = "acp"\ncommand = "sh gemini --acp"', "cost"),
+        ('adapter = "acp"\ncommand = "sh"\nmode = "ask"', "tokens and its cost"),
+        ('adapter = "command"\ncommand = "true"', "tokens and its cost"),
+        ('adapter = "command"\ncommand = "true"\nresult = "json"', ""),
+    ],
+)
+def test_an_agent_that_a_budget_cannot_stop_is_warned_of(detent, agent, untold):
+    settings = SETTINGS.replace('agent = "script"', 'agent = "worker"') + f"[agents.worker]\n{agent}\n"
+    build_project(detent.directory, f"[budget]\nphase_tokens = 1000\ncost = 2.0\n{settings}")
+
+    checks = detent("run", "--check", "--json").json()["checks"]
+
+    warned = [check["text"] for check in checks if (check["subject"], check["state"]) == ("budget", "warning")]
+    told = f"worker does not tell its {untold}: such a limit does not stop it"
+    assert warned == ([told] if untold else [])
+
+
 def test_a_client_with_a_sandbox_of_its_own_is_warned_of(detent, monkeypatch):
     use_sandbox(monkeypatch)
     path = {"PATH": f"{detent.directory}/bin{os.pathsep}{os.environ['PATH']}"}

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import msgspec
@@ -34,22 +35,43 @@ def test_a_task_that_detent_writes_fits_its_schema():
         assert msgspec.convert(document, TaskDocument).title
 
 
-def test_the_problem_matcher_finds_the_lines_that_name_a_file():
+def matcher():
     tasks = next(
         json.loads(block) for block in re.findall(r"```json\n(.*?)```", EDITORS, re.DOTALL) if "tasks" in block
     )
-    pattern = re.compile(tasks["tasks"][0]["problemMatcher"]["pattern"]["regexp"])
+    return re.compile(tasks["tasks"][0]["problemMatcher"]["pattern"]["regexp"])
 
-    found = {
-        line: match.groups() if (match := pattern.match(line)) else None
-        for line in ("tests/test_a.py:12: AssertionError", "src/x.py:3:5: E501 too long", "12 passed in 0.1s")
-    }
 
-    assert list(found.values()) == [
-        ("tests/test_a.py", "12", None, "AssertionError"),
-        ("src/x.py", "3", "5", "E501 too long"),
+def test_the_problem_matcher_finds_the_lines_that_name_a_file():
+    lines = ("src/main.rs:2:5: error[E0308]: mismatched types", "./main.go:3:2: undefined: x", "12 passed in 0.1s")
+
+    assert [match.groups() if (match := matcher().match(line)) else None for line in lines] == [
+        ("src/main.rs", "2", "5", "error[E0308]: mismatched types"),
+        ("./main.go", "3", "2", "undefined: x"),
         None,
     ]
+
+
+def test_the_problem_matcher_finds_them_in_what_a_gate_shows(tmp_path):
+    tool, python = Tool(tmp_path), sys.executable
+    gates = (
+        f'{{ kind = "tests", command = "{python} -m pytest -q -p no:cacheprovider" }}, '
+        f'{{ kind = "command", name = "lint", command = "{python} -m ruff check --isolated --output-format concise" }}'
+    )
+    (tmp_path / "detent.toml").write_text(f'[workflows.short]\nphases = [{{ key = "work", gates = [{gates}] }}]\n')
+    (tmp_path / "test_it.py").write_text("import os\n\n\ndef test_it():\n    assert False\n")
+    tool("init").ok()
+    tool("start", "short", "Work").ok()
+
+    runs = [tool("gate", "run", gate, "--stream") for gate in ("tests", "lint")]
+
+    shown = "\n".join(f"{run.out}\n{run.err}" for run in runs)
+    found = [match.groups() for line in shown.splitlines() if (match := matcher().match(line))]
+    assert ("test_it.py", "5", None, "AssertionError") in found
+    assert [each for each in found if each[3].startswith("F401")] == [
+        ("test_it.py", "1", "8", "F401 [*] `os` imported but unused")
+    ]
+    assert {each[0] for each in found} == {"test_it.py"}
 
 
 def test_instructions_go_into_the_file_that_clients_share_and_out_again(tmp_path):

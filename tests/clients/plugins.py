@@ -1,6 +1,7 @@
 """The plugins of `integrations/`, installed and removed with the commands of the clients themselves."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,9 @@ TREES = REPOSITORY / "integrations"
 READ = (".claude-plugin", ".agents", "integrations")
 RUN_S_MAX = 90
 NAME = "detent@detent"
+#: Files in which clients keep what is installed, and what names the plugin or its marketplace there.
+KEPT_IN = ("settings.json", "installed_plugins.json", "known_marketplaces.json", "config.toml", ".claude.json")
+KEPT = re.compile(r'"detent[@"]|marketplaces\.detent\b')
 
 
 def administer(stage: Stage, *arguments: str, succeeds: bool = True) -> str:
@@ -85,19 +89,18 @@ def allow_plugins(stage: Stage) -> None:
 
 
 def remains(stage: Stage) -> set[str]:
-    """Files of the plugin in the client's home and in the project.
+    """Files of the plugin in the client's home and in the project, and settings that name it.
 
     Claude Code keeps a copy in its cache for some days, marked as an orphan; it does not load it.
     """
     left = set()
     for root in (stage.client.home, stage.project):
         for path in root.rglob("*"):
-            if (
-                not path.is_file()
-                or path.is_symlink()
-                or ".workflow" in path.parts
-                or "detent" not in str(path.relative_to(root))
-            ):
+            if not path.is_file() or path.is_symlink() or ".workflow" in path.parts:
+                continue
+            if path.name in KEPT_IN and KEPT.search(path.read_text("utf-8", "replace")):
+                left.add(str(path))
+            if "detent" not in str(path.relative_to(root)):
                 continue
             if any((parent / ".orphaned_at").exists() for parent in path.parents if parent.is_relative_to(root)):
                 continue

@@ -122,6 +122,8 @@ class ModelServer:
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body are written apart. Otherwise the body waits for the acknowledgement of the head, up to 40 ms.
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             raw = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), BODY_BYTES_MAX))

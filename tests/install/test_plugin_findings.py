@@ -1,5 +1,6 @@
 """Doctor's look at plugins: whether a client has one, and whether the program that it starts is still there."""
 
+import json
 import sys
 
 import pytest
@@ -71,6 +72,29 @@ def test_a_recorded_program_that_is_gone_is_named(account, python, hook):
     [message] = account.said()
     assert "/gone/" in message
     assert "which a person recorded" in message
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_clone_that_is_gone_is_named_because_the_client_does_not_say_so(account, tmp_path, is_there):
+    account.install("claude-code")
+    account.record()
+    clone = tmp_path / "clone"
+    listed = {"detent": {"source": {"source": "directory", "path": str(clone)}, "installLocation": str(clone)}}
+    (account.home / ".claude/plugins/known_marketplaces.json").write_text(json.dumps(listed))
+    if is_there:
+        clone.mkdir()
+
+    told = f"Claude Code does not load the plugin: {clone}, where it was installed from, is gone"
+    assert account.said() == ([] if is_there else [told])
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"detent": 1}', '{"detent": {}}', "{"])
+def test_a_list_of_marketplaces_that_cannot_be_read_says_nothing(account, text):
+    account.install("claude-code")
+    account.record()
+    (account.home / ".claude/plugins/known_marketplaces.json").write_text(text)
+
+    assert account.said() == []
 
 
 def test_the_program_of_another_project_is_none_of_its_business(account, tmp_path):

@@ -114,6 +114,7 @@ def test_bad_input_is_answered_with_its_reason_and_the_server_lives_on(place):
         assert [error["error"]["code"] for error in errors] == [-32700, -32600, -32600]
         assert errors[1]["id"] == "odd"
         assert "1048576 bytes" in errors[2]["error"]["message"]
+        client.raw(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[1]}}\n')
 
         cases = {
             "tools/list/all": ({}, -32601, "no method"),

@@ -41,8 +41,12 @@ class Client:
     home_files: "tuple[str, ...]" = ()
     #: The file in that directory that names Detent while it is installed as a plugin, and the text in it that does.
     plugin: "tuple[str, ...]" = ()
+    #: The file in that directory that names the directory from which it loads plugins, if it keeps no copy of them.
+    marketplaces = ""
     #: Options that start a sandbox of its own, which cannot be inside another one.
     sandbox_options: "tuple[str, ...]" = ()
+    #: What its turns tell of what they used: `tokens`, `cost`.
+    tells: "tuple[str, ...]" = ()
     #: Documents that show the session to the client. Detent writes them if it is installed in this client.
     documents: "tuple[str, ...]" = ()
     #: Views beside those documents.
@@ -164,6 +168,8 @@ register(
         ),
         home_files=("~/.claude.json", ".claude.json"),
         plugin=("plugins/installed_plugins.json", '"detent@'),
+        marketplaces="plugins/known_marketplaces.json",
+        tells=("tokens", "cost"),
         documents=(".claude/state/workflow.json",),
         generated=(".claude/workflow_state_system.md",),
     )
@@ -185,6 +191,7 @@ register(
             *("rules", "plugins", "prompts", "skills", "agents"),
         ),
         plugin=("config.toml", '[plugins."detent@'),
+        tells=("tokens",),
         sandbox_options=("--sandbox", "-s", "--full-auto"),
     )
 )
@@ -204,6 +211,7 @@ register(
             *("extensions", "commands", "policies", "hooks", "skills", "agents"),
         ),
         plugin=("extensions/detent/gemini-extension.json", '"detent"'),
+        tells=("tokens",),
         sandbox_options=("--sandbox", "-s"),
     )
 )

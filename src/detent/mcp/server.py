@@ -112,10 +112,11 @@ class Server:
             self.send({"id": identity, "error": fault.as_record()})
 
     def _notified(self, message: Message) -> None:
-        if message.method != "notifications/cancelled":
+        identity = message.params.get("requestId")
+        if message.method != "notifications/cancelled" or not isinstance(identity, str | int):
             return
         with self._lock:
-            call = self._calls.get(message.params.get("requestId", ""))
+            call = self._calls.get(identity)
         if call is not None:
             call[0].cancel()
 

@@ -13,7 +13,7 @@ import msgspec
 
 from detent import process
 from detent.clients import installing
-from detent.clients.acp.agents import has_asking_mode
+from detent.clients.acp.agents import client_of, has_asking_mode
 from detent.clients.installing import manifest as records
 from detent.clients.registry import CLIENTS, client_files
 from detent.config import place as places
@@ -80,8 +80,18 @@ def preflight(
         *_tree_checks(project, begins=begins),
         *_hook_checks(project, gates),
         *_sandbox_checks(project, workflow, phases, agents),
-        *_budget_checks(project),
+        *_budget_checks(project, workflow, phases, agents),
     ]
+
+
+def _agents_of(
+    workflow: "Workflow", phases: Sequence[str], agents: "ConfiguredAgents | DetentError"
+) -> "dict[str, AgentSettings]":
+    """The agents of the phases by name, with their settings."""
+    if isinstance(agents, DetentError):
+        return {}
+    names = dict.fromkeys(agents.for_phase(key, workflow.by_key[key].agent)[0] for key in phases)
+    return {name: agents.settings_of(name) for name in names}
 
 
 # Agents
@@ -93,9 +103,8 @@ def _agent_checks(
     if isinstance(agents, DetentError):
         yield Check(subject="agent", state=State.PROBLEM, text=agents.message, way_out=agents.way_out)
         return
-    names = dict.fromkeys(agents.for_phase(key, workflow.by_key[key].agent)[0] for key in phases)
-    for name in names:
-        yield _agent_check(project, name, agents.settings_of(name))
+    for name, settings in _agents_of(workflow, phases, agents).items():
+        yield _agent_check(project, name, settings)
 
 
 def _agent_check(project: "Project", name: str, settings: "AgentSettings") -> Check:
@@ -322,9 +331,8 @@ def _sandbox_checks(
             text=f"Detent is installed in {name}, which is read-only in the sandbox: agents can install nothing there",
             way_out=f'install Detent elsewhere, or set allow = ["{name}"] under [run.sandbox] in detent.toml',
         )
-    if not isinstance(agents, DetentError):
-        names = dict.fromkeys(agents.for_phase(key, workflow.by_key[key].agent)[0] for key in phases)
-        yield from (check for name in names for check in _nested_sandbox(name, agents.settings_of(name)))
+    for name, agent in _agents_of(workflow, phases, agents).items():
+        yield from _nested_sandbox(name, agent)
 
 
 #: The value of a client's option that starts no sandbox.
@@ -347,7 +355,9 @@ def _nested_sandbox(name: str, settings: "AgentSettings") -> Iterator[Check]:
             )
 
 
-def _budget_checks(project: "Project") -> Iterator[Check]:
+def _budget_checks(
+    project: "Project", workflow: "Workflow", phases: Sequence[str], agents: "ConfiguredAgents | DetentError"
+) -> Iterator[Check]:
     run, budget = project.settings.run, project.settings.budget
     limits = f"{run.max_hours:g} hours, {run.max_turns} turns, {run.max_tasks} tasks added by agents"
     if budget is None:
@@ -356,3 +366,21 @@ def _budget_checks(project: "Project") -> Iterator[Check]:
     chosen = TIERS[budget] if isinstance(budget, str) else budget
     amounts = (f"{value:g} {name}" for name, value in msgspec.structs.asdict(chosen).items() if value is not None)
     yield Check(subject="budget", text=f"{', '.join(amounts)}; limits of the run: {limits}")
+    limited = {"tokens": chosen.tokens or chosen.phase_tokens, "cost": chosen.cost}
+    for name, settings in _agents_of(workflow, phases, agents).items():
+        untold = [amount for amount, limit in limited.items() if limit and amount not in _told(settings)]
+        if untold:
+            yield Check(
+                subject="budget",
+                state=State.WARNING,
+                text=f"{name} does not tell its {' and its '.join(untold)}: such a limit does not stop it",
+                way_out="set minutes under [budget] as well, or choose another agent",
+            )
+
+
+def _told(settings: "AgentSettings") -> tuple[str, ...]:
+    """What is known to be told of a turn's tokens and cost."""
+    if settings.adapter == "command":
+        return () if settings.result == "text" else ("tokens", "cost")
+    # No turn of a person is counted.
+    return ("tokens", "cost") if settings.adapter == "manual" else CLIENTS[client_of(settings)].tells

@@ -1,8 +1,9 @@
-"""Checks the plugins of clients for `detent doctor`: which clients have one, and whether it finds a program."""
+"""Checks the plugins of clients for `detent doctor`: which clients have one, and whether it is loaded and starts."""
 
+import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from detent.clients.installing.hook_settings import HOOK_TAIL
 from detent.clients.installing.installation import WARNING, Finding
@@ -12,6 +13,8 @@ from detent.store import disk
 from detent.store.state_home import state_home
 
 _RECORD = "detent init, in a terminal of your own, records the program that it belongs to"
+#: The name of the marketplace that a clone is.
+_MARKETPLACE = "detent"
 #: The most bytes of a file in which a client lists its plugins.
 _MAX_LIST = 4 * 1024 * 1024
 
@@ -22,15 +25,38 @@ def clients_with_plugin(environment: Mapping[str, str]) -> list[Client]:
 
 
 def _has_plugin(client: Client, environment: Mapping[str, str]) -> bool:
+    file, text = client.plugin
+    return text.encode() in _read(client, file, environment)
+
+
+def _read(client: Client, file: str, environment: Mapping[str, str]) -> bytes:
+    """A file in the directory of the client in the account; nothing if it is not there."""
     home = environment.get("HOME", "")
     directory = environment.get(client.home_variable, "") or client.home.replace("~", home, 1)
-    file, text = client.plugin
     if not home or not os.path.isabs(directory):
-        return False
+        return b""
     try:
-        return text.encode() in disk.read_file(os.path.join(directory, file))[:_MAX_LIST]
+        return disk.read_file(os.path.join(directory, file))[:_MAX_LIST]
     except OSError:
-        return False
+        return b""
+
+
+def _lost_sources(clients: list[Client], environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Clients that read the plugin where it was installed from, and find nothing there. They say so only when asked."""
+    for client in clients:
+        try:
+            listed = json.loads(_read(client, client.marketplaces, environment))
+            source = str(listed[_MARKETPLACE]["installLocation"])
+        except (ValueError, LookupError, TypeError):
+            continue
+        if not os.path.isdir(source):
+            yield Finding(
+                client=client.name,
+                severity=WARNING,
+                subject="plugin",
+                message=f"{client.title} does not load the plugin: {source}, where it was installed from, is gone",
+                way_out="put the clone back, or remove the marketplace and add it from another clone",
+            )
 
 
 def plugins_beside_hooks(root: str, environment: Mapping[str, str]) -> list[str]:
@@ -49,10 +75,11 @@ def plugins_beside_hooks(root: str, environment: Mapping[str, str]) -> list[str]
 
 
 def plugin_findings(root: str, environment: Mapping[str, str]) -> list[Finding]:
-    """Plugins that find no Detent to start, or not the one that a person recorded."""
+    """Plugins that are not loaded, or that find no Detent to start, or not the one that a person recorded."""
     clients = clients_with_plugin(environment)
     if not clients:
         return []
+    lost = list(_lost_sources(clients, environment))
     names = " and ".join(client.title for client in clients)
     programs = recorded_programs(state_home(environment.get("XDG_STATE_HOME", ""), environment.get("HOME", "")), root)
     gone = [
@@ -66,6 +93,6 @@ def plugin_findings(root: str, environment: Mapping[str, str]) -> list[Finding]:
     elif not programs and shutil.which("detent", path=environment.get("PATH", "")) is None:
         message = f"the plugin of {names} does nothing: no program is recorded for it, and none is on PATH"
     else:
-        return []
+        return lost
     subject = "plugin"
-    return [Finding(client=clients[0].name, severity=WARNING, subject=subject, message=message, way_out=_RECORD)]
+    return [*lost, Finding(client=clients[0].name, severity=WARNING, subject=subject, message=message, way_out=_RECORD)]
