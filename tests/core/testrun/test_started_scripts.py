@@ -6,7 +6,7 @@ from detent.core.testrun.started_scripts import MAX_SCRIPTS, started_scripts
 
 FILES = {
     "run.sh": "pytest -q\n",
-    "ci/all": "#!/bin/sh\nset -e\n./ci/unit.sh\nbash \"$(dirname \"$0\")/slow.sh\"\n",
+    "ci/all": '#!/bin/sh\nset -e\n./ci/unit.sh\nbash "$(dirname "$0")/slow.sh"\n',
     "ci/unit.sh": "python tools/runtests.py\n",
     "ci/slow.sh": ". ci/env\n",
     "ci/env": "export A=1\n",

@@ -101,9 +101,7 @@ def guarded_hits(
     return hits
 
 
-def second_copy_hits(
-    targets: list[tuple[str, str, bool]], directory: str, resolve: "Resolve", fuel: Fuel
-) -> list[Hit]:
+def second_copy_hits(targets: list[tuple[str, str, bool]], directory: str, resolve: "Resolve", fuel: Fuel) -> list[Hit]:
     """The targets that can be in `directory`, the user's state directory, or that take it along."""
     hits: list[Hit] = []
     top = directory.lower()

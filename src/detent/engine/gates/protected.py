@@ -1,7 +1,7 @@
 """The protected files of a session: the tests and the runner's settings as they were when it began.
 
 They are found by the naming rules of the runners (`core/testrun/runner_files.py`), and by the patterns of the gates.
-The scripts that the test commands start are among them, and the data beside tests: what a test expects may be in a file.
+The scripts that the test commands start are among them, and the data beside tests, which may hold what they expect.
 Nothing is run. The contents are one document of the session, named by its digest and verified whenever it is read.
 """
 
@@ -218,7 +218,7 @@ def _part(path: str, kept: Kept | None) -> dict[str, str] | None:
 
 
 def _read(path: str, most: int | None = None) -> Kept | None:
-    """The file at the path, or what a link at the path leads to; None if there is no file, or one larger than `most`."""
+    """The file at the path, or what a link at the path leads to; None without a file of at most `most` bytes."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
