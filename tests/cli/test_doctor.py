@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -208,6 +209,33 @@ def test_a_journal_that_is_gone_comes_back(tool):
     tool("doctor", "--restore", "three", "--yes").ok()
 
     works(tool)
+
+
+@pytest.mark.parametrize("what", ["a directory", "a pipe", "a link to itself", "a file for its directory"])
+def test_whatever_is_in_the_place_of_a_journal_the_journal_comes_back(tool, what):
+    path = journal(tool)
+    if what == "a file for its directory":
+        shutil.rmtree(path.parent)
+        path.parent.write_text("kept")
+    else:
+        path.unlink()
+        {"a directory": path.mkdir, "a pipe": lambda: os.mkfifo(path)}.get(what, lambda: path.symlink_to(path))()
+
+    code, message, _ = tool("status").error()
+    assert (code, "the journal of WFS-three is gone; its second copy has 4 commits" in message) == (5, True)
+    assert "damaged" in tool("sessions").ok().out
+
+    tool("doctor", "--fix", "--yes")
+
+    works(tool)
+
+
+@pytest.mark.parametrize("name", ["detent.toml", "approvers.toml"])
+def test_a_pipe_in_the_place_of_settings_is_not_waited_for(tool, name):
+    (tool.directory / name).unlink(missing_ok=True)
+    os.mkfifo(tool.directory / name)
+
+    assert f"{name} is not a file" in tool("doctor").out + tool("approver", "list").err
 
 
 @pytest.mark.parametrize(

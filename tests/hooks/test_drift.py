@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -304,6 +305,20 @@ def test_a_change_of_the_settings_is_said_once(place):
 
     assert "detent.toml changed during the session" in a_call(place).told
     assert a_call(place).text == ""
+
+
+def test_that_the_second_copy_was_removed_is_said_once(place):
+    place.detent("task", "add", "one")
+    place.hook("SessionStart", source="startup")
+    known = (place.root / ".workflow/project-id").read_text().strip()
+    copy = Path(os.environ["XDG_STATE_HOME"], "detent", known, "journals", f"{SESSION}.jsonl")
+    copy.unlink()
+
+    assert f"{copy} changed during the session" in a_call(place).told
+    assert a_call(place).text == ""
+    assert "it has no second copy" in place.detent("doctor")
+    place.detent("task", "add", "two")
+    assert "all is well" in place.detent("doctor")
 
 
 def test_settings_that_changed_between_two_sessions_are_no_drift(place):

@@ -40,7 +40,11 @@ FILES = {
     "tests/test_mul.py": test_file("mul", "6"),
     "conftest.py": "",
     "pyproject.toml": '[project]\nname = "calc"\nversion = "1"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n',
-    "Makefile": f"test:\n\t{COMMAND}\n",
+    "Makefile": f"include more.mk\n\ntest:\n\t{COMMAND}\n\ncheck:\n\t@sh scripts/check\n",
+    "more.mk": f"more:\n\t{COMMAND}\n",
+    "scripts/check": 'cd "$(dirname "$0")/.." && . scripts/run.sh\n',
+    "scripts/run.sh": f"{COMMAND}\n",
+    "runtests.py": "import sys\n\nimport pytest\n\nsys.exit(pytest.main(['-q']))\n",
     ".gitignore": "__pycache__/\n",
 }
 #: A workflow with the shipped phases, in which the tests gate decides alone; `fix` asks for more.
@@ -497,6 +501,15 @@ CHEATS = (
     Cheat(WRAPPER, "a target that does nothing", _target("true"), "", MAKE),
     Cheat(WRAPPER, "a target that ignores it", _target(f"-{COMMAND}"), "", MAKE),
     Cheat(WRAPPER, "a target that selects", _target(f"{COMMAND} -k add"), COPY, MAKE),
+    Cheat(
+        WRAPPER, "a script that selects", _config("scripts/run.sh", f"{COMMAND} -k add\n"), COPY, "sh scripts/run.sh"
+    ),
+    Cheat(WRAPPER, "a script of a target", _config("scripts/check", f"{COMMAND} -k add\n"), COPY, "make check"),
+    Cheat(WRAPPER, "a script of a script", _config("scripts/run.sh", f"{COMMAND} -k add\n"), COPY, "make check"),
+    Cheat(WRAPPER, "an included makefile", _config("more.mk", f"more:\n\t{COMMAND} -k add\n"), COPY, "make more"),
+    Cheat(
+        WRAPPER, "a script in Python", _config("runtests.py", f"print('{GREEN.strip()}')\n"), COPY, "python runtests.py"
+    ),
     Cheat("fake output", "a target that prints", _target(f"echo '{GREEN.strip()}'"), COPY, MAKE),
     Cheat("fake output", "a run that never was, seen", _seen(COMMAND)),
     Cheat("fake output", "printed by a test", _sub(f"def test_sub():\n    print({GREEN!r})\n    assert 0\n")),

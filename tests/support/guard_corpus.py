@@ -239,6 +239,12 @@ DENIED = [
     Case("echo '{}' > .workflow/projects/api/state.json", "a package of a monorepo"),
     Case("echo x > .workflow/notes.txt", "anything else below .workflow"),
     Case("RM -rf .WORKFLOW || rm -rf .WORKFLOW", "a file system that does not care about case"),
+    # the second copies of journals, in the user's state directory
+    Case("rm -rf ~/.local/state/detent", "the second copies"),
+    Case("rm -rf ~/.local", "a directory around the second copies"),
+    Case("cd ~/.local/state && mv det* /tmp", "the second copies, by a star"),
+    Case("truncate -s 0 ~/.local/state/detent/*/journals/*.jsonl", "one second copy, emptied"),
+    Case('rm -r "$H/.local/state/detent/index"', "the index of projects, unknown start"),
     # unknown wrappers, and code that is not followed: they are denied for what they name
     Case("docker run -v $PWD:/w alpine rm -rf /w/.workflow", "inside a container"),
     Case("ssh host 'rm -rf .workflow'", "on a machine that may be this one"),
@@ -349,6 +355,11 @@ HARMLESS = [
     Case("exec 3< .workflow/history.jsonl; cat <&3", "opened for reading"),
     Case("diff <(jq . .workflow/state.json) <(jq . /tmp/b.json)", "processes that read"),
     Case("cat .workflow/history.jsonl | while read l; do echo $l >> /tmp/log; done", "piped, written elsewhere"),
+    # neighbours of the second copies
+    Case("ls ~/.local/state/detent && cat ~/.local/state/detent/*/path", "the second copies, read"),
+    Case("rm -rf ~/.local/state/other ~/.cache/detent", "beside the second copies"),
+    Case("find ~ -name '*.pyc' -delete", "files of another kind at home"),
+    Case("cp -r build/out ~/.local/", "a copy into a directory around the second copies"),
     # words only
     Case('echo "write it with > .workflow/state.json"', "an operator in quotes"),
     Case("echo 'rm -rf .workflow'", "a command in quotes"),

@@ -28,4 +28,6 @@ def denial(
 ) -> str | None:
     """The reason to deny a shell command, without a session."""
     shell = {"kind": "shell", "tool": "Bash", "command": command, "cwd": cwd, "home": home, "agent": "", "text": ""}
-    return guard(GuardInput(None, {**shell, **call}, root, lambda _: False, guarded_files(), resolve))[0]
+    copies = f"{home}/.local/state/detent" if home else ""
+    given = GuardInput(None, {**shell, **call}, root, lambda _: False, guarded_files(), resolve, copies=copies)
+    return guard(given)[0]

@@ -68,8 +68,12 @@ def find(
 
 def settings_digest(root: str) -> str:
     """The digest of `detent.toml`; empty without the file."""
+    path = os.path.join(root, CONFIG)
     try:
-        with open(os.path.join(root, CONFIG), "rb") as file:
+        # A pipe would be waited for.
+        if not os.path.isfile(path):
+            return ""
+        with open(path, "rb") as file:
             return sha256(file.read()).hexdigest()[:32]
     except OSError:
         return ""
@@ -77,6 +81,8 @@ def settings_digest(root: str) -> str:
 
 def read_settings(root: str) -> Settings:
     path = os.path.join(root, CONFIG)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Invalid(f"{path} is not a file", way_out=NEEDLESS)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

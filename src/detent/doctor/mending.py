@@ -47,6 +47,8 @@ def examine(project: Project, name: str, *, follow: bool = False) -> tuple[Exami
         return examined, [_finding(name, message, FIX, WARNING)]
     if examined.copied < examined.commits:
         message = f"its second copy is {counted(examined.commits - examined.copied, 'commit')} behind"
+        if not examined.copied:
+            message = "it has no second copy: the copy was removed, or this account has not worked on it yet"
         return examined, [_finding(name, message, "the next command outside of a sandbox catches up", WARNING)]
     return examined, []
 

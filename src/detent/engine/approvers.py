@@ -148,6 +148,8 @@ def read_approvers(path: str) -> Approvers:
     """The content of the file, well formed but not yet trusted; empty without the file."""
     import tomllib  # noqa: PLC0415 - few commands need it
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Invalid(f"{path} is not a file", way_out="rename it; without it no key counts")
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES + 1)

@@ -440,11 +440,15 @@ class Project:
         gates = [gate for phase in workflow.phases for gate in phase.gates]
         if self.settings.gates != "strict" or not any(gate.protects for gate in gates):
             return None, []
-        from detent.engine.gates.checks import protected_patterns  # noqa: PLC0415 - only protected files need it
+        from detent.engine.gates.checks import (  # noqa: PLC0415 - only protected files need it
+            protected_patterns,
+            protecting_commands,
+        )
         from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415
         from detent.engine.gates.stored import PROTECTED  # noqa: PLC0415
 
-        digest, data = ProtectedFiles.take(moment, protected_patterns(workflow)).encode()
+        kept = ProtectedFiles.take(moment, protected_patterns(workflow), protecting_commands(workflow))
+        digest, data = kept.encode()
         return digest, [(SessionFile(f"{PROTECTED}/{digest}"), data)]
 
     def import_state(self, document: object, *, source: str) -> "SessionHandle":

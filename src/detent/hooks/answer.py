@@ -161,7 +161,15 @@ def _before_tool(
 ) -> str:
     from detent.clients.registry import guarded_files
     from detent.core.guard.rules import GuardInput, guard
-    from detent.hooks.files import SETTINGS_NOTE, exists, is_running, journal_problem, read_document, resolve
+    from detent.hooks.files import (
+        SETTINGS_NOTE,
+        exists,
+        is_running,
+        journal_problem,
+        own_state_home,
+        read_document,
+        resolve,
+    )
 
     if not exists(f"{root}/.workflow/{SETTINGS_NOTE}"):
         _changed_settings(root)
@@ -181,6 +189,7 @@ def _before_tool(
             guarded_files(),
             lambda path: resolve(path, call["cwd"]),
             outer,
+            own_state_home(),
         )
     )
     if explain:

@@ -275,6 +275,21 @@ def head_is_held(state: str, session: "Any") -> bool:
     return holds(f"{state}/{session}/{JOURNAL}", total, size)
 
 
+def _second_copies(root: str) -> "list[str]":
+    """The files outside the project that hold the second copies of active sessions, whether they are there or not."""
+    from detent.store.state_home import COPY, PROJECT_ID, copies_directory, is_id, read_text
+
+    known, home = read_text(f"{root}/.workflow/{PROJECT_ID}").strip(), own_state_home()
+    if not home or not is_id(known):
+        return []
+    parts = ((state, state[len(root) + len("/.workflow/") :]) for state in states(root))
+    return [
+        f"{copies_directory(home, known, part)}/{name.removeprefix('.active-')}{COPY}"
+        for state, part in parts
+        for name in markers(state)
+    ]
+
+
 def own_state_home() -> str:
     from detent.store.state_home import state_home
 
@@ -317,6 +332,7 @@ def changed_settings(root: str, paths: "tuple[str, ...]") -> "list[str]":
         # Of checkpoints only their presence is looked at: the engine verifies what they hold.
         index = f"{state}/checkpoints/index.json"
         lines.append(f"{'+' if exists(index) else '-'} {index[len(root) + 1 :]}")
+    lines += [f"{'+' if exists(copy) else '-'} {copy}" for copy in _second_copies(root)]
     note = f"{root}/.workflow/{SETTINGS_NOTE}"
     before = (read_file(note) or b"").decode("utf-8", "replace").split("\n")
     if lines == before or not lines[0]:

@@ -286,6 +286,8 @@ class FileStore:
     def delete(self, name: str) -> None:
         path = self._path(name)
         with disk.failing_as("remove", path, way_out=disk.REBUILDABLE), suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.isdir(path) and not os.path.islink(path):
+                self._in_the_way.add(name)
             self._make_way(name)
             os.unlink(path)
 
@@ -537,6 +539,9 @@ def _remove_tree(path: str) -> None:
 
 
 def _open_journal(path: str) -> int:
+    if os.path.lexists(path) and not os.path.isfile(path):
+        # Whatever is in its place, the journal is gone; its second copy can be put back.
+        raise FileNotFoundError(path)
     try:
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except FileNotFoundError:

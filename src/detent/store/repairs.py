@@ -100,7 +100,9 @@ class Repairs:
         """Examine how far the journal and its copy verify; with `follow` also whether each commit can follow."""
         from detent.store import recovery  # noqa: PLC0415 - sound journals never need it
 
-        journal, copy = disk.read_if_there(self._journal(session)), self._copied(session)
+        path, copy = self._journal(session), self._copied(session)
+        # Anything but a file in its place holds no commit.
+        journal = disk.read_if_there(path) if os.path.isfile(path) else None
         if journal is None and copy is None:
             raise NotFound(f"there is no session {session}", way_out="detent sessions --all")
         return recovery.examine(journal, copy, follow=follow)
@@ -119,7 +121,9 @@ class Repairs:
         path = self._journal(session)
         self._close(session)
         with disk.failing_as("mend", path):
+            _make_way(os.path.dirname(path), os.path.isdir)
             disk.make_directory(os.path.dirname(path))
+            _make_way(path, os.path.isfile)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, disk.PRIVATE_FILE)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
@@ -175,8 +179,15 @@ class Repairs:
         return self._copies.read(session) if self._copies is not None else None
 
 
+def _make_way(path: str, is_right: Callable[[str], bool]) -> None:
+    """Rename what is in the place of a journal or of its directory."""
+    if os.path.lexists(path) and not is_right(path):
+        disk.set_aside(path)
+
+
 def _size(path: str) -> int:
+    """The size of a file; -1 if there is none."""
     try:
-        return os.stat(path).st_size
+        return os.stat(path).st_size if os.path.isfile(path) else -1
     except OSError:
         return -1

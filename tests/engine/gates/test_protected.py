@@ -8,7 +8,7 @@ import pytest
 
 from detent.core.gate.evidence import Result, Verdict
 from detent.engine.gates.copy import Copied, project_copy
-from detent.engine.gates.protected import Changes, ProtectedFiles
+from detent.engine.gates.protected import MAX_DATA, MAX_DATA_FILE, Changes, ProtectedFiles
 from detent.engine.gates.stored import is_intact
 from detent.objects.universe import Moment, Scope, Universe
 from tests.support.campaign import sampled
@@ -40,6 +40,46 @@ def work(tmp_path):
     project, handle = started(tmp_path, GATE)
     with project:
         yield tmp_path, handle
+
+
+READS = "import pathlib\n\nfrom calc import add\n\n\ndef test_data():\n    data = pathlib.Path('{}').read_text()\n"
+READS += "    assert add(2, 3) == int(data)\n"
+
+
+@pytest.mark.parametrize("path", ["tests/data/sum.txt", "testdata/sum.golden"])
+def test_data_that_tests_read_is_protected_as_they_are(tmp_path, path):
+    write(tmp_path, "calc.py", CODE)
+    write(tmp_path, "tests/test_data.py", READS.format(path))
+    write(tmp_path, path, "5")
+    project, handle = started(tmp_path, GATE)
+    with project:
+        write(tmp_path, "calc.py", BROKEN)
+        write(tmp_path, path, "-1")
+        handle.gates.run("tests")
+        assert protected_result(handle) is Result.FAILED
+        assert verdicts(handle)["tests"] is Verdict.FAIL
+
+        write(tmp_path, "calc.py", CODE)
+        write(tmp_path, path, "5")
+        write(tmp_path, "tests/data/new.txt", "data of a new test")
+        handle.gates.run("tests")
+        assert protected_result(handle) is None
+        assert verdicts(handle)["tests"] is Verdict.PASS
+
+
+def test_data_is_kept_up_to_its_limits_and_is_no_test(tmp_path, tmp_path_factory):
+    write(tmp_path, "tests/test_a.py", EASY)
+    names = [f"{number:02}.txt" for number in range(MAX_DATA // MAX_DATA_FILE + 1)]
+    for name in names:
+        write(tmp_path, f"tests/{name}", "x" * MAX_DATA_FILE)
+    for path in ("tests/large.txt", "tests/.cache/a.txt", "data/a.txt"):
+        write(tmp_path, path, "x" * (MAX_DATA_FILE + 1 if "large" in path else 1))
+
+    files = ProtectedFiles.take(moment(tmp_path, tmp_path_factory.mktemp("cache")), ()).files
+
+    assert sorted(files) == [*(f"tests/{name}" for name in names[:-1]), "tests/test_a.py"]
+    assert ProtectedFiles(files).has_tests()
+    assert not ProtectedFiles({path: files[path] for path in files if path.endswith(".txt")}).has_tests()
 
 
 CHEATS = {

@@ -4,6 +4,8 @@
 - "document": an agent may edit it, and Detent adopts the edit afterwards.
 - "config": detent.toml, approvers.toml and the files in which clients keep their hooks.
 
+Outside of projects, the user's state directory is protected: it has the second copies of journals.
+
 The files of clients are passed in as `files`: their paths by kind, "config" or "document". Names are compared without
 regard to case, as some file systems do.
 """
@@ -33,6 +35,9 @@ _MAX_RESOLVED = 256
 _DOCUMENTS = ("state.json", "wfs-*/workflow-session.json", "wfs-*/.task/impl-*.json")
 # A path of unknown start is protected only if it contains one of these.
 _TELLING = (".workflow", "journal.jsonl", "workflow-session.json", *ROOT_FILES, ".active-wfs")
+#: What is in the user's state directory, as `store/state_home.py` describes it.
+_SECOND_COPIES = ("", "/index", "/index/0", "/0", "/0/path", "/0/journals", "/0/journals/wfs-x.jsonl")
+_TELLING_COPIES = "state/detent"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +97,24 @@ def guarded_hits(
             kind = next((kind for kind in kinds if kind), None)
             if kind:
                 hits.append((place, how, kind))
+                break
+    return hits
+
+
+def second_copy_hits(targets: list[tuple[str, str, bool]], directory: str, resolve: "Resolve", fuel: Fuel) -> list[Hit]:
+    """The targets that can be in `directory`, the user's state directory, or that take it along."""
+    hits: list[Hit] = []
+    top = directory.lower()
+    for path, how, recursive in targets[:_MAX_RESOLVED]:
+        for place in dict.fromkeys((path, _resolved(path, resolve))):
+            lowered = place.lower()
+            if place.startswith("**") and _TELLING_COPIES not in lowered:
+                continue
+            shapes = (lowered, below(lowered)) if recursive else (lowered,)
+            if lowered.startswith(f"{top}/") or any(
+                may_meet(shape, top + name, fuel) for shape in shapes for name in _SECOND_COPIES
+            ):
+                hits.append((place, how, JOURNAL))
                 break
     return hits
 

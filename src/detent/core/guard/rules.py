@@ -31,10 +31,11 @@ class GuardInput:
     """The facts of a decision. `doc` is the state document, None without one, False if it cannot be read.
 
     `files` has the clients' files that are guarded, by kind: "config" and "document". `resolve` follows the symbolic
-    links of a path. `outer` are projects around the one at `root`: their files are guarded as well.
+    links of a path. `outer` are projects around the one at `root`: their files are guarded as well. `copies` is the
+    user's state directory, with the second copies of journals; empty if there is none.
     """
 
-    __slots__ = ("_reading", "call", "doc", "exists", "files", "outer", "resolve", "root")
+    __slots__ = ("_reading", "call", "copies", "doc", "exists", "files", "outer", "resolve", "root")
 
     def __init__(
         self,
@@ -45,9 +46,10 @@ class GuardInput:
         files: "Mapping[str, tuple[str, ...]]",
         resolve: "Callable[[str], str]" = str,
         outer: "tuple[str, ...]" = (),
+        copies: str = "",
     ) -> None:
         self.doc, self.call, self.root, self.exists, self.files = doc, call, root, exists, files
-        self.resolve, self.outer = resolve, outer
+        self.resolve, self.outer, self.copies = resolve, outer, copies
         self._reading: Reading | None = None
 
     @property
@@ -76,7 +78,7 @@ def _guarded_files(given: GuardInput) -> "str | None":
     call = given.call
     if call["kind"] not in ("shell", "write", "mcp") or call.get("reads") or _is_harmless(given):
         return None
-    from detent.core.guard.protected import guarded_hits, mentioned  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.protected import guarded_hits, mentioned, second_copy_hits  # noqa: PLC0415 - most calls never need it
     from detent.core.guard.shell.fuel import Fuel, OutOfFuel  # noqa: PLC0415
 
     if call["kind"] == "shell":
@@ -84,8 +86,9 @@ def _guarded_files(given: GuardInput) -> "str | None":
     else:
         targets, fuel = [(path, call["tool"], False) for path in call["paths"]], Fuel()
     try:
+        hits = second_copy_hits(targets, given.copies, given.resolve, fuel) if given.copies else []
         for root in (given.root, *given.outer):
-            for path, how, kind in guarded_hits(targets, root, given.files, given.resolve, fuel):
+            for path, how, kind in (*hits, *guarded_hits(targets, root, given.files, given.resolve, fuel)):
                 if kind != "document" or call["kind"] != "write":
                     return f"{how} would write {path}, which is {_WHAT[kind]}; {WAY_ROUND}"
     except OutOfFuel:

@@ -48,8 +48,18 @@ def _in(kind: str, *needles: str, pattern: str) -> Form:
     return Form(kind, needles, pattern, re.IGNORECASE)
 
 
+def _option(*programs: str, option: str) -> Form:
+    """The value of an option of one letter that is a password to these programs."""
+    names = "|".join(programs)
+    return Form(
+        "password", programs, rf"\b(?:{names})\s(?:[^\n|;&]{{0,200}}?\s)?{option}[\"']?(?P<secret>[^\s\"'|;&]+)"
+    )
+
+
 #: A line of the body of a private key, or one of its headers; blank lines are in between.
 _KEY_LINE = r"(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n]{0,200})?"
+#: The name of a variable that holds a secret.
+_VARIABLE = r"(?:[A-Z0-9_]{0,60}_)?(?:PASS|PASSWD|PASSWORD|PASSPHRASE|SECRET|TOKEN|(?:API|ACCESS|SECRET|PRIVATE)_?KEY)"
 _KEY_BODY = r"\s*[A-Za-z0-9+/=]{16,}\s*"
 _PEM_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 KEY_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -60,6 +70,17 @@ FORMS: tuple[Form, ...] = (
         "private-key",
         ("PRIVATE KEY",),
         rf"(?P<secret>{_PEM_BEGIN}(?:[^-]*(?:-(?!----)[^-]*)*{KEY_END}|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/=]{{24,}})*))",
+    ),
+    # The same in base64, as a file of Kubernetes has it; a certificate is public.
+    Form(
+        "private-key",
+        ("LS0tLS1CRUdJTi",),
+        r"(?P<secret>LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FURS)[A-Za-z0-9+/]{20,}={0,2})",
+    ),
+    Form(
+        "private-key",
+        ("Private-Lines:",),
+        r"Private-Lines: \d{1,4}\r?\n(?P<secret>[A-Za-z0-9+/=]+(?:\r?\n[A-Za-z0-9+/=]{16,})*)",
     ),
     _key("jwt", "eyJ", pattern=r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"),
     _key("anthropic-key", "sk-ant-", pattern=r"sk-ant-[A-Za-z0-9_-]{20,}"),
@@ -79,7 +100,7 @@ FORMS: tuple[Form, ...] = (
     _key("npm-token", "npm_", pattern=r"npm_[A-Za-z0-9]{36}"),
     _key("pypi-token", "pypi-", pattern=r"pypi-[A-Za-z0-9_-]{50,}"),
     _key("sendgrid-key", "SG.", pattern=r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    _key("huggingface-token", "hf_", pattern=r"hf_[A-Za-z0-9]{30,}"),
+    _key("huggingface-token", "hf_", "api_org_", pattern=r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     _key(
         "stripe-key",
         "_live_",
@@ -103,7 +124,26 @@ FORMS: tuple[Form, ...] = (
     # Its first part is a number in base64: it begins with one of these letters.
     _key("discord-token", ".", pattern=r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}", least=2),
     _in("discord-webhook", "api/webhooks", pattern=r"api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{40,})"),
-    _key("atlassian-token", "ATATT3", pattern=r"ATATT3[A-Za-z0-9_=-]{50,}"),
+    _in("teams-webhook", "webhook.office.com", pattern=r"webhook\.office\.com/webhookb2/(?P<secret>[\w@/-]{60,})"),
+    _key(
+        "atlassian-token",
+        "ATATT3",
+        "ATCTT3",
+        "ATBB",
+        pattern=r"AT[AC]TT3[A-Za-z0-9_=-]{50,}|ATBB[A-Za-z0-9]{32}",
+    ),
+    _key("fly-token", "fo1_", "fm1", "fm2_", pattern=r"fo1_[A-Za-z0-9_-]{40,}|fm[12][ar]?_[A-Za-z0-9+/=]{40,}"),
+    _key("netlify-token", "nfp_", "nfc_", pattern=r"nf[pc]_[A-Za-z0-9]{36,}"),
+    _key("cargo-token", "cio", pattern=r"cio[A-Za-z0-9]{32}"),
+    _key("jfrog-key", "AKCp", pattern=r"AKCp[A-Za-z0-9]{60,}"),
+    _key("sonar-token", "sq", pattern=r"sq[pua]_[0-9a-f]{40}"),
+    _key("buildkite-token", "bkua_", pattern=r"bkua_[0-9a-f]{40}"),
+    _key("nuget-key", "oy2", pattern=r"oy2[a-z0-9]{43}"),
+    _key("mapbox-token", "sk.eyJ", pattern=r"sk\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}"),
+    _key("contentful-token", "CFPAT-", pattern=r"CFPAT-[A-Za-z0-9_-]{40,}"),
+    _key("easypost-key", "EZAK", "EZTK", pattern=r"EZ[AT]K[A-Za-z0-9]{54}"),
+    _key("shippo-token", "shippo_", pattern=r"shippo_(?:live|test)_[0-9a-f]{40}"),
+    _key("dynatrace-token", "dt0", pattern=r"dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     _key("grafana-token", "glsa_", "glc_", pattern=r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/=]{32,}"),
     _key("databricks-token", "dapi", pattern=r"dapi[0-9a-f]{32}(?:-\d)?"),
     _key("doppler-token", "dp.", pattern=r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
@@ -133,6 +173,11 @@ FORMS: tuple[Form, ...] = (
         "signature=",
         pattern=r"(?:(?:account|sharedaccess)key|sharedaccesssignature|[?&]sig)=(?P<secret>[A-Za-z0-9+/%&=_.~-]{20,})",
     ),
+    _in(
+        "aws-signature",
+        "x-amz-",
+        pattern=r"[?&]x-amz-(?:signature|security-token)=(?P<secret>[A-Za-z0-9+/%=_.~-]{20,})",
+    ),
     # The user's name stays: it tells which account was used.
     _in(
         "password",
@@ -145,7 +190,7 @@ FORMS: tuple[Form, ...] = (
         "authorization",
         "authorization",
         pattern=r"authorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"
-        r"(?:bearer|basic|token|apikey|digest|negotiate)\s{1,4}(?P<secret>[^\s\"'\\]+)",
+        r"(?:bearer|basic|token|apikey|digest|negotiate|ssws)\s{1,4}(?P<secret>[^\s\"'\\]+)",
     ),
     _in(
         "authorization",
@@ -198,6 +243,40 @@ FORMS: tuple[Form, ...] = (
         "password",
         ("htpasswd",),
         r"\bhtpasswd\s{1,4}-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,100}\s{1,4}(?P<secret>\S+)",
+    ),
+    _option("zip", "unzip", "mosquitto_pub", "mosquitto_sub", option=r"-P\s{1,4}"),
+    _option("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", option=r"-w\s{1,4}"),
+    _option("twine", option=r"-p\s{1,4}"),
+    _option("doctl", option=r"-t\s{1,4}"),
+    _option("openssl enc", option=r"-k\s{1,4}"),
+    _option("7z", "7za", "7zz", option=r"-p"),
+    _option("smbclient", option=r"-U\s{0,4}[^\s%]{1,100}%"),
+    _option("http", "https", "xh", option=r"-a\s{1,4}[\"']?[^\s:\"']{1,100}:"),
+    _option("gh secret set", option=r"(?:-b|--body)[ =]{1,2}"),
+    _option("kubectl", option=r"--from-literal[= ][^\s=]{1,100}="),
+    _option("poetry config", option=r"http-basic\.\S{1,100}\s{1,4}\S{1,100}\s{1,4}"),
+    Form(
+        "password",
+        ("sudo",),
+        r"\becho\s{1,4}[\"']?(?P<secret>[^\s\"'|;&]+)[\"']?\s{0,4}\|\s{0,4}sudo\s[^\n|;&]{0,40}?-S",
+    ),
+    # A name and its value without a sign between them: in csh, fish, a Dockerfile and PHP, and in lists of variables.
+    Form(
+        "password",
+        ("setenv ", "ENV ", "set -"),
+        rf"\b(?:setenv|ENV|set -[a-zU]{{1,4}})[ \t]{{1,4}}{_VARIABLE}[ \t]{{1,4}}[\"']?"
+        r"(?P<secret>[^\s\"'=$][^\s\"']{3,})",
+    ),
+    Form(
+        "password",
+        ("define(",),
+        rf"\bdefine\(\s{{0,4}}[\"']{_VARIABLE}[\"']\s{{0,4}},\s{{0,4}}[\"'](?P<secret>[^\"'\n]{{1,300}})",
+    ),
+    _in(
+        "password",
+        "value",
+        pattern=rf"name\\?[\"']\s{{0,4}}:\s{{0,4}}\\?[\"']{_VARIABLE}\\?[\"']\s{{0,4}},\s{{0,40}}\\?[\"']value\\?[\"']"
+        r"\s{0,4}:\s{0,4}\\?[\"'](?P<secret>(?!\[redacted:|[${<])[^\"'\\\n]{4,300})",
     ),
     _in("password", "login", pattern=r"\blogin \S{1,100}\s{1,4}password (?P<secret>\S+)"),
     _in("password", "pwd=", pattern=r";\s?pwd=(?P<secret>[^;\s\"']+)"),

@@ -2,12 +2,12 @@
 
 They are found by the naming rules of the runners, without running anything. All runners count at once: a project may
 use several, and a name that means something to one of them is rarely used for anything else. Data files below a test
-directory are no part of it: tests may rewrite them, and a change of them makes evidence stale like any other.
+directory have no role: a new test may bring its own. Those of the start are protected all the same.
 """
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -74,6 +74,8 @@ _SHARED = (
 )
 #: Directories of tests. Code in them that is no test by name is a helper, if a test stands beside it or below.
 _TEST_DIRECTORY = r"tests?|__tests__|__mocks__|__snapshots__|spec"
+#: Where tests of Go keep their data.
+_GO_DATA = "testdata"
 _ALWAYS_TESTS = frozenset(("__tests__", "__mocks__", "__snapshots__"))
 _CODE = rf"pyi?|{_SCRIPT}|rs|go|java|kts?|groovy|scala|rb|php|sh|bats"
 is_code_name = re.compile(rf".*\.(?:{_CODE})").fullmatch
@@ -124,6 +126,14 @@ def test_directory(path: str) -> str | None:
         if _is_test_directory(part):
             return "/".join(parts[: index + 1])
     return None
+
+
+def is_test_data(path: str, with_tests: Collection[str]) -> bool:
+    """Whether the file is data of tests. `with_tests` are the directories of tests that have any."""
+    *directories, name = path.split("/")
+    if is_code_name(name) or any(part.startswith((".", "__pycache__")) for part in (*directories, name)):
+        return False
+    return _GO_DATA in directories or test_directory(path) in with_tests
 
 
 # pytest would take the name for a test.

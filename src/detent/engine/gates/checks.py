@@ -463,7 +463,9 @@ class GateChecks:
         """
         from detent.engine.gates.protected import ProtectedFiles  # noqa: PLC0415 - few phases rewrite tests
 
-        kept = ProtectedFiles.take(moment or self._moments(None), protected_patterns(session.workflow))
+        workflow = session.workflow
+        patterns, commands = protected_patterns(workflow), protecting_commands(workflow)
+        kept = ProtectedFiles.take(moment or self._moments(None), patterns, commands)
         digest, data = kept.encode()
         if digest == session.now_protected:
             return None
@@ -540,6 +542,12 @@ class GateChecks:
 def protected_patterns(workflow: Workflow) -> tuple[str, ...]:
     """The patterns of further protected files, of all gates."""
     return tuple(dict.fromkeys(each for phase in workflow.phases for gate in phase.gates for each in gate.protected))
+
+
+def protecting_commands(workflow: Workflow) -> tuple[str, ...]:
+    """The commands of the gates that protect files."""
+    gates = (gate for phase in workflow.phases for gate in phase.gates if gate.protects)
+    return tuple(dict.fromkeys(line for gate in gates if (line := gate.runnable()) is not None))
 
 
 def _with_own_code(env: Mapping[str, str], directory: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The protected files of a session: the tests and the runner's settings as they were when it began.
 
 They are found by the naming rules of the runners (`core/testrun/runner_files.py`), and by the patterns of the gates.
+The scripts that the test commands start are among them, and the data beside tests, which may hold what they expect.
 Nothing is run. The contents are one document of the session, named by its digest and verified whenever it is read.
 """
 
@@ -13,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from detent.core.path_text import from_text, to_text
-from detent.core.testrun.runner_files import Role, roles
+from detent.core.testrun.runner_files import Role, is_test_data, roles, test_directory
 from detent.core.testrun.runner_part import runner_part, with_runner_part
+from detent.core.testrun.started_scripts import started_scripts
 from detent.engine.gates.copy import Copied
 from detent.engine.gates.inputs import matcher
 from detent.engine.gates.stored import content_name
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from detent.objects.universe import Moment
 
 
+#: The largest file of data that is kept, and the most of all of them.
+MAX_DATA_FILE, MAX_DATA = 256 * 1024, 4 * 1024 * 1024
 #: The files of a package that the interpreter runs.
 _PACKAGE_FILES = ("/__init__.py", "/__init__.pyc", "/__main__.py")
 
@@ -39,6 +43,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: None for a file that git ignores: it may hold what must not be copied.
     content: bytes | None = None
     is_executable: bool = False
+    #: Of a file that no naming rule tells: `settings` of a script, `test` of data.
+    role: Role | None = None
 
 
 class Changes(NamedTuple):
@@ -61,14 +67,18 @@ class ProtectedFiles:
         self.files = files
 
     @classmethod
-    def take(cls, moment: "Moment", patterns: Iterable[str]) -> "ProtectedFiles":
-        """The protected files as they are now."""
-        present, kept = _Present(moment, tuple(patterns)), {}
+    def take(cls, moment: "Moment", patterns: Iterable[str], commands: Iterable[str] = ()) -> "ProtectedFiles":
+        """The protected files as they are now. `commands` are those of the gates that protect them."""
+        base, present, kept = moment.universe.scope.base, _Present(moment, tuple(patterns)), {}
         for path in present.roles():
-            file = _read(os.path.join(moment.universe.scope.base, path))
+            file = _read(os.path.join(base, path))
             if file is not None:
                 kept[path] = file if path in present.there else replace(file, content=None)
-        return cls(kept)
+        others = present.there.difference(kept)
+        for path in started_scripts(commands, present.there, lambda path: _text(os.path.join(base, path))) & others:
+            if (file := _read(os.path.join(base, path))) is not None:
+                kept[path] = replace(file, role=Role.SETTINGS)
+        return cls(kept | _data(base, others.difference(kept), kept))
 
     def encode(self) -> tuple[str, bytes]:
         """The digest and the data that `decode` reads."""
@@ -99,7 +109,7 @@ class ProtectedFiles:
         added: list[str] = []
         unclear: list[str] = []
         for path in sorted(there.keys() | self.files.keys()):
-            if path in accepted or there.get(path, Role.TEST) not in only:
+            if path in accepted or (there.get(path) or self._role(path)) not in only:
                 continue
             before, now = self.files.get(path), _read(os.path.join(base, path))
             if _is_same(before, now) or (there.get(path) is Role.STAND_IN and before is not None):
@@ -114,7 +124,11 @@ class ProtectedFiles:
     def has_tests(self) -> bool:
         """Whether there were tests at all; without any there is nothing that must still pass."""
         by_path = roles(self.files)
-        return any(by_path.get(path, Role.TEST) is Role.TEST for path in self.files)
+        return any(by_path.get(path, Role.TEST) is Role.TEST for path, kept in self.files.items() if kept.role is None)
+
+    def _role(self, path: str) -> Role:
+        kept = self.files.get(path)
+        return Role.TEST if kept is None or kept.role is None else kept.role
 
     def copied(self, place: "Place", moment: "Moment", changes: Changes) -> Copied:
         """The present project with the protected files as they were."""
@@ -174,6 +188,25 @@ def ignored_beside(base: str, there: Collection[str]) -> set[str]:
     return {path for path in hidden.difference(there) if os.path.isfile(os.path.join(base, path))}
 
 
+def _data(base: str, paths: Iterable[str], kept: Collection[str]) -> dict[str, Kept]:
+    """The files beside tests that are neither code nor hidden, up to the limits."""
+    with_tests = {directory for path in kept if (directory := test_directory(path)) is not None}
+    data, size = {}, 0
+    for path in sorted(paths):
+        if not is_test_data(path, with_tests):
+            continue
+        file = _read(os.path.join(base, path), MAX_DATA_FILE)
+        length = len(file.content or b"") if file is not None else 0
+        if file is not None and size + length <= MAX_DATA:
+            data[path], size = replace(file, role=Role.TEST), size + length
+    return data
+
+
+def _text(path: str) -> str | None:
+    file = _read(path, MAX_DATA_FILE)
+    return (file.content or b"").decode("utf-8", "replace") if file is not None else None
+
+
 def _is_same(before: Kept | None, now: Kept | None) -> bool:
     if before is None or now is None:
         return before is now
@@ -184,14 +217,14 @@ def _part(path: str, kept: Kept | None) -> dict[str, str] | None:
     return runner_part(path, kept.content if kept is not None else None)
 
 
-def _read(path: str) -> Kept | None:
-    """The file at the path, or what a link at the path leads to; None if there is no file."""
+def _read(path: str, most: int | None = None) -> Kept | None:
+    """The file at the path, or what a link at the path leads to; None without a file of at most `most` bytes."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     with os.fdopen(fd, "rb") as file:
-        if not os.path.isfile(path):
+        if not os.path.isfile(path) or (most is not None and os.fstat(fd).st_size > most):
             return None
         content = file.read()
         is_executable = bool(os.fstat(fd).st_mode & 0o100)
