@@ -551,13 +551,15 @@ class SessionHandle:
 
         If there are none, the look at the files serves the commit too.
         """
+        # A session has gates from its start, or never: the journal is not read to learn that.
+        if self._project.binding is not None or not self._journal.known().gates_apply:
+            return None
         session = self.state
         live = session.with_status(Status.IN_PROGRESS)
         named = command.token.phase if command.token else command.phase
         phase = named if named is not None else live[0] if len(live) == 1 else ""
         is_current = phase in live and command.token in (None, session.token(phase))
-        gates = session.workflow.by_key[phase].gates if is_current and session.gates_apply else ()
-        if self._project.binding is not None or not any(gate.runnable() for gate in gates):
+        if not is_current or not any(gate.runnable() for gate in session.workflow.by_key[phase].gates):
             return None
         looked = self._look(command)
         return None if self.gates.run_due(phase, looked.moment) else looked

@@ -48,7 +48,6 @@ INSERT INTO detent.commit (session, version, sum, line, attempt)
 SELECT session, version + 1, %(sum)s, %(line)s, %(attempt)s
 FROM detent.commit WHERE session = %(session)s AND version = %(after)s AND sum = %(before)s
 ON CONFLICT (session, version) DO NOTHING
-RETURNING version
 
 -- name: notify
 SELECT pg_notify('detent', %(payload)s)
