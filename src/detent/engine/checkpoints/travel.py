@@ -37,23 +37,36 @@ _MAX_MANIFESTS = 8
 _OWNER, _AT_ONCE_BYTES = "brought", 64 * 1024 * 1024
 
 
-def open_transport(settings: "FileSettings", base: str, directory: str) -> Transport | None:
-    """The transport that the settings name; None if they name none. `directory` is the one of checkpoints."""
+def open_transport(settings: "FileSettings", root: str, directory: str) -> Transport | None:
+    """The transport that the settings name; None if they name none. `directory` is the one of checkpoints.
+
+    A relative place is seen from the project, whichever directory a command is typed in. That of a git remote is seen
+    from the top of the repository, as git does.
+    """
     if settings.url is not None:
         from detent.objects.url_transport import UrlTransport  # noqa: PLC0415 - an extra
 
-        return UrlTransport(settings.url)
+        return UrlTransport(_seen_from(root, settings.url))
     if settings.remote is None:
         return None
     from detent.objects.git_transport import GitTransport  # noqa: PLC0415 - few projects need it
 
-    top = repository(base)
-    config = os.path.join(top, ".git", "config") if top is not None else None
+    top = repository(root) or root
+    config = os.path.join(top, ".git", "config")
     return GitTransport(
         os.path.join(directory, _REPOSITORY),
         settings.remote,
-        config=config if config is not None and os.path.isfile(config) else None,
+        top=top,
+        config=config if os.path.isfile(config) else None,
     )
+
+
+def _seen_from(root: str, url: str) -> str:
+    """The URL with an absolute path, if it is one of files."""
+    scheme, separator, path = url.partition("://")
+    if separator and scheme != "file":
+        return url
+    return "file://" + os.path.join(root, os.path.expanduser(path if separator else url))
 
 
 class Travel:
