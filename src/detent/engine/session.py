@@ -82,7 +82,7 @@ from detent.engine.policy import (
 from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
-from detent.engine.signing import Preview, Shown, is_signed, proven, statement_about, witness_of
+from detent.engine.signing import Preview, Shown, check_files_are_here, is_signed, proven, statement_about, witness_of
 from detent.errors import Refused
 from detent.store.port import all_commits
 
@@ -338,6 +338,8 @@ class SessionHandle:
         about = subject([event for _, event in decisions])
         there = self._project.working_on(self.id, about.phase or None)
         files = there.files() if about.about_files else None
+        if files is not None and self._signer is not None:
+            check_files_are_here(self._project, session, about.phase)
         statement = statement_about(
             self._project, session, decisions[0][0], about, position=position, now=facts.now, files=files
         )

@@ -180,9 +180,7 @@ class SharedFeedWriter:
             if batch.number // 2 % _SHORTEN_AFTER == 0 or len(batch.lines) * 2 > MAX_BATCH:
                 database.execute(statements["remove_longest_ago"], {"session": session, "limit": MAX_BYTES})
 
-    def _tell(
-        self, database: "psycopg.Cursor[Any]", session: int, number: int, lines: bytes, *, is_head: bool
-    ) -> int:
+    def _tell(self, database: "psycopg.Cursor[Any]", session: int, number: int, lines: bytes, *, is_head: bool) -> int:
         """Add a row; returns its position."""
         values = {"session": session, "writer": self._id, "number": number, "is_head": is_head, "lines": lines}
         for _ in range(_TRIES):
