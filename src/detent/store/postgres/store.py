@@ -282,6 +282,14 @@ class PostgresStore:
             return shared
         return sorted({*shared, *(name for name in local if not name.startswith(MARKERS))})
 
+    def of_sessions(self, name: str) -> dict[str, bytes]:
+        kind = shared_kind(f"WFS-each/{name}")
+        if kind is not None and not kind.is_file_too:
+            rows = self._all("of_sessions", project=self._project, name=name)
+        else:
+            rows = [(session, self.get(f"{session}/{name}")) for session in self.sessions()]
+        return {session: bytes(data) for session, data in rows if data is not None}
+
     def changed(self, prefix: str, since: int = 0) -> Changes:
         names, mark = self.local.changed(prefix, since)
         if not may_be_shared(prefix):

@@ -89,6 +89,11 @@ SELECT written FROM detent.document WHERE project = %(project)s AND name = %(nam
 SELECT name, executable FROM detent.document
 WHERE project = %(project)s AND starts_with(name, %(prefix)s) ORDER BY name
 
+-- name: of_sessions
+SELECT s.name, d.data FROM detent.session s
+JOIN detent.document d ON d.project = s.project AND d.name = s.name || '/' || %(name)s
+WHERE s.project = %(project)s ORDER BY s.name
+
 -- name: not_synced
 SET LOCAL synchronous_commit TO off
 
