@@ -55,7 +55,8 @@ def places(request, tmp_path):
         return UrlTransport(url), UrlTransport(url)
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", remote], check=True)
-    return GitTransport(str(tmp_path / "one"), str(remote)), GitTransport(str(tmp_path / "two"), str(remote))
+    one, two = (GitTransport(str(tmp_path / name), str(remote), top=str(tmp_path)) for name in ("one", "two"))
+    return one, two
 
 
 def test_another_machine_reads_the_same_bytes_names_and_modes(places):
@@ -123,7 +124,7 @@ def test_a_manifest_that_leads_outside_is_refused():
 
 
 def test_a_remote_that_cannot_be_reached_is_named(tmp_path):
-    place = GitTransport(str(tmp_path / "own"), str(tmp_path / "nothing.git"))
+    place = GitTransport(str(tmp_path / "own"), str(tmp_path / "nothing.git"), top=str(tmp_path))
     with pytest.raises(StoreFailed, match=r"nothing\.git"):
         send(place, "WFS-a/1", FILES)
 
@@ -150,7 +151,7 @@ def test_the_repository_of_the_user_gets_nothing(tmp_path):
     subprocess.run(["git", "init", "-q", user], check=True)
     subprocess.run(["git", "-C", user, "remote", "add", "origin", remote], check=True)
     before = sorted(str(path) for path in Path(user).rglob("*"))
-    place = GitTransport(str(tmp_path / "own"), "origin", config=str(user / ".git" / "config"))
+    place = GitTransport(str(tmp_path / "own"), "origin", top=str(user), config=str(user / ".git" / "config"))
     send(place, "WFS-a/1", FILES)
     listed = subprocess.run(["git", "-C", remote, "for-each-ref"], capture_output=True, text=True, check=True).stdout
     assert listed.split()[-1] == "refs/detent/WFS-a/1"

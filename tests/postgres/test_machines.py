@@ -17,6 +17,7 @@ from detent.errors import Conflict, Refused
 from detent.hooks.files import has_drifted, read_document
 from detent.run.lease import Lease
 from detent.store.port import PROJECT
+from detent.store.postgres.pool import Pool
 from tests.support import workers
 from tests.support.postgres import postgres_store
 from tests.support.values import journal, row, workflow
@@ -132,6 +133,29 @@ def test_a_commit_that_was_overtaken_is_decided_again_on_what_the_session_is_now
         overtaking(project, lambda: theirs.finish("faster", phase="a"), monkeypatch)
         with pytest.raises(Refused, match="a is completed"):
             mine.fail("slower", phase="a")
+
+
+def test_a_transition_is_one_statement(machines, monkeypatch):
+    (here,) = machines(1, settings='gates = "off"\n[checkpoint]\ncapture = "off"\n')
+    started(here, row("a", "b"))
+    asked: list[str] = []
+
+    def counted(pool, action, **options):
+        # Documents are written behind, in a thread of their own.
+        if threading.current_thread() is threading.main_thread():
+            asked.append(action.__qualname__.split(".")[1])
+        return run_statements(pool, action, **options)
+
+    run_statements = Pool.run
+    with open_project(here, actor="ada") as project:
+        handle = project.session()
+        assert handle.state.version == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(Pool, "run", counted)
+            handle.finish("done", phase="a")
+            handle.redo("a")
+
+    assert asked == ["append", "append"]
 
 
 def test_a_commit_that_is_always_overtaken_ends(machines, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,6 +13,8 @@ import pytest
 
 from detent.engine.project import open_project
 from detent.store.state_home import digest
+from tests.support.command import Tool
+from tests.support.keys import make_ssh_key
 from tests.support.page import opened
 from tests.support.postgres import server
 from tests.support.project import write
@@ -181,3 +184,31 @@ def test_an_approval_on_the_page_of_one_machine_continues_a_run_on_another(pair,
     assert state.status == "completed"
     [vote] = state.phases["work"].gates["approval"].votes.values()
     assert vote.reason == "read on another machine"
+
+
+def test_work_of_another_machine_is_signed_where_its_files_are(pair, tmp_path):
+    subprocess.run(["git", "init", "--quiet", "--bare", tmp_path / "remote.git"], check=True)
+    here, there = pair(APPROVED, f'[files]\nremote = "{tmp_path}/remote.git"\n')
+    detent = Tool(here)
+    detent.environment["HOME"] = str(tmp_path)
+    make_ssh_key(tmp_path / ".ssh" / "id_ed25519")
+    detent("approver", "add", "ada", "--public-key", "~/.ssh/id_ed25519.pub").ok()
+    shutil.copy(here / "approvers.toml", there)
+    write(here.parent, "go", "")
+    approve = ("approve", "work", "-m", "read it", "--sign")
+    with started(there, "run", "try it", "--wait") as run:
+        wait_until(lambda: is_running(here), during=run)
+        with open_project(here, actor="looker") as project:
+            # That of the start, and that of the turn.
+            wait_until(lambda: len(project.checkpoints.positions(SESSION)) == 2, during=run)
+
+        code, message, way_out = detent(*approve).error()
+        assert (code, way_out) == (1, "detent files bring, then sign")
+        assert message == "the files here are not those of the machine that does work; they differ in made.txt"
+        detent("files", "bring", "--yes").ok()
+        detent(*approve).ok()
+
+        assert run.wait(60) == 0, run.stderr.read()
+    with open_project(there, actor="looker") as project:
+        [vote] = project.session(SESSION).state.phases["work"].gates["approval"].votes.values()
+    assert vote.reason == "read it"

@@ -369,6 +369,17 @@ def test_a_document_in_a_directory_needs_no_preparation(store):
     assert store.get("one/two/three.json/four") is None
 
 
+@pytest.mark.parametrize("name", [".process/runner.json", ".chat/note.md", "workflow-session.json"])
+def test_a_document_is_found_in_every_session_that_has_one(store, name):
+    for session in ("WFS-b", "WFS-a", "WFS-without"):
+        store.create(session, journal(1)[0])
+    for session in ("WFS-b", "WFS-a", "WFS-no-session"):
+        store.put(f"{session}/{name}", session.encode())
+
+    assert list(store.of_sessions(name).items()) == [("WFS-a", b"WFS-a"), ("WFS-b", b"WFS-b")]
+    assert store.of_sessions("other.json") == {}
+
+
 def test_names_are_those_with_the_prefix_in_order(store):
     for name in (".active-b", ".active-a", ".active", "state.json", "dir/x-2", "dir/x-1", "dir/y"):
         store.put(name, b"")

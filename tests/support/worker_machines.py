@@ -258,8 +258,7 @@ class Cluster:
             )
             assert len(completed) == phases
             assert set(completed.values()) == {1}
-            from detent.engine.checkpoints.travel import travel_of
-            from detent.worker.trees import Head
+            from detent.engine.checkpoints.travel import Head, travel_of
 
             files = travel_of(project).files(session, Head(project.store, session).manifest())
         assert {f"out-{phase}" for phase in completed} <= files.keys()

@@ -5,6 +5,7 @@ heartbeat does.
 """
 
 import os
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -51,13 +52,26 @@ def lease_time(store: Store, now: datetime) -> datetime:
 
 def live_leases(store: Store, *, now: datetime) -> dict[str, RunLease]:
     """The live leases of all sessions, by session."""
-    leases = {name: live_lease(store, name, now=now) for name in store.sessions()}
-    return {name: lease for name, lease in leases.items() if lease is not None}
+    return {name: lease for name, lease in _leases(store) if _is_alive(lease, store, now)}
+
+
+def dead_leases(store: Store, *, now: datetime) -> list[str]:
+    """The sessions whose holder died."""
+    return [name for name, lease in _leases(store) if not _is_alive(lease, store, now)]
+
+
+def _leases(store: Store) -> Iterator[tuple[str, RunLease]]:
+    for name, data in store.of_sessions(NAME).items():
+        if (lease := _decoded(data)) is not None:
+            yield name, lease
 
 
 def read_lease(store: Store, session: str) -> RunLease | None:
     """The lease that was written last, whether or not its holder is alive."""
-    data = store.get(f"{session}/{NAME}")
+    return _decoded(store.get(f"{session}/{NAME}"))
+
+
+def _decoded(data: bytes | None) -> RunLease | None:
     try:
         return msgspec.json.decode(data, type=RunLease) if data else None
     except UNREADABLE:

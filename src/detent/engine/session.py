@@ -82,7 +82,7 @@ from detent.engine.policy import (
 from detent.engine.policy import decided as decided_in
 from detent.engine.redact_command import redact_command
 from detent.engine.results import Begun, Outcome
-from detent.engine.signing import Preview, Shown, is_signed, proven, statement_about, witness_of
+from detent.engine.signing import Preview, Shown, check_files_are_here, is_signed, proven, statement_about, witness_of
 from detent.errors import Refused
 from detent.store.port import all_commits
 
@@ -338,6 +338,8 @@ class SessionHandle:
         about = subject([event for _, event in decisions])
         there = self._project.working_on(self.id, about.phase or None)
         files = there.files() if about.about_files else None
+        if files is not None and self._signer is not None:
+            check_files_are_here(self._project, session, about.phase)
         statement = statement_about(
             self._project, session, decisions[0][0], about, position=position, now=facts.now, files=files
         )
@@ -551,13 +553,15 @@ class SessionHandle:
 
         If there are none, the look at the files serves the commit too.
         """
+        # A session has gates from its start, or never: the journal is not read to learn that.
+        if self._project.binding is not None or not self._journal.known().gates_apply:
+            return None
         session = self.state
         live = session.with_status(Status.IN_PROGRESS)
         named = command.token.phase if command.token else command.phase
         phase = named if named is not None else live[0] if len(live) == 1 else ""
         is_current = phase in live and command.token in (None, session.token(phase))
-        gates = session.workflow.by_key[phase].gates if is_current and session.gates_apply else ()
-        if self._project.binding is not None or not any(gate.runnable() for gate in gates):
+        if not is_current or not any(gate.runnable() for gate in session.workflow.by_key[phase].gates):
             return None
         looked = self._look(command)
         return None if self.gates.run_due(phase, looked.moment) else looked

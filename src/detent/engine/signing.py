@@ -10,6 +10,7 @@ from detent.core.actor import Actor, Channel, Proof
 from detent.core.decision.approvers import NOBODY
 from detent.core.decision.statement import NONCE_BYTES, Statement, read_statement
 from detent.core.decision.subject import Subject
+from detent.core.path_text import to_text
 from detent.core.session.session import Session
 from detent.engine.policy import Decision, Witness
 from detent.errors import Invalid, Refused
@@ -27,6 +28,20 @@ _MAX_NAMED = 5
 
 def is_signed(actor: Actor) -> bool:
     return actor.proof is not None and bool(actor.proof.signature)
+
+
+def check_files_are_here(project: "Project", session: Session, phase: str) -> None:
+    """Refuse to sign for work of another machine unless its files are here: the signature is for the files here."""
+    elsewhere = project.checkpoints.newest_elsewhere(session, phase) if phase else None
+    if elsewhere is None:
+        return
+    from detent.engine.checkpoints.travel import differing  # noqa: PLC0415 - few projects need it
+
+    if paths := sorted(to_text(path) for changed in differing(project, session.id) for path in changed):
+        raise Refused(
+            f"the files here are not those of the machine that does {phase}; they differ in {_named(paths)}",
+            way_out="detent files bring, then sign",
+        )
 
 
 def statement_about(
@@ -72,14 +87,18 @@ def proven(
         project.confirm(statement)
     now = project.files() if files is not None else None
     if files is not None and now is not None and (changed := files.changed(now)):
-        more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
         raise Refused(
-            f"the files are not those that were shown; changed meanwhile: {', '.join(changed[:_MAX_NAMED])}{more}",
+            f"the files are not those that were shown; changed meanwhile: {_named(changed)}",
             way_out="look at them, and decide again",
         )
     if signer is not None:
         return actor, witness_of(project, actor, statement.session)
     return actor, Witness(project.id, NOBODY, now.digest if now is not None else "", shown=statement)
+
+
+def _named(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more
 
 
 def witness_of(project: "Project", actor: Actor, session: str) -> Witness | None:

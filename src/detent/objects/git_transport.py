@@ -43,9 +43,12 @@ _MAX_KNOWN = 8
 
 
 class GitTransport:
-    def __init__(self, directory: str, remote: str, *, config: str | None = None) -> None:
-        """`directory` is the own repository. `config` is that of the user's, which knows the remote by its name."""
-        self._directory, self._remote = directory, remote
+    def __init__(self, directory: str, remote: str, *, top: str, config: str | None = None) -> None:
+        """`directory` is the own repository. A relative path of the remote is seen from `top`.
+
+        `config` is that of the user's repository, which knows the remote by its name.
+        """
+        self._directory, self._remote, self._top = directory, remote, top
         if not os.path.exists(os.path.join(directory, "HEAD")):
             self._make(config)
 
@@ -173,7 +176,7 @@ class GitTransport:
         with tempfile.NamedTemporaryFile(dir=self._directory, prefix="output-") as output:
             ran = process.capture(
                 f"{{ {script}; }} >{shlex.quote(output.name)}" if whole else script,
-                cwd=self._directory,
+                cwd=self._top,
                 env={**environment(), "GIT_DIR": self._directory},
                 timeout_s=TIMEOUT_S,
                 max_bytes=_MAX_BYTES,

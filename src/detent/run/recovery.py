@@ -8,7 +8,7 @@ from detent.core.actor import as_runner
 from detent.core.session.commands import Fail
 from detent.core.session.phase_state import Report, Tokens, Worker, run_agent
 from detent.core.session.status import Status
-from detent.engine.run_lease import live_lease, read_lease
+from detent.engine.run_lease import dead_leases
 from detent.errors import NotFound, Refused
 from detent.run.feed import OpenTurn, open_turns
 from detent.run.turn import is_turn
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 def left_behind(project: "Project") -> "list[SessionHandle]":
     """The sessions whose runner died while it held the lease."""
-    leased = [name for name in project.store.sessions() if read_lease(project.store, name) is not None]
-    dead = [name for name in leased if live_lease(project.store, name, now=project.clock()) is None]
+    dead = dead_leases(project.store, now=project.clock())
     return [project.session(name, actor=as_runner(project.actor)) for name in dead]
 
 

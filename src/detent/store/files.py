@@ -300,6 +300,10 @@ class FileStore:
         matching = (entry for entry in entries if entry.startswith(start) and not entry.endswith(disk.TEMPORARY))
         return sorted(os.path.join(directory, entry) for entry in matching)
 
+    def of_sessions(self, name: str) -> dict[str, bytes]:
+        found = ((session, self.get(f"{session}/{name}")) for session in self.sessions())
+        return {session: data for session, data in found if data is not None}
+
     def changed(self, prefix: str, since: int = 0) -> Changes:
         directory, start = os.path.split(prefix)
         names, mark = [], time.time_ns() - _TICK_NS

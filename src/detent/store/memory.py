@@ -150,6 +150,10 @@ class MemoryStore:
     def names(self, prefix: str) -> list[str]:
         return self.changed(prefix).names
 
+    def of_sessions(self, name: str) -> dict[str, bytes]:
+        found = ((session, self.get(f"{session}/{name}")) for session in self.sessions())
+        return {session: data for session, data in found if data is not None}
+
     def changed(self, prefix: str, since: int = 0) -> Changes:
         with self._guard:
             names = [name for name, at in self._written.items() if at >= since and name.startswith(prefix)]

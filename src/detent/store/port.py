@@ -191,6 +191,10 @@ class Store(Protocol):
         """Names that start with `prefix` and have no `/` behind it; sorted."""
         ...
 
+    def of_sessions(self, name: str) -> dict[str, bytes]:
+        """The document `SESSION/name` of each session that has one, by session; sorted."""
+        ...
+
     def changed(self, prefix: str, since: int = 0) -> Changes:
         """The part of `names(prefix)` that may have been written since the mark; all of them since 0. Reads none."""
         ...

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from detent.core.checkpoint.manifest import changes
 from detent.core.run.run_event import End
 from detent.core.session.events import Commit
 from detent.core.session.session import SessionStatus
-from detent.engine.checkpoints.travel import travel_of
+from detent.engine.checkpoints.travel import differing, travel_of
 from detent.errors import Refused
 from detent.store.port import Cursor
 from detent.worker.address import Address
@@ -17,7 +16,6 @@ from detent.worker.given import NAME, Given
 from detent.worker.prepared import project_key
 from detent.worker.queues import job_queue, label_sets, loop_queue
 from detent.worker.temporal import Loop, Poller, connect, flow_result, pollers, start_flow
-from detent.worker.trees import Head
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -34,18 +32,16 @@ def flow_id(project: "Project", session: str) -> str:
 
 def check_files(project: "Project", handle: "SessionHandle") -> list[str]:
     """Notices about the files that workers will use. `Refused` if no other machine could get them."""
-    travel = travel_of(project)
+    travel_of(project)
     if not project.takes_checkpoints:
         raise Refused(
             "checkpoints are off, so no other machine could get the files",
             way_out='set capture = "tree" below [checkpoint] in detent.toml',
         )
-    head = Head(project.store, handle.id).manifest()
-    present = project.checkpoints.capture(handle.id, store=False).files
-    differing = sum(map(len, changes(travel.files(handle.id, head), present)))
-    if not differing:
+    count = sum(map(len, differing(project, handle.id)))
+    if not count:
         return []
-    which = f"workers use the files of the newest checkpoint; {differing} files here differ from it"
+    which = f"workers use the files of the newest checkpoint; {count} files here differ from it"
     return [f"{which}. detent files bring gets those of the checkpoint, detent checkpoint create sends these"]
 
 

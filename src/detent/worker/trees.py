@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING
 
 from detent.config import place as places
 from detent.config.place import Place
-from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Manifest
 from detent.core.checkpoint.three_way import join
 from detent.core.path_text import to_text
-from detent.core.session.events import CheckpointTaken
-from detent.engine.checkpoints.travel import put, travel_of
-from detent.errors import Conflict, NotFound
+from detent.engine.checkpoints.travel import Head, put, travel_of
+from detent.errors import Conflict
 from detent.process.git import Git
 from detent.run.job import FilesConflict
 from detent.store import disk
-from detent.store.port import START, Cursor, Store
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 MAX_TREES = 64
 #: Conflicting paths that a message names.
 _MAX_NAMED = 10
-_NO_HEAD = (Taken.STARTED, Taken.SAFETY)
 
 
 @contextmanager
@@ -66,29 +62,6 @@ def _make_repository(path: str) -> None:
         disk.make_directory(os.path.join(path, ".git", part))
     disk.replace(os.path.join(path, ".git", "config"), b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
     disk.replace(os.path.join(path, ".git", "HEAD"), b"ref: refs/heads/none\n")
-
-
-class Head:
-    """Follows the newest checkpoint of a session in its journal."""
-
-    def __init__(self, store: Store, session: str) -> None:
-        self._store, self._session = store, session
-        self._cursor: Cursor = START
-        self._manifest: str | None = None
-
-    def manifest(self) -> str:
-        more = True
-        while more:
-            commits, self._cursor, _, more = self._store.read(self._session, self._cursor)
-            for event in (event for commit in commits for event in commit.events):
-                if isinstance(event, CheckpointTaken) and (self._manifest is None or event.taken not in _NO_HEAD):
-                    self._manifest = event.tree.manifest
-        if self._manifest is None:
-            raise NotFound(
-                f"{self._session} has no checkpoint, so no other machine can get its files",
-                way_out='set capture = "tree" below [checkpoint] in detent.toml',
-            )
-        return self._manifest
 
 
 class JobTree:

@@ -29,8 +29,7 @@ def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
     Ignored files stay. Files that differ are replaced only with --yes; take a checkpoint first to keep them.
     """
     from detent.core.checkpoint.manifest import changes
-    from detent.engine.checkpoints.travel import put, travel_of
-    from detent.worker.trees import Head
+    from detent.engine.checkpoints.travel import Head, put, travel_of
 
     with request.changing() as project:
         handle = session_of(project, session)

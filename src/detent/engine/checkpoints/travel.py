@@ -11,12 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from detent.config.place import repository
-from detent.core.checkpoint.manifest import Entry, Manifest
+from detent.core.checkpoint.checkpoint import Taken
+from detent.core.checkpoint.manifest import Changes, Entry, Manifest, changes
+from detent.core.session.events import CheckpointTaken
 from detent.errors import Corrupt, NotFound, Refused
 from detent.objects.manifest_object import Manifests
 from detent.objects.restore import Restore, Step
 from detent.objects.transport import Transport, decode_manifest, encode_manifest, manifest_objects
 from detent.store import disk
+from detent.store.port import START, Cursor, Store
 
 if TYPE_CHECKING:
     from detent.config.settings import FileSettings
@@ -36,24 +39,40 @@ _MAX_MANIFESTS = 8
 #: The owner of large contents that came from another machine, and the bytes that are held in memory on the way.
 _OWNER, _AT_ONCE_BYTES = "brought", 64 * 1024 * 1024
 
+#: Checkpoints that are not the newest files of a session.
+_NO_HEAD = (Taken.STARTED, Taken.SAFETY)
 
-def open_transport(settings: "FileSettings", base: str, directory: str) -> Transport | None:
-    """The transport that the settings name; None if they name none. `directory` is the one of checkpoints."""
+
+def open_transport(settings: "FileSettings", root: str, directory: str) -> Transport | None:
+    """The transport that the settings name; None if they name none. `directory` is the one of checkpoints.
+
+    A relative place is seen from the project, whichever directory a command is typed in. That of a git remote is seen
+    from the top of the repository, as git does.
+    """
     if settings.url is not None:
         from detent.objects.url_transport import UrlTransport  # noqa: PLC0415 - an extra
 
-        return UrlTransport(settings.url)
+        return UrlTransport(_seen_from(root, settings.url))
     if settings.remote is None:
         return None
     from detent.objects.git_transport import GitTransport  # noqa: PLC0415 - few projects need it
 
-    top = repository(base)
-    config = os.path.join(top, ".git", "config") if top is not None else None
+    top = repository(root) or root
+    config = os.path.join(top, ".git", "config")
     return GitTransport(
         os.path.join(directory, _REPOSITORY),
         settings.remote,
-        config=config if config is not None and os.path.isfile(config) else None,
+        top=top,
+        config=config if os.path.isfile(config) else None,
     )
+
+
+def _seen_from(root: str, url: str) -> str:
+    """The URL with an absolute path, if it is one of files."""
+    scheme, separator, path = url.partition("://")
+    if separator and scheme != "file":
+        return url
+    return "file://" + os.path.join(root, os.path.expanduser(path if separator else url))
 
 
 class Travel:
@@ -157,6 +176,35 @@ def _keep(manifest: str, files: Manifest) -> None:
 
 def snapshot_name(session: str, manifest: str) -> str:
     return f"{session}/{manifest[:_NAMED]}"
+
+
+class Head:
+    """Follows the newest checkpoint of a session in its journal."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store, self._session = store, session
+        self._cursor: Cursor = START
+        self._manifest: str | None = None
+
+    def manifest(self) -> str:
+        more = True
+        while more:
+            commits, self._cursor, _, more = self._store.read(self._session, self._cursor)
+            for event in (event for commit in commits for event in commit.events):
+                if isinstance(event, CheckpointTaken) and (self._manifest is None or event.taken not in _NO_HEAD):
+                    self._manifest = event.tree.manifest
+        if self._manifest is None:
+            raise NotFound(
+                f"{self._session} has no checkpoint, so no other machine can get its files",
+                way_out='set capture = "tree" below [checkpoint] in detent.toml',
+            )
+        return self._manifest
+
+
+def differing(project: "Project", session: str) -> Changes:
+    """How the files here differ from those of the newest checkpoint, whichever machine took it."""
+    newest = travel_of(project).files(session, Head(project.store, session).manifest())
+    return changes(newest, project.checkpoints.capture(session, store=False).files)
 
 
 def travel_of(project: "Project") -> Travel:

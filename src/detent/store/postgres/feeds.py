@@ -161,32 +161,30 @@ class SharedFeedWriter:
                 self._starts = False
             return self._batch
 
-    def _insert(self, session: int, batch: _Batch, connection: "psycopg.Connection[Any]") -> None:
+    def _insert(self, session: int, batch: _Batch, database: "psycopg.Cursor[Any]") -> None:
         statements = queries()
-        with connection.transaction():
+        with database.connection.transaction():
             values = {"session": session, "writer": self._id, "number": batch.number}
-            if connection.execute(statements["has_told"], values).fetchone() is not None:
+            if database.execute(statements["has_told"], values).fetchone() is not None:
                 # The answer to an earlier try was lost.
                 return
-            connection.execute(statements["not_synced"])
-            place = self._tell(connection, session, batch.number, batch.lines, is_head=False)
+            database.execute(statements["not_synced"])
+            place = self._tell(database, session, batch.number, batch.lines, is_head=False)
             if batch.starts:
-                connection.execute(statements["remove_earlier"], {"session": session, "position": place})
-                connection.execute(statements["remove_old"], {"days": KEEP_DAYS})
+                database.execute(statements["remove_earlier"], {"session": session, "position": place})
+                database.execute(statements["remove_old"], {"days": KEEP_DAYS})
             if batch.head:
-                place = self._tell(connection, session, batch.number + 1, batch.head, is_head=True)
+                place = self._tell(database, session, batch.number + 1, batch.head, is_head=True)
                 values = {"session": session, "writer": self._id, "position": place}
-                connection.execute(statements["remove_heads"], values)
+                database.execute(statements["remove_heads"], values)
             if batch.number // 2 % _SHORTEN_AFTER == 0 or len(batch.lines) * 2 > MAX_BATCH:
-                connection.execute(statements["remove_longest_ago"], {"session": session, "limit": MAX_BYTES})
+                database.execute(statements["remove_longest_ago"], {"session": session, "limit": MAX_BYTES})
 
-    def _tell(
-        self, connection: "psycopg.Connection[Any]", session: int, number: int, lines: bytes, *, is_head: bool
-    ) -> int:
+    def _tell(self, database: "psycopg.Cursor[Any]", session: int, number: int, lines: bytes, *, is_head: bool) -> int:
         """Add a row; returns its position."""
         values = {"session": session, "writer": self._id, "number": number, "is_head": is_head, "lines": lines}
         for _ in range(_TRIES):
-            row = connection.execute(queries()["tell"], values).fetchone()
+            row = database.execute(queries()["tell"], values).fetchone()
             if row is not None:
                 return int(row[0])
         raise Conflict(f"{_TRIES} other writers told at the same moment")

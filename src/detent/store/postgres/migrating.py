@@ -24,18 +24,18 @@ CREATE TABLE IF NOT EXISTS detent.migration (
 def migrate(pool: Pool) -> list[str]:
     """Apply the migrations that the database lacks, all or none; returns their names."""
 
-    def apply(connection: "psycopg.Connection[Any]") -> list[str]:
-        with connection.transaction():
+    def apply(database: "psycopg.Cursor[Any]") -> list[str]:
+        with database.connection.transaction():
             # Held by this transaction alone, so a dead peer frees it and a pooler does not mind.
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            if not _has_schema(connection):
-                connection.execute(_PREPARE)
-            before = _version(connection)
+            database.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            if not _has_schema(database):
+                database.execute(_PREPARE)
+            before = _version(database)
             applied = []
             for number, name, statements in migrations():
                 if number > before:
-                    connection.execute(statements)
-                    connection.execute("INSERT INTO detent.migration (version, name) VALUES (%s, %s)", (number, name))
+                    database.execute(statements)
+                    database.execute("INSERT INTO detent.migration (version, name) VALUES (%s, %s)", (number, name))
                     applied.append(name)
             return applied
 
@@ -49,8 +49,8 @@ def has_schema(pool: Pool) -> bool:
 def check_schema(pool: Pool) -> None:
     """Refuse a database without tables, with older ones, or with those of a newer Detent."""
 
-    def look(connection: "psycopg.Connection[Any]") -> int | None:
-        return _version(connection) if _has_schema(connection) else None
+    def look(database: "psycopg.Cursor[Any]") -> int | None:
+        return _version(database) if _has_schema(database) else None
 
     version, newest = pool.run(look), migrations()[-1][0]
     if version is None:
@@ -67,11 +67,11 @@ def check_schema(pool: Pool) -> None:
         )
 
 
-def _has_schema(connection: "psycopg.Connection[Any]") -> bool:
-    row = connection.execute(queries()["has_schema"]).fetchone()
+def _has_schema(database: "psycopg.Cursor[Any]") -> bool:
+    row = database.execute(queries()["has_schema"]).fetchone()
     return bool(row and row[0])
 
 
-def _version(connection: "psycopg.Connection[Any]") -> int:
-    row = connection.execute(queries()["schema_version"]).fetchone()
+def _version(database: "psycopg.Cursor[Any]") -> int:
+    row = database.execute(queries()["schema_version"]).fetchone()
     return int(row[0]) if row else 0

@@ -44,7 +44,7 @@ class Notifier:
             return
         # The commits stand; a listener that does not hear of them reads them a second later.
         with suppress(StoreFailed):
-            self._pool.run(lambda connection: _send(connection, waiting), wait_s=0)
+            self._pool.run(lambda database: _send(database, waiting), wait_s=0)
 
     def _serve(self) -> None:
         while True:
@@ -57,6 +57,6 @@ class Notifier:
             threading.Event().wait(PAUSE_S)
 
 
-def _send(connection: "psycopg.Connection[Any]", versions: dict[int, int]) -> None:
+def _send(database: "psycopg.Cursor[Any]", versions: dict[int, int]) -> None:
     for session, version in versions.items():
-        connection.execute(queries()["notify"], {"payload": f"{session} {version}"})
+        database.execute(queries()["notify"], {"payload": f"{session} {version}"})

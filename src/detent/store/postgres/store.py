@@ -101,32 +101,32 @@ class PostgresStore:
         shared += [(name, data, False) for name, data in beside]
         attempt, project = uuid.uuid4(), self._project
 
-        def insert(connection: "psycopg.Connection[Any]") -> int | None:
-            with connection.transaction():
+        def insert(database: "psycopg.Cursor[Any]") -> int | None:
+            with database.connection.transaction():
                 ordinal = seen
                 if ordinal is None:
-                    ((ordinal,),) = connection.execute(self._statements["count_sessions"], {"project": project})
-                row = connection.execute(
+                    ((ordinal,),) = database.execute(self._statements["count_sessions"], {"project": project})
+                row = database.execute(
                     self._statements["add_session"], {"project": project, "name": session, "ordinal": ordinal + 1}
                 ).fetchone()
                 if row is None:
-                    return self._created(connection, session, attempt)
-                with connection.cursor() as cursor:
-                    cursor.executemany(
-                        self._statements["add_commit"],
-                        [
-                            {"session": row[0], "version": version, "sum": total, "line": line, "attempt": attempt}
-                            for version, total, line in lines
-                        ],
-                    )
-                    cursor.executemany(
-                        self._statements["put"],
-                        [
-                            {"project": project, "name": name, "data": data, "executable": executable}
-                            for name, data, executable in shared
-                        ],
-                    )
-                return int(row[0])
+                    return self._created(database, session, attempt)
+                number = int(row[0])
+                database.executemany(
+                    self._statements["add_commit"],
+                    [
+                        {"session": number, "version": version, "sum": total, "line": line, "attempt": attempt}
+                        for version, total, line in lines
+                    ],
+                )
+                database.executemany(
+                    self._statements["put"],
+                    [
+                        {"project": project, "name": name, "data": data, "executable": executable}
+                        for name, data, executable in shared
+                    ],
+                )
+                return number
 
         number = self._run(insert)
         while number is None:
@@ -164,12 +164,12 @@ class PostgresStore:
             "attempt": attempt,
         }
 
-        def insert(connection: "psycopg.Connection[Any]") -> bool:
-            if connection.execute(self._statements["append"], values).fetchone() is not None:
+        def insert(database: "psycopg.Cursor[Any]") -> bool:
+            if database.execute(self._statements["append"], values).rowcount == 1:
                 return True
             # The answer to an earlier try may be lost.
             place = {"session": number, "version": commit.version}
-            row = connection.execute(self._statements["attempt"], place).fetchone()
+            row = database.execute(self._statements["attempt"], place).fetchone()
             return row is not None and row[0] == attempt
 
         if not self._run(insert):
@@ -251,11 +251,11 @@ class PostgresStore:
         statement = "put_new" if before is None else "delete_same" if after is None else "put_over"
         values = {"project": self._project, "name": name, "data": after, "before": before}
 
-        def change(connection: "psycopg.Connection[Any]") -> bool:
-            if connection.execute(self._statements[statement], values).rowcount == 1:
+        def change(database: "psycopg.Cursor[Any]") -> bool:
+            if database.execute(self._statements[statement], values).rowcount == 1:
                 return True
             # The answer to an earlier try may be lost. Whoever wrote the same bytes wanted the same.
-            row = connection.execute(self._statements["get"], values).fetchone()
+            row = database.execute(self._statements["get"], values).fetchone()
             return row is not None and after is not None and bytes(row[0]) == after
 
         is_done: bool = self._run(change)
@@ -281,6 +281,14 @@ class PostgresStore:
             self._keep_markers(shared, local)
             return shared
         return sorted({*shared, *(name for name in local if not name.startswith(MARKERS))})
+
+    def of_sessions(self, name: str) -> dict[str, bytes]:
+        kind = shared_kind(f"WFS-each/{name}")
+        if kind is not None and not kind.is_file_too:
+            rows = self._all("of_sessions", project=self._project, name=name)
+        else:
+            rows = [(session, self.get(f"{session}/{name}")) for session in self.sessions()]
+        return {session: bytes(data) for session, data in rows if data is not None}
 
     def changed(self, prefix: str, since: int = 0) -> Changes:
         names, mark = self.local.changed(prefix, since)
@@ -385,12 +393,12 @@ class PostgresStore:
     def _project(self) -> int:
         return self._identity()[0]
 
-    def _run(self, action: "Callable[[psycopg.Connection[Any]], Any]") -> Any:
+    def _run(self, action: "Callable[[psycopg.Cursor[Any]], Any]") -> Any:
         return self._open().run(action)
 
     def _all(self, statement: str, **values: object) -> list[Any]:
         text = self._statements[statement]
-        rows: list[Any] = self._run(lambda connection: connection.execute(text, values or None).fetchall())
+        rows: list[Any] = self._run(lambda database: database.execute(text, values or None).fetchall())
         return rows
 
     def _first(self, statement: str, **values: object) -> Any:
@@ -399,7 +407,7 @@ class PostgresStore:
 
     def _change(self, statement: str, **values: object) -> None:
         text = self._statements[statement]
-        self._run(lambda connection: connection.execute(text, values))
+        self._run(lambda database: database.execute(text, values))
 
     def _shared(self, prefix: str) -> list[tuple[str, bool]]:
         return self._all("names", project=self._project, prefix=prefix)
@@ -413,13 +421,13 @@ class PostgresStore:
             number = self._sessions[session] = int(row[0])
         return number
 
-    def _created(self, connection: "psycopg.Connection[Any]", session: str, attempt: uuid.UUID) -> int | None:
+    def _created(self, database: "psycopg.Cursor[Any]", session: str, attempt: uuid.UUID) -> int | None:
         """The session if an earlier try of this call created it; its answer was lost."""
-        row = connection.execute(self._statements["session"], {"project": self._project, "name": session}).fetchone()
+        row = database.execute(self._statements["session"], {"project": self._project, "name": session}).fetchone()
         if row is None:
             return None
         place = {"session": row[0], "version": 1}
-        written = connection.execute(self._statements["attempt"], place).fetchone()
+        written = database.execute(self._statements["attempt"], place).fetchone()
         return int(row[0]) if written is not None and written[0] == attempt else None
 
     def _rows(self, session: str, after: Cursor, limit: int) -> tuple[list[tuple[int, str, bytes]], bool]:

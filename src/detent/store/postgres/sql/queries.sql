@@ -48,7 +48,6 @@ INSERT INTO detent.commit (session, version, sum, line, attempt)
 SELECT session, version + 1, %(sum)s, %(line)s, %(attempt)s
 FROM detent.commit WHERE session = %(session)s AND version = %(after)s AND sum = %(before)s
 ON CONFLICT (session, version) DO NOTHING
-RETURNING version
 
 -- name: notify
 SELECT pg_notify('detent', %(payload)s)
@@ -89,6 +88,11 @@ SELECT written FROM detent.document WHERE project = %(project)s AND name = %(nam
 -- name: names
 SELECT name, executable FROM detent.document
 WHERE project = %(project)s AND starts_with(name, %(prefix)s) ORDER BY name
+
+-- name: of_sessions
+SELECT s.name, d.data FROM detent.session s
+JOIN detent.document d ON d.project = s.project AND d.name = s.name || '/' || %(name)s
+WHERE s.project = %(project)s ORDER BY s.name
 
 -- name: not_synced
 SET LOCAL synchronous_commit TO off
