@@ -54,8 +54,6 @@ class _Open:
         self.path = path
         self.fd = fd
         self.threads = allocate_lock()
-        #: The position behind which nothing was found, and the size and time of the file when it was looked at.
-        self.seen: tuple[Cursor, int, int] | None = None
 
 
 class FileStore:
@@ -137,20 +135,19 @@ class FileStore:
         return end
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
-        file, looked = self._open.get(session), None
+        file = self._open.get(session)
         if after.version and file is not None and self._forks == _forks:
             status = os.fstat(file.fd)
-            looked = (after, status.st_size, status.st_mtime_ns)
             if status.st_nlink == 0:
                 self._forget_if_removed(session)
-            elif looked == file.seen or (status.st_size == after.hint and is_at(file.fd, after.sum, after.hint)):
+            elif (
+                status.st_size == after.hint and session not in self._replaced and is_at(file.fd, after.sum, after.hint)
+            ):
                 # Nothing was written since. This is the fast path of most reads.
-                file.seen = looked
                 return Tail([], after, 0, more=False)
         if after.version and session in self._replaced:
             self._reread(session, after)
-        file = self._journal(session)
-        fd = file.fd
+        fd = self._journal(session).fd
         version, total, offset = after
         # The end of the previous line is read too: its sum shows that the cursor is a position of this journal.
         overlap = SUM_TAIL if version else 0
@@ -163,7 +160,6 @@ class FileStore:
             raise displaced(session, after)
         chunk, pending = chunk[overlap:], b""
         if not chunk:
-            file.seen = looked
             return Tail([], after, 0, more=False)
         commits: list[Commit] = []
         while len(commits) < limit:

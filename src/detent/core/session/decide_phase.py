@@ -456,5 +456,10 @@ def _short(use: ToolUse) -> ToolUse:
 
 def _attempt_report(state: PhaseState, command: Finish | Fail) -> Report:
     """The reports of all agents of the attempt, with the values that end it."""
-    last = checked_report(Report(artifacts=command.artifacts, tokens=command.tokens, tools=command.tools))
+    last = Report(
+        artifacts=check_artifacts(command.artifacts),
+        tokens=command.tokens,
+        tools=tuple(map(_short, command.tools[-MAX_TOOLS:])),
+        tools_dropped=max(0, len(command.tools) - MAX_TOOLS),
+    )
     return last if state.report is None else state.report.and_then(last, MAX_TOOLS)

@@ -27,11 +27,11 @@ class Chunk:
         keys: tuple[str, ...],
         states: tuple[PhaseState, ...],
         earlier: bytes = b"",
-        changed: Collection[int] | None = None,
+        changed: Collection[int] = (),
     ) -> None:
         """`earlier` are the digests of an earlier version of the chunk, in which those at `changed` are out of date."""
         self.start, self.keys, self.states = start, keys, states
-        self._earlier, self._changed = earlier, range(len(keys)) if changed is None else changed
+        self._earlier, self._changed = earlier, changed
 
     def replaced(self, at: int, state: PhaseState) -> "Chunk":
         before = self.states[at]
@@ -96,7 +96,9 @@ class Chunk:
     @lazy
     def digests(self) -> bytes:
         """The digests of the phases, concatenated. Only changed phases are hashed."""
-        digests = self._earlier or bytes(len(self.keys) * _DIGEST_BYTES)
+        digests = self._earlier
+        if not digests:
+            return b"".join([state.digest() for state in self.states])
         for at in self._changed:
             start = at * _DIGEST_BYTES
             digests = digests[:start] + self.states[at].digest() + digests[start + _DIGEST_BYTES :]
