@@ -188,7 +188,7 @@ class SessionHandle:
 
         Without a token the attempt in progress is finished, of `phase` if there are several.
         """
-        paths = tuple(self.relative_path(path) for path in artifacts)
+        paths = tuple(map(self.relative_path, artifacts))
         warnings = [f"artifact {path} is not there" for path in paths if not self._exists(path)]
         if len(summary.strip()) > MAX_SUMMARY:
             warnings.append(f"the summary was cut from {len(summary.strip())} to {MAX_SUMMARY} characters")
@@ -216,7 +216,7 @@ class SessionHandle:
         tools: Iterable[ToolUse] = (),
     ) -> Outcome:
         """End an attempt that did not succeed; `redo` begins the next one."""
-        paths = tuple(self.relative_path(path) for path in artifacts)
+        paths = tuple(map(self.relative_path, artifacts))
         command = Fail(
             token=_token(token),
             phase=phase,

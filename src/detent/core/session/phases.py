@@ -139,10 +139,10 @@ class Phases(Mapping[str, PhaseState]):
         """The keys of the phases with one of these statuses."""
         matches: list[str] = []
         for chunk in self.chunks:
-            parts = [keys for status in statuses if (keys := chunk.by_status.get(status))]
-            if len(parts) == 1:
-                matches += parts[0]
-            elif parts:
+            present = chunk.by_status.keys() & statuses
+            if len(present) == 1:
+                matches += chunk.by_status[present.pop()]
+            elif present:
                 pairs = zip(chunk.keys, chunk.states, strict=True)
                 matches += [key for key, state in pairs if state.status in statuses]
         return tuple(matches)
