@@ -735,6 +735,17 @@ def test_a_session_directory_that_was_replaced_is_locked_anew(files):
         assert len(files.read(SESSION, START).commits) == 1
 
 
+def test_a_file_that_replaced_the_journal_is_read_from_its_start_whatever_its_end(files):
+    end = fill(files, 4)[-1]
+    whole = journal_file(files).read_bytes()
+    other = journal_file(files).with_name("other")
+    other.write_bytes(whole[:40] + b"~" + whole[41:])
+    other.replace(journal_file(files))
+
+    with files.lock(SESSION), pytest.raises(Corrupt, match="line 1 of the journal"):
+        files.read(SESSION, end)
+
+
 def test_an_unfinished_creation_is_no_session_and_does_not_hinder_the_next(files):
     litter = Path(files.root) / f".new-{SESSION}"
     litter.mkdir()

@@ -94,7 +94,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         if self.kind is ActorKind.RUNNER:
             return RUN_NAME
-        return spoken_as(self.identity, self.name)
+        return spoken_as(self.identity, self.name) if self.proof is not None else self.name
 
 
 def spoken_as(identity: str, name: str) -> str:

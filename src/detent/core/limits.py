@@ -58,7 +58,7 @@ def check_artifacts(paths: tuple[str, ...]) -> tuple[str, ...]:
 def check_deliverables(texts: tuple[str, ...]) -> tuple[str, ...]:
     if len(texts) > MAX_ARTIFACTS:
         raise Invalid(f"a phase may have {MAX_ARTIFACTS} deliverables and {len(texts)} were given")
-    return tuple(check_text("a deliverable", text, MAX_PATH) for text in texts)
+    return tuple([check_text("a deliverable", text, MAX_PATH) for text in texts]) if texts else ()
 
 
 def _path_problem(path: str) -> str | None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -169,16 +170,17 @@ class SessionJournal:
         *,
         is_again: bool,
     ) -> Committed:
-        before = self._known_to_decide(is_again=is_again)
+        # No lock excludes other machines. There the session as last read is as good: the append is refused if it is
+        # old, and reading it costs as much as trying.
+        is_shared = self._store.is_shared
+        before = self._session if is_shared and not is_again and self._session is not None else self._catch_up()
         if not self._remembers:
             self._remembers, self._remembers_from = True, self._last_taken
-        from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
-
         try:
             events = decide(before)
-            author = authorize_events(actor, events, before, witness=witness, check_position=self._check_position)
+            author = self._authorize(actor, events, before, witness=witness, check_position=self._check_position)
         except DetentError as refusal:
-            if self._store.is_shared and self._catch_up() is not before:
+            if is_shared and self._catch_up() is not before:
                 # It was refused on what the session no longer is.
                 raise _Overtaken(refusal) from refusal
             raise
@@ -196,15 +198,11 @@ class SessionJournal:
         self._remember(before, commit, after)
         return Committed(commit, after)
 
-    def _known_to_decide(self, *, is_again: bool) -> Session:
-        """The session to decide on: at the end of the journal if the lock keeps it there.
+    @cached_property
+    def _authorize(self) -> "Callable[..., Actor]":
+        from detent.engine.policy import authorize_events  # noqa: PLC0415 - reading needs none of it
 
-        No lock excludes other machines. There the session as last read is as good: the append is refused if it is
-        old, and reading it costs as much as trying.
-        """
-        if self._store.is_shared and not is_again and self._session is not None:
-            return self._session
-        return self._catch_up()
+        return authorize_events
 
     def _check_position(self, statement: Statement) -> None:
         """Refuse a statement that is about no position of this journal, or that a decision has used before."""

@@ -6,9 +6,9 @@ is not listed as a decision is open to every actor: `redo`, `resume` and `comple
 again or were open.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 
@@ -150,6 +150,8 @@ RULES = (
 )
 _BY_COMMAND = {command: rule.decision for rule in RULES for command in rule.commands}
 _BY_EVENT = {event: rule.decision for rule in RULES for event in rule.events}
+#: Looked up by type: every commit is compared with all of them, and most hold none.
+_DECISION_EVENTS = frozenset(get_args(DecisionEvent))
 
 #: The actors that may decide. A client of an agent starts the hook and the MCP server, so their word is the client's.
 MAY_DECIDE = frozenset(
@@ -176,13 +178,6 @@ class Witness(NamedTuple):
     shown: Statement | None = None
 
 
-def authorize_command(actor: Actor, command: Command, *, is_signed: bool = False) -> None:
-    """Refuse a command before any work is done for it. A signature is only checked when it is there."""
-    decision = decision_of(command)
-    if decision is not None:
-        authorize_or_sign(actor, decision, is_signed=is_signed)
-
-
 def authorize_or_sign(actor: Actor, decision: Decision, *, is_signed: bool) -> Actor:
     """`authorize`, unless the decision will be signed: then the signature is checked with the commit."""
     if not is_signed:
@@ -198,8 +193,10 @@ def decision_of(command: Command) -> Decision | None:
     return Decision.FORCE if is_forced else _BY_COMMAND.get(type(command))
 
 
-def decided(session: Session | None, events: Iterable[Event]) -> list[tuple[Decision, DecisionEvent]]:
+def decided(session: Session | None, events: Sequence[Event]) -> list[tuple[Decision, DecisionEvent]]:
     """The decisions among the events of a commit; `session` is the one before it."""
+    if _DECISION_EVENTS.isdisjoint(map(type, events)):
+        return []
     pairs = ((_decision(session, event), event) for event in events if isinstance(event, DecisionEvent))
     return [(decision, event) for decision, event in pairs if decision is not None]
 

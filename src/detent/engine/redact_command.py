@@ -7,6 +7,8 @@ Instructions are redacted too: the task of a session, and the titles and documen
 A test fills every field of every command with a secret. A field that keeps it must be declared in that test.
 """
 
+from functools import cache
+from types import ModuleType
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -55,11 +57,11 @@ def redact_command(command: _C) -> _C:
     kind = type(command)
     if kind not in _PROSE_OF:
         _PROSE_OF[kind] = tuple(name for name in command.__struct_fields__ if name in _PROSE)
-    if not any(getattr(command, name) for name in _PROSE_OF[kind]):
-        return command
-    from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load, and many commands have no prose
-
-    return redact_fields(command, _PROSE)
+    for name in _PROSE_OF[kind]:
+        if getattr(command, name):
+            redacted: _C = _redaction().redact_fields(command, _PROSE)
+            return redacted
+    return command
 
 
 def redact_start(command: Start) -> Start:
@@ -81,22 +83,23 @@ def redact_import(command: Import) -> Import:
 
 
 def _redact_draft(draft: ChildDraft) -> ChildDraft:
-    from detent.core.redact import redact_fields  # noqa: PLC0415 - slow to load
-
-    return redact_fields(draft, _DRAFTED)
+    redacted: ChildDraft = _redaction().redact_fields(draft, _DRAFTED)
+    return redacted
 
 
 def redact_text(text: str) -> str:
     """The output of a check or a summary, before it is read, cut or written."""
-    if not text:
-        return text
-    from detent.core.redact import redact  # noqa: PLC0415 - slow to load
-
-    return redact(text)
+    redacted: str = _redaction().redact(text) if text else text
+    return redacted
 
 
 def redact_tree(value: Any) -> Any:
     """The same for a JSON value."""
-    from detent.core.redact import redact_tree as redacted_tree  # noqa: PLC0415 - slow to load
+    return _redaction().redact_tree(value)
 
-    return redacted_tree(value)
+
+@cache
+def _redaction() -> ModuleType:
+    from detent.core import redact  # noqa: PLC0415 - slow to load, and many commands have no prose
+
+    return redact

@@ -73,7 +73,6 @@ from detent.engine.outside import notice_settings
 from detent.engine.policy import (
     Decision,
     Witness,
-    authorize_command,
     authorize_limits,
     authorize_or_sign,
     check_strength,
@@ -140,10 +139,9 @@ class SessionHandle:
         finished a phase and that none of its agents has worked since: the PRE checkpoint then reuses the files of the
         POST checkpoint, if nothing was committed in between.
         """
-        version = self._journal.known().version
-        moment = (
-            self._project.checkpoints.recall(self.id, version) if is_next and self._project.takes_checkpoints else None
-        )
+        moment = None
+        if is_next and self._project.takes_checkpoints:
+            moment = self._project.checkpoints.recall(self.id, self._journal.known().version)
         command = Begin(phase=phase, agent=agent, launch=launch, sandboxed=self._sandboxed)
         return self._begun(command, moment)
 
@@ -190,7 +188,7 @@ class SessionHandle:
 
         Without a token the attempt in progress is finished, of `phase` if there are several.
         """
-        paths = tuple(self.relative_path(path) for path in artifacts)
+        paths = tuple(map(self.relative_path, artifacts))
         warnings = [f"artifact {path} is not there" for path in paths if not self._exists(path)]
         if len(summary.strip()) > MAX_SUMMARY:
             warnings.append(f"the summary was cut from {len(summary.strip())} to {MAX_SUMMARY} characters")
@@ -218,7 +216,7 @@ class SessionHandle:
         tools: Iterable[ToolUse] = (),
     ) -> Outcome:
         """End an attempt that did not succeed; `redo` begins the next one."""
-        paths = tuple(self.relative_path(path) for path in artifacts)
+        paths = tuple(map(self.relative_path, artifacts))
         command = Fail(
             token=_token(token),
             phase=phase,
@@ -246,7 +244,7 @@ class SessionHandle:
     def why(self) -> tuple[Obstacle, ...]:
         """The obstacles between this session and its next step."""
         view = view_now(self._project, self.state)
-        return obstacles(self.state, self.gates.judgements(), now=self._now(), view=view)
+        return obstacles(self.state, self.gates.judgements(), now=self._project.clock(), view=view)
 
     def handover(self, phase: str) -> Handover:
         """The handover of a phase."""
@@ -310,11 +308,6 @@ class SessionHandle:
         if preview.statement is None:
             raise Refused("nothing was decided, so there is nothing to sign")
         return preview.statement
-
-    @staticmethod
-    def _may_decide(command: Command) -> bool:
-        """Whether events of the command may be a person's decision."""
-        return decision_of(command) is not None or isinstance(command, CheckGate | RecordBaseline)
 
     @property
     def _is_signed(self) -> bool:
@@ -457,15 +450,22 @@ class SessionHandle:
         moment: "Moment | None" = None,
         looked: "_Looked | None" = None,
     ) -> "Committed":
-        authorize_command(self._actor, command, is_signed=self._is_signed)
+        decision = decision_of(command)
+        if decision is not None:
+            # Before any work is done for it. The events are authorized with the commit.
+            self.check_may_decide(decision)
         if choose is None:
             command = redact_command(command)
         # Facts are gathered before the lock: that may take a while. `decide` refuses if a receipt changed since.
         if looked is None and moment is None and isinstance(command, _LOOKED_AT):
             looked = self._look(command)
-        epoch = looked.epoch if looked is not None else self._epoch(command)
-        moment = looked.moment if looked is not None else moment
-        facts, foreseen = self._with_tree(command, self._facts(command, moment), choose, moment)
+        if looked is not None:
+            moment, epoch = looked
+        else:
+            epoch = self._epoch(command)
+        facts, foreseen = self._facts(command, moment), None
+        if epoch is not None:
+            facts, foreseen = self._with_tree(command, facts, choose, moment)
 
         def decided(session: Session) -> tuple[Event, ...]:
             if epoch is not None:
@@ -479,7 +479,8 @@ class SessionHandle:
                 then()
             return events
 
-        actor, witness = self._proven(command, facts) if self._may_decide(command) else (self._actor, None)
+        may_decide = decision is not None or isinstance(command, _MAY_DECIDE)
+        actor, witness = self._proven(command, facts) if may_decide else (self._actor, None)
         committed = self._journal.commit(decided, actor=actor, now=facts.now, witness=witness)
         if moment is not None and facts.tree is not None:
             self._project.checkpoints.remember(moment, self.id, committed.commit.version)
@@ -487,7 +488,9 @@ class SessionHandle:
         return committed
 
     def _epoch(self, command: Command) -> int | None:
-        return self._project.checkpoints.epoch() if self._takes_checkpoint(command) else None
+        """The epoch of the files; None if the command takes no checkpoint of them."""
+        is_taken = self._has_files and self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
+        return self._project.checkpoints.epoch() if is_taken else None
 
     def without_checkpoints(self) -> "SessionHandle":
         """The same session, for commits of a process whose files are not those of the work."""
@@ -501,9 +504,6 @@ class SessionHandle:
         project = self._project
         return project.store.is_shared and project.takes_checkpoints and project.checkpoints.travel is not None
 
-    def _takes_checkpoint(self, command: Command) -> bool:
-        return self._has_files and self._project.takes_checkpoints and isinstance(command, _CHECKPOINTED)
-
     def _with_tree(
         self,
         command: Command,
@@ -511,9 +511,7 @@ class SessionHandle:
         choose: Callable[[Session], Command] | None,
         moment: "Moment | None",
     ) -> "tuple[Facts, _Foreseen | None]":
-        """Add the files to the facts if the command takes a checkpoint. A refusal comes before any file is read."""
-        if not self._takes_checkpoint(command):
-            return facts, None
+        """Add the files to the facts if the events include a checkpoint. A refusal comes before any file is read."""
         with self._journal.reading() as session:
             # Choose again: another worker may have taken the task.
             command = choose(session) if choose else command
@@ -526,7 +524,7 @@ class SessionHandle:
         return msgspec.structs.replace(facts, tree=tree), _Foreseen(session, foreseen)
 
     def _facts(self, command: Command, moment: "Moment | None") -> Facts:
-        if isinstance(command, Finish | Complete):
+        if isinstance(command, _ENDING):
             # The end of a session may finish its last phase.
             session = self._journal.known()
             phase = None if isinstance(command, Complete) else command.token.phase if command.token else command.phase
@@ -537,13 +535,13 @@ class SessionHandle:
                 return msgspec.structs.replace(facts, in_run=self._project.binding is not None)
         if isinstance(command, MoveTask):
             return self._task_facts(command, moment)
-        return Facts(now=self._now())
+        return Facts(now=self._project.clock())
 
     def _phase_facts(self, session: Session, phase: str, moment: "Moment | None") -> Facts:
         """The facts for the gates of a phase, and for its end: a phase that may rewrite tests protects them anew."""
         declared = session.workflow.by_key[phase]
-        facts = self.gates.checks.facts(session, phase, self._now(), moment) if declared.gates else None
-        facts = facts or Facts(now=self._now())
+        facts = self.gates.checks.facts(session, phase, self._project.clock(), moment) if declared.gates else None
+        facts = facts or Facts(now=self._project.clock())
         if not declared.rewrites_tests or session.protected is None:
             return facts
         return msgspec.structs.replace(facts, protected=self.gates.checks.retake(session, moment))
@@ -569,7 +567,7 @@ class SessionHandle:
     def _look(self, command: Command) -> "_Looked":
         """A look at the files for the gates and the checkpoint of a command, which are about the same files."""
         epoch = self._epoch(command)
-        owner = checkpoint_id(self.id, self._now(), "commit") if epoch is not None else None
+        owner = checkpoint_id(self.id, self._project.clock(), "commit") if epoch is not None else None
         return _Looked(self._project.checkpoints.moment(owner), epoch)
 
     def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
@@ -577,13 +575,10 @@ class SessionHandle:
         session = self._journal.known()
         live = session.with_status(Status.IN_PROGRESS)
         is_gated = bool(live) and session.gates_apply
-        facts = self._phase_facts(session, live[0], moment) if is_gated else Facts(now=self._now())
+        facts = self._phase_facts(session, live[0], moment) if is_gated else Facts(now=self._project.clock())
         if command.action is not Action.START:
             return facts
         return msgspec.structs.replace(facts, abandoned=self.tasks.abandoned())
-
-    def _now(self) -> datetime:
-        return self._project.clock()
 
     def execute(
         self,
@@ -622,6 +617,9 @@ class SessionHandle:
 
 #: Commands that gates are judged for.
 _LOOKED_AT = (Finish, MoveTask)
+_ENDING = (Finish, Complete)
+#: Commands without a decision of their own whose events may be a person's decision.
+_MAY_DECIDE = (CheckGate, RecordBaseline)
 _CHECKPOINTED = (Begin, Redo, Finish, Fail, Review, Reopen, MoveTask, TakeCheckpoint)
 
 

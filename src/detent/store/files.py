@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from detent.core.session.events import Commit
 from detent.errors import Conflict, Corrupt, LockTimeout, NotFound, StoreFailed
 from detent.store import disk
-from detent.store.journal_tail import JOURNAL, SUM_TAIL, sum_at_end
+from detent.store.journal_tail import JOURNAL, SUM_TAIL, is_at, sum_at_end
 from detent.store.line import decode_line, encode_line, verified_sum
 from detent.store.lock import exclusive
 from detent.store.port import PROJECT, START, Changes, Cursor, SessionFile, Tail, displaced
@@ -54,8 +54,6 @@ class _Open:
         self.path = path
         self.fd = fd
         self.threads = allocate_lock()
-        #: The position behind which nothing was found, and the size and time of the file when it was looked at.
-        self.seen: tuple[Cursor, int, int] | None = None
 
 
 class FileStore:
@@ -137,23 +135,23 @@ class FileStore:
         return end
 
     def read(self, session: str, after: Cursor, limit: int = 5_000) -> Tail:
-        file, looked = self._open.get(session), None
+        file = self._open.get(session)
         if after.version and file is not None and self._forks == _forks:
             status = os.fstat(file.fd)
-            looked = (after, status.st_size, status.st_mtime_ns)
-            if looked == file.seen and status.st_nlink:
-                # Nothing was written since. This is the fast path of most reads.
-                return Tail([], after, 0, more=False)
             if status.st_nlink == 0:
                 self._forget_if_removed(session)
+            elif (
+                status.st_size == after.hint and session not in self._replaced and is_at(file.fd, after.sum, after.hint)
+            ):
+                # Nothing was written since. This is the fast path of most reads.
+                return Tail([], after, 0, more=False)
         if after.version and session in self._replaced:
             self._reread(session, after)
-        file = self._journal(session)
-        fd = file.fd
+        fd = self._journal(session).fd
         version, total, offset = after
         # The end of the previous line is read too: its sum shows that the cursor is a position of this journal.
         overlap = SUM_TAIL if version else 0
-        # In most cases nothing is new, and a large buffer costs more than the read.
+        # In most cases little is new, and a large buffer costs more than the read.
         chunk = os.pread(fd, _FIRST_CHUNK, offset - overlap)
         if len(chunk) == overlap - 1:
             # The last newline is missing; the next append writes it.
@@ -162,7 +160,6 @@ class FileStore:
             raise displaced(session, after)
         chunk, pending = chunk[overlap:], b""
         if not chunk:
-            file.seen = looked
             return Tail([], after, 0, more=False)
         commits: list[Commit] = []
         while len(commits) < limit:
@@ -187,7 +184,7 @@ class FileStore:
         fd = journal.fd
         line, total = encode_line(commit, after.sum)
         try:
-            size = os.fstat(fd).st_size
+            size = os.lseek(fd, 0, os.SEEK_END)
             if size != after.hint:
                 size = self._cut_torn_tail(session, fd, after)
             try:
@@ -201,10 +198,10 @@ class FileStore:
                 raise
         except OSError as error:
             raise disk.failure("append to", journal.path, error) from error
-        end = after.hint + len(line)
+        end = Cursor(commit.version, total, after.hint + len(line))
         if self._copies:
-            self._copies.append(session, (after.sum, after.hint), line, (total, end), fd)
-        return Cursor(commit.version, total, end)
+            self._copies.append(session, after, line, end, fd)
+        return end
 
     def back_up(self, session: str) -> None:
         copies = self._copies
@@ -246,8 +243,10 @@ class FileStore:
     def lock(
         self, name: str, *, wait_s: float = 10.0, meanwhile: Callable[[], object] | None = None
     ) -> AbstractContextManager[None]:
-        self._forget_if_removed(name)
-        file = self._lock_file() if name == PROJECT else self._journal(name)
+        file = self._open.get(name)
+        if file is None or self._forks != _forks or os.fstat(file.fd).st_nlink == 0:
+            self._forget_if_removed(name)
+            file = self._lock_file() if name == PROJECT else self._journal(name)
         return exclusive(file.fd, file.threads, wait_s=wait_s, what=name or "the project", meanwhile=meanwhile)
 
     def get(self, name: str) -> bytes | None:

@@ -34,8 +34,8 @@ def is_at(fd: int, total: str, hint: int) -> bool:
     """Whether the commit with this sum ends at the hint. The newline may be missing at the end of the file."""
     if hint < SUM_TAIL:
         return hint == 0
-    tail = posix.pread(fd, SUM_TAIL, hint - SUM_TAIL)
-    return sum_at_end(tail + b"\n" if len(tail) == SUM_TAIL - 1 else tail) == total
+    end = SUM_KEY + total.encode() + END
+    return posix.pread(fd, SUM_TAIL, hint - SUM_TAIL) in (end, end[:-1])
 
 
 def head(fd: int) -> "tuple[str, int]":

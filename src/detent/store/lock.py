@@ -5,6 +5,7 @@ import os
 import time
 from _thread import LockType
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 
 from detent.errors import LockTimeout
@@ -12,6 +13,7 @@ from detent.errors import LockTimeout
 #: Long enough that waiting processes do not slow down the holder: eight that poll more often halve its throughput.
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.03
+_TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 class exclusive:  # noqa: N801 - a context manager, named as one
@@ -38,7 +40,10 @@ class exclusive:  # noqa: N801 - a context manager, named as one
         if not self._threads.acquire(blocking=False) and not self._threads.acquire(timeout=max(self._wait_s, 0)):
             raise _timeout(self._what, self._wait_s, "another thread of this process")
         try:
-            self._wait_for_flock(started)
+            try:
+                fcntl.flock(self._fd, _TRY)
+            except BlockingIOError:
+                self._wait_for_flock(started)
         except BaseException:
             self._threads.release()
             raise
@@ -52,18 +57,15 @@ class exclusive:  # noqa: N801 - a context manager, named as one
     def _wait_for_flock(self, started: float) -> None:
         pause = _FIRST_PAUSE_S
         while True:
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waited_s = time.monotonic() - started
-                if waited_s >= self._wait_s:
-                    raise _timeout(self._what, waited_s, _holder(self._fd)) from None
-                time.sleep(pause)
-                if self._meanwhile is not None:
-                    self._meanwhile()
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
-            else:
-                return
+            waited_s = time.monotonic() - started
+            if waited_s >= self._wait_s:
+                raise _timeout(self._what, waited_s, _holder(self._fd)) from None
+            time.sleep(pause)
+            if self._meanwhile is not None:
+                self._meanwhile()
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            with suppress(BlockingIOError):
+                return fcntl.flock(self._fd, _TRY)
 
 
 def _timeout(what: str, wait_s: float, holder: str) -> LockTimeout:

@@ -14,7 +14,7 @@ until a command that can write there catches up.
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from detent.store import disk
 from detent.store.journal_tail import head, is_at
@@ -33,6 +33,9 @@ from detent.store.state_home import (
     read_text,
     recorded_sessions,
 )
+
+if TYPE_CHECKING:
+    from detent.store.port import Cursor
 
 #: Lines that wait for their copy, and the bytes of a line that does not wait: they are kept in memory.
 MAX_WAITING, MAX_WAITING_LINE = 1_000, 64 * 1024
@@ -139,8 +142,8 @@ class _Copy(NamedTuple):
 class _Waiting:
     """Lines that were committed and are not in the copy yet."""
 
-    def __init__(self, after: tuple[str, int]) -> None:
-        #: The sums and sizes before and behind the lines.
+    def __init__(self, after: "Cursor") -> None:
+        #: The positions before and behind the lines.
         self.after = self.end = after
         self.lines: list[bytes] = []
         #: False if another process committed in between: then the copy is caught up from the journal.
@@ -208,8 +211,8 @@ class SecondCopies:
         # The copy was read first: meanwhile the journal can only have grown.
         return copy is None or is_at(journal, copy.sum, copy.size)
 
-    def append(self, session: str, after: tuple[str, int], line: bytes, end: tuple[str, int], journal: int) -> None:
-        """Take the line that was just committed. `after` and `end` are the sums and sizes around it.
+    def append(self, session: str, after: "Cursor", line: bytes, end: "Cursor", journal: int) -> None:
+        """Take the line that was just committed. `after` and `end` are the positions around it.
 
         The caller holds the session's lock.
         """
@@ -229,7 +232,7 @@ class SecondCopies:
         copy = self._open.get(session)
         if waiting is None:
             return
-        if copy is not None and copy.is_whole and waiting.is_whole and (copy.sum, copy.size) == waiting.after:
+        if copy is not None and copy.is_whole and waiting.is_whole and (copy.sum, copy.size) == waiting.after[1:]:
             lines = b"".join(waiting.lines)
             try:
                 # Another process may have caught up.
@@ -237,7 +240,7 @@ class SecondCopies:
             except OSError:
                 written = 0
             if written == len(lines):
-                self._open[session] = _Copy(copy.fd, *waiting.end)
+                self._open[session] = _Copy(copy.fd, *waiting.end[1:])
                 return
         if journal is not None:
             self.catch_up(session, journal)

@@ -131,3 +131,14 @@ def test_a_change_in_any_stretch_changes_the_fingerprint():
     ]
 
     assert len({fingerprint(one) for one in (session, *changed)}) == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 2 * CHUNK - 1), st.booleans()), max_size=8))
+def test_digests_that_are_handed_on_are_those_of_the_states(changes):
+    phases = Phases({f"p{number}": PhaseState() for number in range(2 * CHUNK)})
+    for attempt, (number, is_asked) in enumerate(changes, 1):
+        phases = phases.replaced(f"p{number}", PhaseState(attempt=attempt))
+        if is_asked:
+            assert phases.digests
+
+    assert phases.digests == Phases(dict(phases.items())).digests

@@ -17,9 +17,10 @@ from detent.core.session.status import Status
 
 def judgements(session: Session, phase: str, facts: Facts) -> tuple[Judgement, ...]:
     """The verdict on each gate of the phase, in the order in which they are declared."""
-    if not session.gates_apply:
+    gates = session.workflow.by_key[phase].gates
+    if not gates or not session.gates_apply:
         return ()
-    return tuple(judge(session, phase, gate, facts) for gate in session.workflow.by_key[phase].gates)
+    return tuple(judge(session, phase, gate, facts) for gate in gates)
 
 
 def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:

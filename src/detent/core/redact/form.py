@@ -298,7 +298,7 @@ def is_key_body(text: str) -> bool:
 def headless_keys(text: str) -> Iterator[tuple[str, int, int]]:
     """Ends of private keys whose beginning was cut off, with the lines of the body before them."""
     last = 0
-    for end in re.finditer(KEY_END, text) if "PRIVATE KEY" in text else ():
+    for end in re.finditer(KEY_END, text):
         start = end.start()
         while start > last:
             above = max(text.rfind("\n", last, start - 1) + 1, last)

@@ -11,6 +11,7 @@ from detent.core.limits import MAX_REASON, check_optional
 from detent.core.session.budget import budget_escalation
 from detent.core.session.commands import (
     Archive,
+    CheckpointCommand,
     Command,
     Fail,
     Finish,
@@ -20,10 +21,8 @@ from detent.core.session.commands import (
     RecordSettings,
     Reopen,
     Resume,
-    Rollback,
     SessionCommand,
     SetRunOptions,
-    TakeCheckpoint,
     TaskCommand,
 )
 from detent.core.session.decide_checkpoint import checkpoints, decide_checkpoint
@@ -53,34 +52,39 @@ from detent.errors import Refused
 __all__ = ["decide", "decide_import", "decide_start"]
 
 #: Unions as constants: a union in a call would be built anew for every command.
-_CHECKPOINT = TakeCheckpoint | Rollback
 _ENDING, _ENDED = Finish | Fail, PhaseFinished | PhaseFailed
 
 
 def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> tuple[Event, ...]:
     """The events that `command` causes in `session`. Raises `Refused` or `GateClosed` if it is not allowed."""
-    if isinstance(command, _CHECKPOINT):
+    if isinstance(command, PhaseCommand):
+        _check_active(session)
+        events = decide_phase(session, command, facts)
+        if session.options.budget is not None:
+            events = (*events, *_over_budget(session, command, events, facts))
+    elif isinstance(command, CheckpointCommand):
         # Allowed after the end of the session, too: a rollback can return to every earlier position.
         return decide_checkpoint(session, command, facts)
-    if isinstance(command, SessionCommand):
+    elif isinstance(command, SessionCommand):
         events = _decide_session(session, command)
-        return (*events, *checkpoints(session, events, facts))
+    elif isinstance(command, TaskCommand):
+        from detent.core.session.decide_task import decide_task  # noqa: PLC0415 - many sessions have no tasks
+
+        _check_active(session)
+        events = decide_task(session, command, facts)
+    else:
+        _check_active(session)
+        events = decide_gate(session, command, facts)
+    return events if facts.tree is None else (*events, *checkpoints(session, events, facts))
+
+
+def _check_active(session: Session) -> None:
     if session.status is not SessionStatus.ACTIVE:
         ended = f"{session.ended_at:%Y-%m-%d %H:%M}" if session.ended_at else "an unknown time"
         raise Refused(
             f"session {session.id} was {session.status} at {ended}; nothing more can happen in it",
             way_out='detent start WORKFLOW "TASK", or detent reopen',
         )
-    if isinstance(command, PhaseCommand):
-        events = decide_phase(session, command, facts)
-        events = (*events, *_over_budget(session, command, events, facts))
-    elif isinstance(command, TaskCommand):
-        from detent.core.session.decide_task import decide_task  # noqa: PLC0415 - many sessions have no tasks
-
-        events = decide_task(session, command, facts)
-    else:
-        events = decide_gate(session, command, facts)
-    return (*events, *checkpoints(session, events, facts))
 
 
 def _over_budget(

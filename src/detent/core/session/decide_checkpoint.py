@@ -34,9 +34,9 @@ from detent.errors import Conflict, Refused
 
 
 def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> Iterator[CheckpointTaken]:
-    """The checkpoint of each event that causes one; none if the files are not captured."""
+    """The checkpoint of each event that causes one."""
     parent = session.checkpoint
-    for event in events if facts.tree is not None else ():
+    for event in events:
         if not isinstance(event, PhaseEvent):
             continue
         match event:

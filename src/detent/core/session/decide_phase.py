@@ -107,9 +107,11 @@ def decide_phase(session: Session, command: PhaseCommand, facts: Facts) -> tuple
 
 def known_phase(session: Session, key: str) -> str:
     """The phase key in the spelling of the workflow. Accepts legacy keys; raises `NotFound` for any other."""
-    for candidate in (key, normalize_phase_key(key)):
-        if candidate in session.phases:
-            return str(candidate)
+    if key in session.phases:
+        return key
+    present = normalize_phase_key(key)
+    if present in session.phases:
+        return present
     raise NotFound(f"{session.workflow.name} has no phase {key}; it has {', '.join(session.workflow.order)}")
 
 
@@ -147,13 +149,14 @@ def _begin(session: Session, command: Begin) -> tuple[Event, ...]:
         phase = session.ready[0]
     else:
         phase = known_phase(session, command.phase)
-    state = session.phases[phase]
-    agent = _agent(session, phase, command.agent)
-    event = PhaseBegun(phase=phase, attempt=state.attempt + 1, agent=agent)
-    _check_legal(session, event)
-    _check_needs(session, phase)
+    event = PhaseBegun(
+        phase=phase, attempt=session.phases[phase].attempt + 1, agent=_agent(session, phase, command.agent)
+    )
+    if command.phase is not None:
+        _check_legal(session, event)
+        _check_needs(session, phase)
     _check_free(session)
-    return (event, *_launched(phase, agent, command))
+    return _with_launch(event, command)
 
 
 def _finish(session: Session, command: Finish, facts: Facts) -> tuple[Event, ...]:
@@ -202,11 +205,11 @@ def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
             f"attempt {state.attempt} of {phase} is {state.status}, and attempt {command.failed} was to be repeated",
             way_out="detent status shows the holder",
         )
-    begun = tuple(
+    begun = [
         key
         for key in session.workflow.descendants(phase)
         if session.phases[key].status in (Status.IN_PROGRESS, Status.COMPLETED, Status.FAILED)
-    )
+    ]
     if begun and not command.cascade:
         raise Refused(
             f"{', '.join(begun)} built on {phase} and would have to be done again",
@@ -214,14 +217,14 @@ def _redo(session: Session, command: Redo) -> tuple[Event, ...]:
         )
     event = PhaseRedone(
         phase=phase,
-        attempt=session.phases[phase].attempt + 1,
+        attempt=state.attempt + 1,
         agent=_agent(session, phase, command.agent),
         reason=cut(check_optional("a reason", command.reason, None), MAX_REASON),
     )
     _check_legal(session, event)
     _check_needs(session, phase)
-    reset = (PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(begun))
-    return (*reset, event, *_launched(phase, event.agent, command))
+    reset = [PhaseReset(phase=key, reason=f"{phase} is done again") for key in reversed(begun)]
+    return (*reset, *_with_launch(event, command))
 
 
 def _skip(session: Session, command: Skip) -> Iterable[PhaseSkipped]:
@@ -273,7 +276,8 @@ def _open_tasks(session: Session) -> int:
 
 
 def _check_gates(session: Session, phase: str, facts: Facts) -> None:
-    closed = [judgement for judgement in judgements(session, phase, facts) if judgement.verdict is not Verdict.PASS]
+    judged = judgements(session, phase, facts)
+    closed = [judgement for judgement in judged if judgement.verdict is not Verdict.PASS] if judged else ()
     if closed:
         reasons = [f"{judgement.gate} is {judgement.verdict}: {judgement.reason}" for judgement in closed]
         headline = f"phase {phase} is held by {len(closed)} of its gates"
@@ -291,14 +295,18 @@ def with_completion(session: Session, events: tuple[Event, ...], merged_commit: 
     Open tasks keep the session open; `complete` ends it and records them.
     """
     closed = {event.phase for event in events if isinstance(event, _CLOSING)}
-    finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
-    reviewed = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
-    to_review = {*session.awaiting_review, *filter(session.is_supervised, finished)} - reviewed - (closed - finished)
-    if closed.issuperset(session.unfinished) and not to_review and not _open_tasks(session):
+    if closed.issuperset(session.unfinished) and not _to_review(session, events, closed) and not _open_tasks(session):
         return (*events, SessionCompleted(merged_commit=_commit_name(merged_commit)))
     if merged_commit is not None:
         raise Invalid("a merged commit belongs to the end of the session, and other phases are still open")
     return events
+
+
+def _to_review(session: Session, events: tuple[Event, ...], closed: set[str]) -> set[str]:
+    """The phases that wait for a review after the events, which close the phases in `closed`."""
+    finished = {event.phase for event in events if isinstance(event, PhaseFinished)}
+    reviewed = {event.phase for event in events if isinstance(event, PhaseReviewed) and event.decision == "continue"}
+    return {*session.awaiting_review, *filter(session.is_supervised, finished)} - reviewed - (closed - finished)
 
 
 def live_phase(session: Session, phase: str | None) -> str:
@@ -315,15 +323,15 @@ def live_phase(session: Session, phase: str | None) -> str:
 
 def _live_attempt(session: Session, command: Finish | Fail) -> tuple[str, int]:
     """The phase and attempt that the command ends: those of its token, if that attempt is in progress."""
-    token = command.token or session.token(live_phase(session, command.phase))
-    phase = known_phase(session, token.phase)
-    if command.phase is not None and known_phase(session, command.phase) != phase:
+    token = command.token
+    phase = live_phase(session, command.phase) if token is None else known_phase(session, token.phase)
+    if token is not None and command.phase is not None and known_phase(session, command.phase) != phase:
         raise Refused(f"the token is of {phase}, not of {command.phase}; leave one of them out")
     state = session.phases[phase]
     if state.status is not Status.IN_PROGRESS:
         begun = f" (attempt {state.attempt})" if state.attempt else ""
         raise Refused(f"phase {phase} is {state.status}{begun}, not in progress", way_out=_way_out(session, phase))
-    if (token.attempt, token.fence) != (state.attempt, state.fence):
+    if token is not None and (token.attempt, token.fence) != (state.attempt, state.fence):
         raise Refused(
             f"the token is of attempt {token.attempt} (fence {token.fence}) of {phase}, "
             f"but attempt {state.attempt} (fence {state.fence}) is in progress",
@@ -352,8 +360,9 @@ _VERBS: dict[type[PhaseEvent], str] = {
 
 
 def _check_needs(session: Session, phase: str) -> None:
-    waiting = [f"{need} ({session.phases[need].status})" for need in session.open_needs(phase)]
-    if waiting:
+    needs = session.open_needs(phase)
+    if needs:
+        waiting = [f"{need} ({session.phases[need].status})" for need in needs]
         raise Refused(f"phase {phase} waits for {', '.join(waiting)}", way_out="detent why")
 
 
@@ -389,7 +398,8 @@ def _nothing_ready(session: Session) -> str:
 
 
 def _agent(session: Session, phase: str, named: str | None) -> str:
-    return check_optional("an agent's name", named or "", MAX_NAME) or session.workflow.by_key[phase].agent
+    agent = check_optional("an agent's name", named, MAX_NAME) if named else ""
+    return agent or session.workflow.by_key[phase].agent
 
 
 def _commit_name(text: str | None) -> str | None:
@@ -399,18 +409,18 @@ def _commit_name(text: str | None) -> str | None:
 # Agents of an attempt
 
 
-def _launched(phase: str, agent: str, command: Begin | Redo) -> tuple[AgentLaunched, ...]:
-    """The launch of the agent in the commit that begins the attempt, so that no crash loses it."""
+def _with_launch(begun: PhaseBegun | PhaseRedone, command: Begin | Redo) -> tuple[Event, ...]:
+    """The event, and the launch of the agent in the commit that begins the attempt, so that no crash loses it."""
     if command.launch is None:
-        return ()
-    return (AgentLaunched(phase=phase, agent=agent, agent_id=command.launch, sandboxed=command.sandboxed),)
+        return (begun,)
+    launched = AgentLaunched(phase=begun.phase, agent=begun.agent, agent_id=command.launch, sandboxed=command.sandboxed)
+    return (begun, launched)
 
 
 def _ended(state: PhaseState, phase: str, command: Finish | Fail, *, succeeded: bool) -> tuple[AgentEnded, ...]:
     """The end of the agent that ends the attempt, if it is running."""
     agent_id = command.agent_id
-    running = any(entry.agent_id == agent_id and entry.ended_at is None for entry in state.delegations)
-    if agent_id is None or not running:
+    if agent_id is None or not any(e.agent_id == agent_id and e.ended_at is None for e in state.delegations):
         return ()
     # The event that ends the attempt has the rest of the report.
     report = checked_report(Report(worker=command.worker)) if command.worker is not None else None
@@ -446,5 +456,10 @@ def _short(use: ToolUse) -> ToolUse:
 
 def _attempt_report(state: PhaseState, command: Finish | Fail) -> Report:
     """The reports of all agents of the attempt, with the values that end it."""
-    last = Report(artifacts=command.artifacts, tokens=command.tokens, tools=command.tools)
-    return (state.report or Report()).and_then(checked_report(last), MAX_TOOLS)
+    last = Report(
+        artifacts=check_artifacts(command.artifacts),
+        tokens=command.tokens,
+        tools=tuple(map(_short, command.tools[-MAX_TOOLS:])),
+        tools_dropped=max(0, len(command.tools) - MAX_TOOLS),
+    )
+    return last if state.report is None else state.report.and_then(last, MAX_TOOLS)

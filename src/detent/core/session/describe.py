@@ -21,8 +21,11 @@ def event_lines(commit_events: Iterable[Event], named: Named = str) -> list[str]
 
     `named` names the phases.
     """
-    shown = (event for event in commit_events if not isinstance(event, CheckpointTaken) or event.taken is Taken.NOTE)
-    lines = [describe(event, named) for event in shown]
+    lines = [
+        describe(event, named)
+        for event in commit_events
+        if not isinstance(event, CheckpointTaken) or event.taken is Taken.NOTE
+    ]
     return lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
 
 

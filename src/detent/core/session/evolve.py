@@ -57,11 +57,14 @@ def evolve(session: Session | None, commit: Commit) -> Session:
         before = session.version if session else "a start"
         raise _cannot_follow(name, f"commit {commit.version} does not follow {before}")
     note = Note(timestamp=commit.at, agent=commit.by, action="; ".join(event_lines(commit.events)))
-    added = {event.task for event in commit.events if isinstance(event, events.TaskWritten) and event.task not in known}
+    added = 0
+    if session.tasks is not known and commit.actor.kind is not ActorKind.PERSON:
+        written = {event.task for event in commit.events if isinstance(event, events.TaskWritten)}
+        added = sum(task not in known for task in written)
     return replace(
         session,
         version=commit.version,
-        added_tasks=session.added_tasks + (len(added) if commit.actor.kind is not ActorKind.PERSON else 0),
+        added_tasks=session.added_tasks + added,
         updated_at=commit.at,
         notes=(*session.notes[1 - MAX_NOTES :], note),
         adopted={event.document: event.digest for event in commit.events if isinstance(event, events.DocumentAdopted)},
@@ -328,9 +331,9 @@ def _imported_phase(state: PhaseState, imported: ImportedPhase, version: int) ->
 
 
 def _with_phase(session: Session, event: PhaseEvent, at: datetime, version: int) -> Session:
-    before = session.phases.get(event.phase)
-    if before is None:
+    if event.phase not in session.phases:
         raise Corrupt(f"{type(event).__name__} names phase {event.phase}, which the workflow does not have")
+    before = session.phases[event.phase]
     status = TRANSITIONS.get((before.status, type(event)))
     if status is None:
         raise Corrupt(f"{type(event).__name__} cannot follow for phase {event.phase}, which is {before.status}")

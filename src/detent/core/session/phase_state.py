@@ -159,15 +159,22 @@ class PhaseState(_OverRedos, frozen=True, kw_only=True, omit_defaults=True):
 
     def redone(self, **changes: Any) -> "PhaseState":
         """The state at the beginning of the next attempt."""
-        return PhaseState(**{**self._fields(_OverRedos), **changes})
+        return replace(self, **(_REDONE | changes))
 
     def reset(self, **changes: Any) -> "PhaseState":
         """The state of the phase if it has to be done again, as after the redo of a phase that it needs."""
-        return PhaseState(**{**self._fields(_OverResets), **changes})
+        return replace(self, **(_RESET | changes))
 
     def rolled_back(self, past: "PhaseState", **changes: Any) -> "PhaseState":
         """The state of the phase after a rollback to `past`: the fields that never go back are those of the present."""
-        return replace(past, **{**self._fields(_Always), **changes})
+        kept = {name: getattr(self, name) for name in _Always.__struct_fields__}
+        return replace(past, **{**kept, **changes})
 
-    def _fields(self, of: type[_Always]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in of.__struct_fields__}
+
+def _lost(kept: type[_Always]) -> dict[str, Any]:
+    """The fields that a phase does not keep, with their values at the beginning."""
+    new = PhaseState()
+    return {name: getattr(new, name) for name in new.__struct_fields__ if name not in kept.__struct_fields__}
+
+
+_REDONE, _RESET = _lost(_OverRedos), _lost(_OverResets)

@@ -5,9 +5,10 @@ that are read often are computed once a chunk, so that a commit costs no more th
 """
 
 from bisect import bisect
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Collection, ItemsView, Iterator, Mapping, ValuesView
 from heapq import merge
 from itertools import chain
+from operator import attrgetter
 
 from detent.core.lazy import lazy
 from detent.core.session.phase_state import PhaseState
@@ -20,18 +21,25 @@ _DIGEST_BYTES = 32
 class Chunk:
     """Consecutive phases in graph order."""
 
-    def __init__(self, start: int, keys: tuple[str, ...], states: tuple[PhaseState, ...]) -> None:
+    def __init__(
+        self,
+        start: int,
+        keys: tuple[str, ...],
+        states: tuple[PhaseState, ...],
+        earlier: bytes = b"",
+        changed: Collection[int] = (),
+    ) -> None:
+        """`earlier` are the digests of an earlier version of the chunk, in which those at `changed` are out of date."""
         self.start, self.keys, self.states = start, keys, states
-        #: The digests of an earlier version of the chunk, and the indices whose digests are out of date.
-        self._earlier, self._changed = b"", frozenset(range(len(keys)))
+        self._earlier, self._changed = earlier, changed
 
     def replaced(self, at: int, state: PhaseState) -> "Chunk":
         before = self.states[at]
-        after = Chunk(self.start, self.keys, (*self.states[:at], state, *self.states[at + 1 :]))
+        states = (*self.states[:at], state, *self.states[at + 1 :])
         if "digests" in self.__dict__:
-            after._earlier, after._changed = self.digests, frozenset((at,))
+            after = Chunk(self.start, self.keys, states, self.digests, (at,))
         else:
-            after._earlier, after._changed = self._earlier, self._changed | {at}
+            after = Chunk(self.start, self.keys, states, self._earlier, {*self._changed, at})
         # Handed on at once: documents are written later, when this chunk has successors that would compute it again.
         known = after.__dict__
         known["by_status"] = self._with_status(at, before.status, state.status)
@@ -57,7 +65,7 @@ class Chunk:
 
     def _with_fence(self, at: int, before: PhaseState, after: PhaseState) -> tuple[tuple[int, int, str], ...]:
         """`moved` with another state of one phase."""
-        if (after.fence, _is_moved(after)) == (before.fence, _is_moved(before)):
+        if after.fence == before.fence and _is_moved(after) is _is_moved(before):
             return self.moved
         index = self.start + at
         left = [entry for entry in self.moved if entry[1] != index]
@@ -88,10 +96,16 @@ class Chunk:
     @lazy
     def digests(self) -> bytes:
         """The digests of the phases, concatenated. Only changed phases are hashed."""
-        digests = bytearray(self._earlier or len(self.keys) * _DIGEST_BYTES)
+        digests = self._earlier
+        if not digests:
+            return b"".join([state.digest() for state in self.states])
         for at in self._changed:
-            digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] = self.states[at].digest()
-        return bytes(digests)
+            start = at * _DIGEST_BYTES
+            digests = digests[:start] + self.states[at].digest() + digests[start + _DIGEST_BYTES :]
+        return digests
+
+
+_digests_of = attrgetter("digests")
 
 
 def _is_moved(state: PhaseState) -> bool:
@@ -125,10 +139,10 @@ class Phases(Mapping[str, PhaseState]):
         """The keys of the phases with one of these statuses."""
         matches: list[str] = []
         for chunk in self.chunks:
-            parts = [keys for status in statuses if (keys := chunk.by_status.get(status))]
-            if len(parts) == 1:
-                matches += parts[0]
-            elif parts:
+            present = chunk.by_status.keys() & statuses
+            if len(present) == 1:
+                matches += chunk.by_status[present.pop()]
+            elif present:
                 pairs = zip(chunk.keys, chunk.states, strict=True)
                 matches += [key for key, state in pairs if state.status in statuses]
         return tuple(matches)
@@ -160,7 +174,7 @@ class Phases(Mapping[str, PhaseState]):
     @property
     def digests(self) -> bytes:
         """The digests of all phases, concatenated."""
-        return b"".join([chunk.digests for chunk in self.chunks])
+        return b"".join(map(_digests_of, self.chunks))
 
     def __getitem__(self, key: str) -> PhaseState:
         number, at = divmod(self._places[key], CHUNK)

@@ -220,7 +220,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             seen[need] = None
             if self.phases[need].status is Status.SKIPPED:
                 waiting += self.workflow.by_key[need].needs
-        return tuple(need for need in seen if self.phases[need].status is not Status.SKIPPED)
+        return tuple([need for need in seen if self.phases[need].status is not Status.SKIPPED]) if seen else ()
 
     @lazy
     def ready(self) -> tuple[str, ...]:
