@@ -36,7 +36,8 @@ from detent.engine.journal import SessionJournal
 from detent.engine.project import Project
 from detent.errors import Conflict, DetentError, StoreFailed
 from detent.run.context import RunContext, RunOptions
-from detent.run.scheduler import Hosting, Message, Runner
+from detent.run.inbox import Message
+from detent.run.scheduler import Hosting, Runner
 from detent.store.memory import MemoryStore
 from detent.store.port import Cursor, Tail
 from detent.worker.board import Assignment, Board, Ended, is_later_loop, job_run, loop_run

@@ -126,7 +126,17 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
 class Project:
     """Close it, or use it as a context manager, to publish the documents."""
 
-    def __init__(self, store: Store, place: Place, settings: Settings, *, actor: Actor, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        store: Store,
+        place: Place,
+        settings: Settings,
+        *,
+        actor: Actor,
+        clock: Clock = utc_now,
+        outer: "Project | None" = None,
+    ) -> None:
+        """`outer` is the project whose journals and documents this one shares (see `beside`)."""
         self.store = store
         self.place = place
         self.settings = settings
@@ -136,7 +146,8 @@ class Project:
         self.clock = clock
         #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
         self.left_out: tuple[str, ...] = ()
-        self._projector = Projector(store, place, self._files_of)
+        self._outer = outer
+        self._projector = Projector(store, place, self._files_of) if outer is None else outer._projector
         #: Gets the name of a gate and the seconds that its check has run, while a command waits for it.
         self.checking: Callable[[str, float], object] | None = None
         #: Gets the output of a check as it comes.
@@ -161,11 +172,20 @@ class Project:
         self.close()
 
     def close(self) -> None:
-        self.flush()
+        if self._outer is None:
+            self.flush()
         for project in (*self._in_worktrees.values(), self):
             if "checkpoints" in project.__dict__:
                 project.checkpoints.close()
-        self.store.close()
+        if self._outer is None:
+            self.store.close()
+
+    def beside(self, place: Place, actor: Actor) -> "Project":
+        """The project with the files of a place, for another thread.
+
+        Both share the journals, so that a commit is folded once, and this one publishes the documents.
+        """
+        return Project(self.store, place, self.settings, actor=actor, clock=self.clock, outer=self)
 
     @cached_property
     def _write_behind(self) -> "WriteBehind":
@@ -198,7 +218,7 @@ class Project:
         if place is None:
             return self
         if place not in self._in_worktrees:
-            self._in_worktrees[place] = Project(self.store, place, self.settings, actor=self.actor, clock=self.clock)
+            self._in_worktrees[place] = self.beside(place, self.actor)
         there = self._in_worktrees[place]
         there.confirm = self.confirm
         return there
@@ -566,12 +586,17 @@ class Project:
 
     def touched(self, session: str, *, urgent: bool = False) -> None:
         """Publish the documents of a session soon, and before the process ends."""
+        if self._outer is not None:
+            self._outer.touched(session, urgent=urgent)
+            return
         self._touched.add(session)
         self._write_behind.mark(urgent=urgent)
 
     def flush(self) -> None:
         """Publish the documents now."""
-        if "_write_behind" in self.__dict__:
+        if self._outer is not None:
+            self._outer.flush()
+        elif "_write_behind" in self.__dict__:
             self._write_behind.flush()
 
     def _publish_touched(self) -> None:

@@ -18,6 +18,7 @@ After a turn of an agent:
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain, islice
 from typing import NamedTuple
 
 from detent.core.gate import Gate
@@ -89,8 +90,13 @@ class Runnable(NamedTuple):
     has_tasks: bool = False
 
 
-def runnable(session: Session, *, busy: Mapping[str, int], held: Collection[str]) -> list[Runnable]:
-    """The phases to work on next, in graph order: those in progress first, then failed ones, then ready ones."""
+def runnable(
+    session: Session, *, busy: Mapping[str, int], held: Collection[str], most: int | None = None
+) -> list[Runnable]:
+    """The phases to work on next, in graph order: those in progress first, then failed ones, then ready ones.
+
+    `most` is the number of phases after which the search ends.
+    """
     if session.status is not SessionStatus.ACTIVE:
         return []
     escalated = {escalation.phase for escalation in session.escalations}
@@ -99,8 +105,9 @@ def runnable(session: Session, *, busy: Mapping[str, int], held: Collection[str]
     if session.escalations or session.awaiting_review:
         # No phase begins while a decision of a person is open.
         return in_progress
-    failed = [key for key in session.with_status(Status.FAILED) if not session.open_needs(key)]
-    return in_progress + [Runnable(key) for key in (*failed, *session.ready) if key not in busy]
+    failed = (key for key in session.with_status(Status.FAILED) if not session.open_needs(key))
+    new = (Runnable(key) for key in chain(failed, session.each_ready()) if key not in busy)
+    return list(islice(chain(in_progress, new), most))
 
 
 def _runnable(session: Session, phase: str, busy: int) -> Runnable:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from detent.core.actor import as_runner
 from detent.core.gate.closed import is_held
@@ -24,6 +24,7 @@ from detent.process.marked import kill_marked
 from detent.run.context import RUN_LIMIT, Agents, RunContext, RunOptions, limit_text
 from detent.run.dispatcher import LocalDispatcher, MakeDispatcher
 from detent.run.feed import FeedRedaction
+from detent.run.inbox import Inbox, LocalInbox
 from detent.run.job import Job, JobOutcome, JobResult
 from detent.run.lease import Lease
 from detent.run.people import Person, apply_answer, needs
@@ -33,29 +34,15 @@ from detent.run.recovery import recover
 if TYPE_CHECKING:
     from detent.engine.project import Project
 
-#: An event of a job, the end of one, or None: look at the session again.
-Message = RunEvent | tuple[Job, "Future[JobResult]"] | None
 #: Interval of the checks for commits of other processes and for answers of a person.
 TICK_S = 0.2
-
-
-class Inbox(Protocol):
-    """The messages of the jobs, in order. `queue.SimpleQueue` is one."""
-
-    def put(self, item: Message, /) -> None: ...
-
-    def get(self, *, timeout: float) -> Message:
-        """The next message; `queue.Empty` after the timeout."""
-        ...
-
-    def get_nowait(self) -> Message: ...
 
 
 class Hosting(NamedTuple):
     """The place in which the loop and its jobs run."""
 
     dispatcher: MakeDispatcher = LocalDispatcher
-    inbox: Callable[[], Inbox] = queue.SimpleQueue
+    inbox: Callable[[], Inbox] = LocalInbox
     #: The id of the run; a new one by default.
     run: str | None = None
     #: Whether the files of this process are those of the session.
@@ -141,6 +128,7 @@ class Runner:
         self._set_limits(self._handle.state)
         with ExitStack() as end_of_run:
             end_of_run.callback(lease.give_back)
+            end_of_run.callback(self._project.flush)
             # An agent that finished the last phase itself may have been ended before it published that.
             end_of_run.callback(self._project.touched, self._handle.id)
             end_of_run.callback(self._dispatcher.close)
@@ -267,8 +255,8 @@ class Runner:
         busy: dict[str, int] = {}
         for job in self._jobs:
             busy[job.phase] = busy.get(job.phase, 0) + 1
-        with self._handle.reading() as current:
-            phases = runnable(current, busy=busy, held=self._held)
+        current, free = self._handle.state, self._options.parallel - len(self._jobs)
+        phases = runnable(current, busy=busy, held=self._held, most=free)
         if phases and (reached := self._context.turn_limit_reached()) is not None:
             self._act(session, self._handle.escalate, RUN_LIMIT, phases[0].phase, reached)
             return
@@ -429,8 +417,7 @@ class Runner:
 
     def _tell_needs(self, session: Session) -> bool:
         """Announce each request to a person once. Returns whether any is open."""
-        with self._handle.reading():
-            requests = needs(self._project, session, self._held, sees_tests=self._context.sees_tests)
+        requests = needs(self._project, session, self._held, sees_tests=self._context.sees_tests)
         for request in requests:
             if (key := (*request.key, request.text)) not in self._announced:
                 self._announced.add(key)

@@ -1,6 +1,6 @@
-"""One `Project` per worker thread, opened in the worktree of the phase.
+"""One `Project` per worker thread, in the worktree of the phase.
 
-A `Project` belongs to one thread. Several on the same state exclude each other with locks, as processes do.
+The files of a `Project` belong to one thread. The journals and the documents are those of the run.
 """
 
 import threading
@@ -31,7 +31,8 @@ class Workspaces:
         place = self._outer.place if self._trees is None else self._trees.place(phase)
         known: dict[Place, Project] = self._own.__dict__.setdefault("projects", {})
         if place not in known:
-            known[place] = opened_at(self._outer, place)
+            known[place] = self._outer.beside(place, as_runner(self._outer.actor))
+            known[place].sandbox = self._outer.sandbox
             self._opened.append(known[place])
         return known[place]
 

@@ -1,6 +1,7 @@
 """The session: the value that its events lead to, and the facts that follow from it."""
 
 from collections import deque
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -225,14 +226,15 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @lazy
     def ready(self) -> tuple[str, ...]:
         """The phases that can begin now."""
-        ready: list[str] = []
+        return tuple(self.each_ready())
+
+    def each_ready(self) -> Iterator[str]:
         by_key, is_settled = self.workflow.by_key, self.is_settled
         for chunk, entries in zip(self.phases.chunks, self.workflow.entries, strict=True):
             pending = chunk.by_status.get(Status.PENDING, ())
             # If all are pending, only phases that need none of the chunk can be ready.
             near = entries if len(pending) == len(chunk.keys) else pending
-            ready += [key for key in near if all(map(is_settled, by_key[key].needs))]
-        return tuple(ready)
+            yield from (key for key in near if all(map(is_settled, by_key[key].needs)))
 
     def token(self, phase: str) -> Token:
         """The token of the last attempt of the phase."""
