@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from detent.doctor.invariants import check
 from detent.engine.project import open_project
@@ -22,17 +22,25 @@ from tests.support.sandboxed import use_no_sandbox
 from tests.support.values import TickingClock
 
 MEMORY = "/dev/shm"
+#: What the directories of all tests need at a time, with much to spare: pytest removes those of tests that passed.
+_ROOM = 2 * 1024**3
 
 # The suite touches nothing in the account's own state. Processes that the tests start inherit it.
 _STATE = tempfile.mkdtemp(prefix="detent-state-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = _STATE
 
+# Syncing a disk is what many tests would do most. Files in memory are files, too, and a killed process leaves the same.
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= _ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+
 # Every machine gives the same results, whether it has bubblewrap or not. Tests of the sandbox ask for the real one.
 use_no_sandbox()
 
-# A soak tries every property more often.
-settings.register_profile("sample", max_examples=examples(30))
+# A soak tries every property more often. No property is about time, and the machine may be busy.
+settings.register_profile(
+    "sample", max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("sample")
 
 # A shell starts what it runs in the background with interrupts ignored, and every child inherits that.
