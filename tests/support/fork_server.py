@@ -25,6 +25,8 @@ from detent.engine.actor import agent_marks
 #: Variables that a fresh interpreter reads before its first line; a command with others needs one.
 _READ_AT_START = ("LC_", "LANG", "PYTHON")
 _MAX_REQUEST = 1024 * 1024
+#: What few commands need and what is large: each of them imports it itself, so that forking the others costs less.
+_LEFT_OUT = ("detent.store.postgres", "detent.web", "detent.worker")
 
 
 class ForkServer:
@@ -166,7 +168,7 @@ def _import_all() -> None:
     import detent
 
     for module in pkgutil.walk_packages(detent.__path__, "detent."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith("__main__") and not module.name.startswith(_LEFT_OUT):
             importlib.import_module(module.name)
 
 
