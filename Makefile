@@ -5,6 +5,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Tests start thousands of processes: what they import is compiled once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo plugins test check coverage conformance test-clients test-sandbox test-ui test-postgres test-ci test-docs test-machines docs pictures reference release soak simulate bench clean
 
@@ -84,7 +86,7 @@ pictures: $(READY)
 
 # Every command of the tutorial and the how-to pages, and the site.
 test-docs: $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' || echo "skipped: MkDocs cannot be installed"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' 2>/dev/null || echo "skipped: MkDocs cannot be installed"
 	@$(BIN)/python -m tests.machines
 	$(BIN)/python -m pytest -q -rs -n 2 tests/book
 

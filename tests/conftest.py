@@ -22,11 +22,17 @@ from tests.support.sandboxed import use_no_sandbox
 from tests.support.values import TickingClock
 
 MEMORY = "/dev/shm"
+#: What the directories of all tests need at a time, with much to spare: pytest removes those of tests that passed.
+_ROOM = 2 * 1024**3
 
 # The suite touches nothing in the account's own state. Processes that the tests start inherit it.
 _STATE = tempfile.mkdtemp(prefix="detent-state-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = _STATE
+
+# Syncing a disk is what many tests would do most. Files in memory are files, too, and a killed process leaves the same.
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= _ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 # Every machine gives the same results, whether it has bubblewrap or not. Tests of the sandbox ask for the real one.
 use_no_sandbox()

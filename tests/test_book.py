@@ -35,10 +35,10 @@ def commands(command: click.Command, words: str) -> list[tuple[str, click.Comman
     return [(words, command), *(each for name, one in below for each in commands(one, f"{words} {name}"))]
 
 
-@pytest.mark.parametrize("name", reference.pages())
-def test_the_reference_is_current(name):
+def test_the_reference_is_current():
     """`make reference` writes it: a verb, an option, a key, an event or a field that is missing makes it stale."""
-    assert (reference.PAGES / name).read_text("utf-8") == reference.pages()[name]
+    for name, text in reference.pages().items():
+        assert (reference.PAGES / name).read_text("utf-8") == text
 
 
 # What the reference must have, asked in another way than the generator asks it

@@ -34,7 +34,7 @@ ANSWERS = {
 }
 #: The answer is among this many results.
 _SHOWN = 4
-_PATIENCE_MS = 10_000
+_PATIENCE_MS = 60_000
 _IS_SHOWN = """([answer, shown]) => [...document.querySelectorAll('.md-search-result__item > a')]
     .slice(0, shown).some(link => link.getAttribute('href').includes(answer))"""
 

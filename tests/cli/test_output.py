@@ -1,17 +1,19 @@
 """The form of answers: colour, encodings, pipes, JSON, interrupts, and what is loaded."""
 
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
+import termios
 
 import msgspec
 import pytest
 
 from detent.render.terminal.canvas import columns_of
 from tests.support.command import DETENT, RUN_S_MAX, loaded, normalised, on_a_terminal
+from tests.support.waiting import wait_until
 
 CHANGING = ["begin", "finish -m x", "fail -m x", "redo a", "skip a --reason x", "complete", "cancel --reason x"]
 
@@ -124,6 +126,11 @@ def test_nobody_reads_the_answer(session, arguments):
     assert (ran.returncode, ran.stderr) == (int("99" in arguments), b"")
 
 
+def unread(pipe):
+    """How many bytes in the pipe wait for their reader."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def test_an_interrupt(session):
     """While it waits for the task on standard input."""
     process = subprocess.Popen(
@@ -134,7 +141,10 @@ def test_an_interrupt(session):
         stderr=subprocess.PIPE,
     )
     before = session.digest()
-    time.sleep(1)
+    assert process.stdin is not None
+    process.stdin.write(b"Add login")
+    process.stdin.flush()
+    wait_until(lambda: unread(process.stdin) == 0, during=process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=RUN_S_MAX)
     assert (process.returncode, errors) == (130, b"detent: interrupted\n")

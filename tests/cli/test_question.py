@@ -60,7 +60,7 @@ def test_the_answer_of_a_person_is_all_that_the_agent_reads(session, asking):
     [question] = questions(session)
 
     told = session("reply", "use postgres").ok().out
-    out, err = agent.communicate(timeout=20)
+    out, err = agent.communicate(timeout=60)
 
     assert (agent.returncode, out) == (0, "use postgres\n")
     assert f"detent reply {question['id']} ANSWER" in err
@@ -73,7 +73,7 @@ def test_for_machines_the_answer_is_an_object(session, asking):
     [question] = questions(session)
 
     replied = session("reply", question["id"], "sqlite", "--json").ok().json()
-    out, err = agent.communicate(timeout=20)
+    out, err = agent.communicate(timeout=60)
 
     assert (replied["question"], replied["phase"], replied["answer"]) == (question["id"], PHASE, "sqlite")
     assert msgspec.json.decode(out) == {
@@ -103,7 +103,7 @@ def test_a_question_whose_attempt_ended_is_waited_for_no_longer(session, asking,
 
     verb, _, reason = ending
     session(*(ending if verb == "fail" else ("cancel", "--reason", reason))).ok()
-    out, err = agent.communicate(timeout=20)
+    out, err = agent.communicate(timeout=60)
 
     assert (agent.returncode, out) == (6, "")
     assert "was dropped: the attempt that asked it has ended" in err
@@ -114,7 +114,7 @@ def test_an_interrupted_wait_leaves_the_question_open_and_says_so(session, askin
     [question] = questions(session)
 
     agent.send_signal(signal.SIGINT)
-    out, err = agent.communicate(timeout=20)
+    out, err = agent.communicate(timeout=60)
 
     assert (agent.returncode, out) == (130, "")
     assert f"{question['id']} is still open; asking the same question again waits for it" in err

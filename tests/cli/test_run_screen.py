@@ -30,7 +30,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm", "LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": ROOT, **more}
 
 
-def at_terminal(script: str, *, limit_s: float = 30) -> Terminal:
+def at_terminal(script: str, *, limit_s: float = 60) -> Terminal:
     terminal = Terminal([sys.executable, "-c", HEAD + script], cwd=ROOT, env=environment())
     assert terminal.wait(limit_s) == 0, terminal.text
     return terminal
@@ -38,7 +38,7 @@ def at_terminal(script: str, *, limit_s: float = 30) -> Terminal:
 
 def in_a_pipe(script: str) -> bytes:
     return subprocess.run(
-        [sys.executable, "-c", HEAD + script], env=environment(), stdout=subprocess.PIPE, check=True, timeout=30
+        [sys.executable, "-c", HEAD + script], env=environment(), stdout=subprocess.PIPE, check=True, timeout=60
     ).stdout
 
 
@@ -225,5 +225,5 @@ print("went on", file=sys.stderr)
     process.stdout.close()
     process.stdout = None
 
-    errors = process.communicate(b"go\n", timeout=30)[1]
+    errors = process.communicate(b"go\n", timeout=60)[1]
     assert (process.returncode, errors) == (0, b"went on\n")

@@ -1,8 +1,8 @@
-import multiprocessing
-
 import pytest
+
+from tests.support.workers import forked
 
 
 @pytest.fixture
 def context():
-    return multiprocessing.get_context("spawn")
+    return forked()

@@ -49,6 +49,6 @@ def elsewhere(root: Path) -> Callable[[str], "subprocess.CompletedProcess[str]"]
 
     def run(code: str) -> "subprocess.CompletedProcess[str]":
         text = f"from detent.engine.project import open_project\nroot = {str(root)!r}\n{code}"
-        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
 
     return run

@@ -29,7 +29,7 @@ def detent(root, *words):
         [sys.executable, "-m", "detent", "-C", str(root), *words],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -39,7 +39,7 @@ def detent(root, *words):
 def shell(disk, script):
     """The seed's own commands, run where it runs them."""
     return subprocess.run(
-        ["bash", "-c", script], cwd=disk.directory.parent, capture_output=True, text=True, timeout=30, check=True
+        ["bash", "-c", script], cwd=disk.directory.parent, capture_output=True, text=True, timeout=60, check=True
     ).stdout
 
 

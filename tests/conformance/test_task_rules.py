@@ -822,7 +822,7 @@ def test_tasks_are_made_by_the_command_of_the_seed(project, handle, folder):
     project.flush()
     for stem, made in files.items():
         script = f"cd .workflow/{handle.id}; echo {shlex.quote(json.dumps(made))} > .task/{stem}.json"
-        subprocess.run(["bash", "-c", script], cwd=project.place.base, check=True, timeout=30)
+        subprocess.run(["bash", "-c", script], cwd=project.place.base, check=True, timeout=60)
 
     assert [adoption.adopted for adoption in project.reconcile()] == [True] * 3
 

@@ -4,7 +4,6 @@ import copy
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -222,8 +221,7 @@ def test_a_reader_never_sees_a_write_half_done(project: Project, disk: Disk, tmp
     assert reader.stdout is not None
     assert reader.stdout.readline() == "ready\n"
 
-    deadline = time.monotonic() + 1.5
-    while time.monotonic() < deadline:
+    for _ in range(50):
         handle.redo("01-requirements", cascade=True)
         project.flush()
         handle.finish("requirements written")
@@ -231,7 +229,7 @@ def test_a_reader_never_sees_a_write_half_done(project: Project, disk: Disk, tmp
         handle.begin()
         project.flush()
     stop.touch()
-    output, _ = reader.communicate(timeout=10)
+    output, _ = reader.communicate(timeout=60)
 
     reads, versions, wrong = json.loads(output)
     assert wrong == []

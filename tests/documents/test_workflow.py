@@ -3,7 +3,6 @@
 import copy
 import itertools
 import json
-import multiprocessing
 import threading
 from datetime import UTC, datetime
 from typing import Any
@@ -33,6 +32,7 @@ from detent.documents.workflow import (
 )
 from detent.errors import Corrupt, DetentError, Invalid, NotFound, Refused, StoreFailed
 from tests.support.values import NOON, diamond, opened, row, session_at
+from tests.support.workers import ROUNDS, forked, write_rounds
 
 TASK = "Create calculator.py with tests and verify they pass"
 PHASES = [("Create calculator module", "general-purpose"), ("Write and run tests", "task-completion-verifier")]
@@ -482,19 +482,12 @@ def test_keys_that_a_person_added_are_kept(tmp_path: Any) -> None:
     assert (on_disk(tmp_path)["note"], on_disk(tmp_path)["phases"][0]["note"]) == ("mine", "mine")
 
 
-WRITERS, ROUNDS = 8, 30
-
-
-def write_rounds(root: str, id_: str, number: int) -> None:
-    for count in range(ROUNDS):
-        phase = get_workflow_state(id_, root=root)["phases"][number]
-        update_phase_status(id_, phase["id"], "active", [*phase["deliverables"], f"{number}-{count}"], root=root)
+WRITERS = 8
 
 
 def test_eight_writers_lose_nothing(tmp_path: Any) -> None:
     id_ = create_workflow_state(TASK, [(f"Step {n}", "agent") for n in range(WRITERS)], root=tmp_path, now=AT)
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=write_rounds, args=(str(tmp_path), id_, n)) for n in range(WRITERS)]
+    processes = [forked().Process(target=write_rounds, args=(str(tmp_path), id_, n)) for n in range(WRITERS)]
     for process in processes:
         process.start()
     for process in processes:

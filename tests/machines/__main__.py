@@ -23,7 +23,7 @@ def main() -> None:
 
 def _install(*packages: str) -> None:
     argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
-    subprocess.run(argv, check=False)
+    subprocess.run(argv, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The tests of this folder start a Postgres. They run only when the folder is named: `make test-postgres`."""
 
-import multiprocessing
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,6 +11,7 @@ from detent.doctor.invariants import check
 from detent.engine.project import open_project
 from tests.support.postgres import new_project, prepare, server_url, shared_project
 from tests.support.postgres_server import PostgresServer, missing
+from tests.support.workers import forked
 
 HERE = Path(__file__).parent
 
@@ -30,10 +30,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def context():
-    """Processes that are forked from one that has loaded what they need, and holds nothing of this one."""
-    chosen = multiprocessing.get_context("forkserver")
-    chosen.set_forkserver_preload(["tests.support.workers", "detent.store.postgres.store", "psycopg"])
-    return chosen
+    return forked("detent.store.postgres.store", "psycopg")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.waiting import is_running, until
 BIG = 3 * 1024 * 1024
 
 
-def talked(script, *, cwd="/", given=b"", timeout_s=20.0, stopping=lambda: False, env=None):
+def talked(script, *, cwd="/", given=b"", timeout_s=60.0, stopping=lambda: False, env=None):
     argv = ["bash", "-c", script]
     return list(
         converse(argv, cwd=str(cwd), env=env or os.environ, given=given, timeout_s=timeout_s, stopping=stopping)
@@ -25,7 +25,7 @@ def stopped(script):
     """What a process says that is stopped once it has said something."""
     items = []
     argv = ["bash", "-c", script]
-    items.extend(converse(argv, cwd="/", env=os.environ, timeout_s=20.0, stopping=lambda: bool(lines(items))))
+    items.extend(converse(argv, cwd="/", env=os.environ, timeout_s=60.0, stopping=lambda: bool(lines(items))))
     return items
 
 

@@ -64,7 +64,7 @@ def captured(script, *, started=lambda _: None, env=None, tmp_path):
         script,
         cwd=str(tmp_path),
         env={"PATH": os.environ["PATH"], **(env or {})},
-        timeout_s=20,
+        timeout_s=60,
         max_bytes=10_000,
         started=started,
         watch=lambda _: None,

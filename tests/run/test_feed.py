@@ -55,18 +55,18 @@ class Follower:
                 self.seen.append(event)
 
     def until(self, count: int) -> None:
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 60
         while len(self.seen) < count and time.monotonic() < limit:
             time.sleep(0.01)
         assert len(self.seen) >= count
 
     def quiet(self) -> None:
-        before, limit = self.silences, time.monotonic() + 10
+        before, limit = self.silences, time.monotonic() + 60
         while self.silences < before + 2 and time.monotonic() < limit:
             time.sleep(0.01)
 
     def joined(self) -> list[RunEvent]:
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         return self.seen
 

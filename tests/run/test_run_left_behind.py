@@ -117,7 +117,7 @@ def test_killing_ends_what_is_started_meanwhile(tmp_path):
     try:
         assert until(lambda: len(marked(mark)) > 2)
         kill_marked(mark)
-        first.wait(timeout=5)
+        first.wait(timeout=60)
         time.sleep(0.2)
         assert marked(mark) == []
     finally:

@@ -275,7 +275,7 @@ def test_a_terminal_that_is_closed_pauses_the_run(place):
     with place.at_terminal() as terminal:
         assert until(place.is_up)
         terminal.hang_up()
-        assert terminal.process.wait(timeout=15) == 130
+        assert terminal.process.wait(timeout=60) == 130
 
     assert place.left_running == []
     assert place.statuses["a"] == "failed"
@@ -319,7 +319,7 @@ def test_a_run_that_waits_without_a_terminal_goes_on_when_the_approval_came(plac
     assert until(lambda: place.worked == ["a", "b"])
 
     assert until(lambda: place("approve", "-m", "fine").code == 0)
-    out, _ = running.communicate(timeout=20)
+    out, _ = running.communicate(timeout=60)
 
     assert (running.returncode, place.worked) == (0, ["a", "b", "c"]), out
 
@@ -343,7 +343,7 @@ def test_whoever_runs_a_session_that_is_being_run_looks_on(place):
         Path(place.directory, "go").touch()
         assert terminal.ended() == 0
 
-    assert running.wait(timeout=20) == 0
+    assert running.wait(timeout=60) == 0
     assert place.worked == ["a", "b"]
 
 
@@ -358,5 +358,5 @@ def test_whoever_looks_on_leaves_with_an_interruption_and_the_run_goes_on(place)
         terminal.ended()
     Path(place.directory, "go").touch()
 
-    out, _ = running.communicate(timeout=20)
+    out, _ = running.communicate(timeout=60)
     assert (running.returncode, place.worked) == (0, ["a", "b"]), out

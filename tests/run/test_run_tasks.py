@@ -69,7 +69,7 @@ def test_every_task_is_done_once_and_after_those_it_needs(planned):
 
 
 def test_tasks_that_need_nothing_of_each_other_are_done_at_once(planned):
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=60)
 
     def act(turn, stopping):
         if turn.task in ("IMPL-1", "IMPL-2.1"):

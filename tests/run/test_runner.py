@@ -32,7 +32,7 @@ def test_phases_come_one_after_the_other_each_told_what_the_one_before_left(scen
 
 
 def test_no_more_work_at_once_than_allowed_and_as_many_as_that_where_needs_let_them(scene):
-    together, settled = threading.Barrier(3, timeout=10), set()
+    together, settled = threading.Barrier(3, timeout=60), set()
     needs = {"a": (), **dict.fromkeys("bcdefg", ("a",)), "z": tuple("bcdefg")}
     here = scene(str([{"key": key, "needs": list(of)} for key, of in needs.items()]).replace("':", "' ="))
 

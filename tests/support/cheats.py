@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 from detent.engine.session import SessionHandle
 from detent.errors import Refused
+from tests.support.gated import WITHOUT_PLUGINS
 from tests.support.project import write
 
 GATE = "tests"
-#: Plugins of this environment that take longer to load than the tests to run.
-_WITHOUT = " ".join(f"-p no:{name}" for name in ("cacheprovider", "hypothesispytest", "pytest_cov", "xdist"))
 #: By name, so that PATH decides which Python it is.
-COMMAND = f"python -m pytest -q {_WITHOUT}"
+COMMAND = f"python -m pytest -q {WITHOUT_PLUGINS}"
 CODE = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n\n\ndef mul(a, b):\n    return a * b\n"
 BROKEN = CODE.replace("a - b", "a + b + 1")
 

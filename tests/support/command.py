@@ -8,7 +8,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -119,13 +121,14 @@ def make_session(tool: Tool) -> None:
 def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, **environment: str) -> str:
     """What the command writes when its output is a terminal."""
     ours, theirs = pty.openpty()
-    environment = {key: value for key, value in tool.environment.items() if key != "COLUMNS"} | environment
-    subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
-    process = subprocess.Popen([DETENT, *arguments], cwd=tool.directory, env=environment, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    text = read_to_end(ours)
-    assert process.wait(RUN_S_MAX) == 0
-    return text.replace("\r\n", "\n")
+    termios.tcsetwinsize(theirs, (24, columns))
+    env = {key: value for key, value in tool.environment.items() if key != "COLUMNS"} | environment
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit(read_to_end, ours)
+        ran = fork_server().run(list(arguments), cwd=str(tool.directory), env=env, terminal=theirs, timeout_s=RUN_S_MAX)
+        os.close(theirs)
+    assert ran.returncode == 0, text.result()
+    return text.result().replace("\r\n", "\n")
 
 
 def read_to_end(descriptor: int) -> str:

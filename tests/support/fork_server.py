@@ -25,6 +25,8 @@ from detent.engine.actor import agent_marks
 #: Variables that a fresh interpreter reads before its first line; a command with others needs one.
 _READ_AT_START = ("LC_", "LANG", "PYTHON")
 _MAX_REQUEST = 1024 * 1024
+#: What few commands need and what is large: each of them imports it itself, so that forking the others costs less.
+_LEFT_OUT = ("detent.store.postgres", "detent.web", "detent.worker")
 
 
 class ForkServer:
@@ -42,8 +44,16 @@ class ForkServer:
             )
 
     def run(
-        self, arguments: list[str | bytes], *, cwd: str, env: dict[str, str], stdin: bytes = b"", timeout_s: float
+        self,
+        arguments: list[str | bytes],
+        *,
+        cwd: str,
+        env: dict[str, str],
+        stdin: bytes = b"",
+        terminal: int | None = None,
+        timeout_s: float,
     ) -> "subprocess.CompletedProcess[bytes]":
+        """The command until its end, and what it wrote; what it writes to a terminal is read at its other end."""
         files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
         ended, ends = os.pipe()
         try:
@@ -51,7 +61,8 @@ class ForkServer:
             os.lseek(files[0], 0, os.SEEK_SET)
             argv = [os.fsdecode(argument) for argument in arguments]
             request = {"argv": argv, "cwd": cwd, "env": env, "uid": os.getuid()}
-            socket.send_fds(self._socket, [json.dumps(request).encode()], [*files, ends])
+            streams = files if terminal is None else [files[0], terminal, terminal]
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [*streams, ends])
             os.close(ends)
             code = _code(ended, timeout_s)
             if code is None:
@@ -166,7 +177,7 @@ def _import_all() -> None:
     import detent
 
     for module in pkgutil.walk_packages(detent.__path__, "detent."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith("__main__") and not module.name.startswith(_LEFT_OUT):
             importlib.import_module(module.name)
 
 

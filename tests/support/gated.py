@@ -13,6 +13,10 @@ from detent.engine.session import SessionHandle
 from tests.support.project import build_project, write
 
 UNITTEST = f"{sys.executable} -m unittest"
+#: Options of pytest: without plugins of this environment, which take longer to load than the tests to run.
+WITHOUT_PLUGINS = " ".join(
+    f"-p no:{name}" for name in ("anyio", "cacheprovider", "hypothesispytest", "pytest_cov", "xdist")
+)
 CODE = "def add(a, b):\n    return a + b\n"
 TEST = """import unittest
 

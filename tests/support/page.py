@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
-ANSWER_S_MAX = 30.0
+ANSWER_S_MAX = 60.0
 
 
 class Answer(NamedTuple):

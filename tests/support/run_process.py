@@ -27,7 +27,7 @@ from tests.support.project import build_project
 DETENT = os.path.join(os.path.dirname(sys.executable), "detent")
 TASK = "try it"
 SESSION = "WFS-try-it"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Ran(NamedTuple):

@@ -97,13 +97,13 @@ class Terminal:
     def resize(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
-    def until(self, wanted: str, limit_s: float = 20) -> None:
+    def until(self, wanted: str, limit_s: float = 60) -> None:
         until = time.monotonic() + limit_s
         while wanted not in self.text and time.monotonic() < until:
             time.sleep(0.02)
         assert wanted in self.text, self.text[-3000:]
 
-    def wait(self, limit_s: float = 20) -> int:
+    def wait(self, limit_s: float = 60) -> int:
         code = self.process.wait(limit_s)
         self._reader.join(5)
         return code

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support.attended import answered
 from tests.support.command import DETENT
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\a]")
 
 

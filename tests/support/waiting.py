@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 _POLL_S = 0.005
 T = TypeVar("T")
 

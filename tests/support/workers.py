@@ -1,5 +1,6 @@
 """What the processes do. Each waits at the barrier, so that all begin at the same moment, and reports on a queue."""
 
+import multiprocessing
 import os
 import random
 import signal
@@ -11,11 +12,20 @@ from threading import Barrier
 from typing import Any
 
 from detent.core.workflow.graph import Workflow
+from detent.documents.workflow import get_workflow_state, update_phase_status
 from detent.engine.project import open_project
 from detent.errors import DetentError
 
 PATIENCE_S = 60
+ROUNDS = 30
 Reports = Queue[Any]
+
+
+def forked(*preloaded: str) -> Any:
+    """Processes that are forked from one that has loaded what they need, and holds nothing of this one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.support.claimers", "tests.support.workers", *preloaded])
+    return context
 
 
 def transit(
@@ -95,6 +105,13 @@ def start_one(directory: str, name: str, barrier: Barrier, reports: Reports, *, 
         barrier.wait(PATIENCE_S)
         handle = project.start(graph, "the same task")
         reports.put((name, handle.id, handle.state.number))
+
+
+def write_rounds(root: str, id_: str, number: int) -> None:
+    """Add to what a phase of a workflow document has delivered, again and again."""
+    for count in range(ROUNDS):
+        phase = get_workflow_state(id_, root=root)["phases"][number]
+        update_phase_status(id_, phase["id"], "active", [*phase["deliverables"], f"{number}-{count}"], root=root)
 
 
 def hold_lock(directory: str, barrier: Barrier) -> None:

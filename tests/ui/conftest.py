@@ -12,7 +12,7 @@ from tests.support.ui_tools import chromium
 HERE = Path(__file__).parent
 PHONE, DESK = 390, 1280
 #: A test that waits longer than this for something on the page has failed.
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

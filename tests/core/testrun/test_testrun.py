@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.testrun.verdict import Result, coverage, judge, repeats, runner, signature
+from tests.support.gated import WITHOUT_PLUGINS
 from tests.support.test_commands import RUNS
 
 PASSED, FAILED, UNCLEAR = Result.PASSED, Result.FAILED, Result.UNCLEAR
@@ -317,13 +318,16 @@ def test_pytest_itself(name, tmp_path):
     source, result = PYTHON_TESTS[name]
     (tmp_path / "test_it.py").write_text(source)
 
-    run = executed([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "test_it.py"], tmp_path)
+    run = executed([sys.executable, "-m", "pytest", *WITHOUT_PLUGINS.split(), "test_it.py"], tmp_path)
 
     assert run.result is result
 
 
 def test_pytest_called_wrongly(tmp_path):
-    assert executed([sys.executable, "-m", "pytest", "--no-such-option"], tmp_path).result is UNCLEAR
+    assert (
+        executed([sys.executable, "-m", "pytest", *WITHOUT_PLUGINS.split(), "--no-such-option"], tmp_path).result
+        is UNCLEAR
+    )
 
 
 UNITTESTS = {

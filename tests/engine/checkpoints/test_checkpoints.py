@@ -421,7 +421,7 @@ def test_a_checkpoint_that_begins_while_garbage_is_collected_loses_nothing(proje
 
         monkeypatch.setattr(collector.checkpoints, "named", named_before_others_commit)
         collector.checkpoints.collect(dry_run=False)
-    meanwhile.join(10)
+    meanwhile.join(60)
 
     assert len(handle.checkpoints.all()) == 2 - len(refused)
     with open_project(tmp_path, actor="somebody who sees only what is there") as fresh:

@@ -10,11 +10,11 @@ import pytest
 from detent.engine.gates import checks
 from detent.engine.gates.environment import environment_of
 from tests.support.command import DETENT, Tool
-from tests.support.gated import started
+from tests.support.gated import WITHOUT_PLUGINS, started
 from tests.support.project import build_project, write
 
 SUITE = "def test_one():\n    assert True\n\n\ndef test_two():\n    assert False\n"
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{sys.executable} -m pytest -q {WITHOUT_PLUGINS}"
 #: Marks an agent's shell.
 AGENT = {"DETENT_PHASE": "work"}
 
@@ -77,7 +77,7 @@ def red(tmp_path_factory):
     tools = tmp_path_factory.mktemp("tools")
     program(tools / "python3", f'exec {sys.executable} "$@"')
     write(root, "test_suite.py", SUITE)
-    tool = project(root, "python3 -m pytest -q -p no:cacheprovider")
+    tool = project(root, f"python3 -m pytest -q {WITHOUT_PLUGINS}")
     tool.environment |= with_path(tools)
     tool("start", "short", "try it").ok()
     return root, tool, poisons(root)

@@ -19,7 +19,7 @@ from tests.support.project import build_project, write
 GATE = f'{{ kind = "tests", command = "{UNITTEST}" }}'
 BROKEN = CODE.replace("+", "-")
 AGENT = {"DETENT_PHASE": "work"}
-WAIT_S = 30
+WAIT_S = 60
 
 
 def runs(handle):

@@ -13,10 +13,10 @@ from detent.engine.gates.stored import is_intact
 from detent.objects.universe import Moment, Scope, Universe
 from tests.support.campaign import sampled
 from tests.support.cheats import STAND_IN
-from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts
+from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, WITHOUT_PLUGINS, calculator, started, verdicts
 from tests.support.project import write
 
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{sys.executable} -m pytest -q {WITHOUT_PLUGINS}"
 GATE = f'{{ kind = "tests", command = "{PYTEST}" }}'
 BROKEN = CODE.replace("+", "-")
 SKIP_ALL = (

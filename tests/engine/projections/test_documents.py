@@ -55,7 +55,7 @@ def test_documents_follow_shortly_without_anybody_asking(project, tmp_path, monk
     handle = project.start(row("a", "b"), "try it")
     handle.finish("done")
     path = tmp_path / ".workflow/state.json"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
 
     while json.loads(path.read_text())["state_version"] != 2 and time.monotonic() < deadline:
         time.sleep(0.02)
