@@ -1,6 +1,9 @@
 """Fixtures of the crash tests: the same order of writes in every run, and more calls to interrupt."""
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,13 @@ from detent.engine.projections import write_behind
 from detent.objects import universe
 from tests.support import faults
 from tests.support.rollback_scenarios import ALSO_WATCHED, LARGE
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A directory on the disk: kills and failures are shown on a real file system, not in memory as elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="detent-crash-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture(autouse=True)
