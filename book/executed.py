@@ -148,8 +148,9 @@ def normal(line: str, home: Path) -> str:
     line = re.sub(r"\b\d\d:\d\d:\d\d\b", "14:02:07", line)
     line = re.sub(r"(?<![:\d])\d\d:\d\d(?![:\d])", "14:02", line)
     line = re.sub(r"\b\d{4}-\d\d-\d\d\b", "2026-03-01", line)
-    line = re.sub(r"(?<![ \d.])\d+s\b|(?<=[^ ] )\d+s\b", "0s", line)
-    line = re.sub(r"( {2,})(\d+)s\b", lambda aligned: "0s".rjust(len(aligned[0])), line)
+    # Seconds, or minutes on a busy machine; those of "1h 05m" are no measurement.
+    line = re.sub(r"(?<![ \d.])\d+[sm]\b|(?<=[^ h] )\d+[sm]\b", "0s", line)
+    line = re.sub(r"( {2,})(\d+)[sm]\b", lambda aligned: "0s".rjust(len(aligned[0])), line)
     line = re.sub(r"\bin \d+\.\d+s", "in 0.01s", line).replace(f" on {os.uname().nodename}", " on laptop")
     line = re.sub(rf"^{re.escape(os.uname().nodename)} process \d+\b", "laptop process 4711", line)
     line = re.sub(r"\brun-[0-9a-f]{8}\b", "run-1a2b3c4d", line)
