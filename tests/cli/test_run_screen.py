@@ -78,7 +78,7 @@ with shown.aside():
 shown.tell(turn(2, "b"))
 """).decode()
 
-    assert [line.split()[-1] if "asked" in line else line.split()[1] for line in out.splitlines()] == [
+    assert [line.split()[-1] if "asked" in line else line.split()[2] for line in out.splitlines()] == [
         "asked",
         "a",
         "b",

@@ -67,7 +67,7 @@ def watching(tool, *arguments: str, columns: int = 80, lines: int = 24, **enviro
 def test_without_a_run_it_says_so_and_shows_where_the_session_stands(session):
     ran = session("watch").ok()
     assert ran.out.startswith("no run of WFS-add-login-with-passkeys is active")
-    assert "▸ 02-impact-analysis" in ran.out
+    assert "▸ 2 Impact analysis  02-impact-analysis" in ran.out
 
     answer = session("watch", "--json").json()
     assert (answer["running"], answer["session"]) == (False, "WFS-add-login-with-passkeys")
@@ -180,7 +180,9 @@ def test_in_a_pipe_there_are_lines(session, running):
     out = process.communicate(timeout=RUN_S_MAX)[0].decode()
     assert process.returncode == 0
     assert "\x1b" not in out
-    assert [line[10:28].strip() for line in out.splitlines()] == ["", PHASE, PHASE, ""]
+    margin = [line[10:28].strip() for line in out.splitlines()]
+    assert list(dict.fromkeys(margin)) == ["", "2 Impact analysis"]
+    assert f"{PHASE}, attempt 1, turn 1: " in out
     assert "Bash  make" in out
 
 

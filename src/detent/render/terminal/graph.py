@@ -53,8 +53,8 @@ def _order(workflow: Workflow, by_phase: Mapping[str, Status]) -> list[str]:
 
 def _drawn(workflow: Workflow, by_phase: Mapping[str, Status], canvas: Canvas) -> Iterator[str]:
     lanes = lanes_of(workflow, canvas)
-    rails = lanes.width + 1
-    names = phase_names(workflow, _order(workflow, by_phase), canvas).within(canvas.width - rails)
+    lane_columns = lanes.width + 1
+    names = phase_names(workflow, _order(workflow, by_phase), canvas).within(canvas.width - lane_columns)
     for row in lanes.rows:
         phase = workflow.by_key[row.phase]
         if row.above:
@@ -64,10 +64,10 @@ def _drawn(workflow: Workflow, by_phase: Mapping[str, Status], canvas: Canvas) -
             filter(None, (names.left_out(phase.key), *_facts(phase, needs=lanes.is_listed)))
         )
         first, below = f"{rail}{names.cell(phase.key)}", []
-        if rails + names.width + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
+        if lane_columns + names.width + 2 + columns_of(canvas.clean(facts)) <= canvas.width:
             first += f"  {facts}"
         else:
-            below = canvas.wrap(facts, f"{canvas.draw(row.beside):<{rails}}  ")
+            below = canvas.wrap(facts, f"{canvas.draw(row.beside):<{lane_columns}}  ")
         yield first.rstrip()
         yield from below
         if row.below:

@@ -68,7 +68,17 @@ def _where(event: RunEvent, session: Session | None, columns: int) -> tuple[str,
             return "", ""
         case TurnStarted() | AgentDid() | StepRan() | Retrying() | TaskEnded() if event.task:
             return event.task, ""
-        case _:
+        case (
+            TurnStarted()
+            | AgentDid()
+            | StepRan()
+            | Retrying()
+            | TaskEnded()
+            | GateStarted()
+            | GateJudged()
+            | PhaseEnded()
+            | PersonNeeded()
+        ):
             phase = session.workflow.by_key.get(event.phase) if session else None
             return _margin(session, phase, columns) if session and phase else (event.phase, "")
 
