@@ -1,6 +1,7 @@
 """Opening projects, choosing packages of a monorepo, starting sessions, importing state documents."""
 
 import json
+import subprocess
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +30,17 @@ path = "packages/shop/admin"
 [projects.api]
 path = "services/api"
 """
+
+
+def test_the_state_of_a_project_is_ignored_by_git_without_init_too(tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "detent.toml").write_text('gates = "off"\n')
+
+    with open_project(tmp_path, actor="tester") as project:
+        project.start("fix", "mend it")
+
+    status = subprocess.run(["git", "status", "--short"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert status.stdout == "?? detent.toml\n"
 
 
 @pytest.fixture

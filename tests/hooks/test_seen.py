@@ -83,6 +83,16 @@ def test_a_kill_behind_the_answer_loses_nothing(place):
     assert len(receipts(place)) == 1
 
 
+@pytest.mark.parametrize("verb", ["status", "why", "gates"])
+def test_a_reader_says_that_a_run_is_not_recorded_yet(place, verb):
+    note(place, output=RED, exit_code=1)
+
+    assert "a hook saw a test run that is not recorded yet" in place.run(verb).stderr
+
+    place.detent("adopt")
+    assert place.run(verb).stderr == ""
+
+
 def recorders():
     """The processes that the hook of this test left behind, by a variable that it was given."""
     mark, own = f"NOTED_BY={os.getpid()}".encode(), os.getpid()

@@ -64,6 +64,13 @@ class Request:
             finally:
                 self.clear_progress()
 
+    def notice_unrecorded(self, project: "Project", session: str) -> None:
+        """Say that the answer lacks a test run: reading takes no lock, so it cannot record what a hook has noted."""
+        from detent.core.testrun.seen import SEEN
+
+        if project.store.names(f"{session}/{SEEN}"):
+            self.notices.append("a hook saw a test run that is not recorded yet, so it is not shown; ask again")
+
     @contextmanager
     def reading_all(self) -> Iterator[dict[str, "Project"]]:
         """The project under an empty name; at the root of a monorepo every package under its own."""

@@ -18,7 +18,7 @@ _WAYS_OUT = {
 def check_evidence(project: Project, session: Session) -> Iterator[Finding]:
     store, has_ended = project.store, session.ended_at is not None
 
-    def found(kind: str, name: str, message: str) -> Finding:
+    def damage(kind: str, name: str, message: str) -> Finding:
         return finding("I5", name, message, _ENDED if has_ended else _WAYS_OUT[kind], WARNING if has_ended else ERROR)
 
     for kind in _WAYS_OUT:
@@ -26,10 +26,10 @@ def check_evidence(project: Project, session: Session) -> Iterator[Finding]:
         for name in store.names(directory):
             data = store.get(name)
             if data is not None and not is_intact(name.removeprefix(directory), data):
-                yield found(kind, name, "its content is not what was recorded")
+                yield damage(kind, name, "its content is not what was recorded")
     if without_files(store, session.id) is not None:
         return
     for digest in {session.protected, session.now_protected} - {None}:
         kept = f"{session.id}/{PROTECTED}/{digest}"
         if store.get(kept) is None:
-            yield found(PROTECTED, kept, "the protected files of the session are gone")
+            yield damage(PROTECTED, kept, "the protected files of the session are gone")

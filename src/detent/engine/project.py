@@ -118,9 +118,13 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
     store = open_store(place)
     fresh = not os.path.isdir(store.directory(""))
     if fresh:
-        # Local by default. Remove the file to commit the state.
-        store.put(".gitignore", b"*\n")
+        _keep_from_git(store)
     return place, fresh
+
+
+def _keep_from_git(store: Store) -> None:
+    """Local by default. A person removes the file to commit the state."""
+    store.put(".gitignore", b"*\n")
 
 
 class Project:
@@ -411,6 +415,10 @@ class Project:
         for _ in range(MAX_CHOICES):
             seen = len(self.store.sessions())
             session, events = choose()
+            own = open_store(places.at_root(self.place.root))
+            if not seen and own.get(".gitignore") is None:
+                # A project needs no `detent init`.
+                _keep_from_git(own)
             try:
                 self._open(session, events, at=at, author=author, files=files, seen=seen)
             except Conflict:

@@ -38,6 +38,7 @@ def gates_verb(
     with request.reading() as project:
         handle = last_session(project, session)
         state, judgements = handle.state, handle.gates.judgements(phase)
+        request.notice_unrecorded(project, handle.id)
         has_ended = state.status is not SessionStatus.ACTIVE
         if phase is None and has_ended:
             gated = [each.key for each in state.workflow.phases if each.gates and state.phases[each.key].attempt]

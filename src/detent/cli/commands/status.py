@@ -34,6 +34,7 @@ def status(request: Request, session: str | None = None) -> None:
         state, active, now = project.journal(name).session(), project.active() == name, local_now(project)
         lease = live_lease(project.store, name, now=project.clock())
         view, judged = view_now(project, state, running=lease is not None), verdicts_now(project, state)
+        request.notice_unrecorded(project, name)
     decisions = open_decisions(state, judged, view)
     commands = next_commands(state, view, judged=judged, decisions=decisions)
     if active and state.status is not SessionStatus.ACTIVE:

@@ -25,6 +25,7 @@ def why_verb(request: Request, phase: str | None, session: str | None) -> None:
         handle = last_session(project, session)
         state, everything = handle.state, handle.why()
         view = view_now(project, state)
+        request.notice_unrecorded(project, handle.id)
         decided = [commit for commit in handle.log() if commit.actor.proof is not None][-_MOST_DECISIONS:]
     key = known_phase(state, phase) if phase else None
     obstacles = tuple(obstacle for obstacle in everything if key is None or obstacle.phase in (key, None))

@@ -32,25 +32,25 @@ def started_scripts(
     commands: Iterable[str], files: Collection[str], read: Callable[[str], str | None]
 ) -> frozenset[str]:
     """The scripts among `files` that the commands start, and those that these start. `read` gives the text of one."""
-    found: set[str] = set()
+    scripts: set[str] = set()
     recipes: set[str] = set()
     todo = [*commands]
-    while todo and len(found) < MAX_SCRIPTS:
+    while todo and len(scripts) < MAX_SCRIPTS:
         for words in simple_commands(todo.pop()):
             started = behind_prefixes(list(words))
             name = tool_name(started[0]) if started else ""
-            new = {path for path in _paths(name, started, files) if path not in found}
-            found |= new
+            new = {path for path in _paths(name, started, files) if path not in scripts}
+            scripts |= new
             texts = [read(path) for path in sorted(new) if _is_shell(path, name)]
             for recipe in _RECIPES.get(name, ()):
                 if recipe in files and recipe not in recipes:
                     recipes.add(recipe)
                     included, lines = _recipe(recipe, read(recipe) or "")
-                    known = {path for path in included if path in files and path not in found}
-                    found |= known
+                    known = {path for path in included if path in files and path not in scripts}
+                    scripts |= known
                     texts += [*lines, *(line for path in sorted(known) for line in _recipe(path, read(path) or "")[1])]
             todo += [text for text in texts if text]
-    return frozenset(found)
+    return frozenset(scripts)
 
 
 def _paths(name: str, words: list[str], files: Collection[str]) -> Iterator[str]:
