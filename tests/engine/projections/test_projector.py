@@ -1,6 +1,8 @@
 """Folded sessions that are kept at hand."""
 
 from detent.engine.projections import projector
+from detent.store import files
+from detent.store.line import decode_line
 from tests.support.values import row
 
 
@@ -39,3 +41,18 @@ def test_a_publication_ends_while_the_session_goes_on(project, monkeypatch):
     # The next publication writes the rest.
     monkeypatch.undo()
     project.publish_now(handle.id)
+
+
+def test_publishing_a_session_that_never_had_a_task_decodes_no_commit(project, monkeypatch):
+    handle = project.start(row("a", "b"), "no tasks")
+    project.flush()
+    handle.finish("done")
+    decoded = []
+    monkeypatch.setattr(files, "decode_line", lambda *given: decoded.append(given) or decode_line(*given))
+
+    project.publish_now(handle.id)
+    assert decoded == []
+
+    handle.tasks.add("The first", requirements=["something"])
+    project.publish_now(handle.id)
+    assert decoded
