@@ -204,6 +204,7 @@ def test_what_is_begun_comes_first_then_what_failed_then_what_is_ready():
     session = session_at({"b": Status.FAILED, "c": Status.IN_PROGRESS}, graph=four)
 
     assert phases(runnable(session, busy={}, held=())) == ["c", "b", "a", "d"]
+    assert [phases(runnable(session, busy={}, held=(), most=most)) for most in (1, 3)] == [["c"], ["c", "b", "a"]]
 
 
 @pytest.mark.parametrize("status", [SessionStatus.COMPLETED, SessionStatus.CANCELLED])

@@ -12,6 +12,8 @@ import pytest
 from detent.core.run.agent_event import Failure, Said, ToolUsed, Used
 from detent.core.run.run_event import AgentDid, End
 from detent.core.session.phase_state import Tokens
+from detent.documents import SESSION_DOCUMENT
+from detent.engine import journal
 from detent.engine.project import open_project
 from detent.engine.run_lease import NAME, live_lease
 from detent.errors import Conflict
@@ -245,6 +247,24 @@ def test_an_agent_that_raises_ends_the_run_with_its_error_and_nobody_goes_on(sce
     assert ended == ["a", "c"]
     assert live_lease(here.project.store, here.handle.id, now=here.project.clock()) is None
     assert here.run() is End.COMPLETED
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_a_run_folds_each_commit_once_and_ends_with_its_documents_up_to_date(scene, monkeypatch, parallel):
+    place = scene("[{key = 'a'}, {key = 'b', needs = []}, {key = 'c', needs = []}]")
+    before, folded, evolve = place.session.version, [], journal.evolve
+
+    def counted(session, commit):
+        folded.append(commit.version)
+        return evolve(session, commit)
+
+    monkeypatch.setattr(journal, "evolve", counted)
+
+    assert place.run(parallel=parallel) is End.COMPLETED
+
+    written = msgspec.json.decode(place.project.store.get(f"{place.handle.id}/{SESSION_DOCUMENT}") or b"{}")
+    assert written["status"] == "completed"
+    assert folded == list(range(before + 1, place.session.version + 1))
 
 
 def test_only_one_runs_a_session(scene):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from detent.config.place import find
+from detent.core.actor import as_runner
 from detent.core.gate.evidence import Result, Verdict
 from detent.engine.project import init_project, open_project
 from detent.errors import Refused
 from detent.run.merging import merge
-from detent.run.workspaces import opened_at
 from detent.run.worktree import Worktrees, ensure, remove
 from tests.support.repository import (
     commit,
@@ -334,7 +334,7 @@ def test_a_package_that_is_not_committed_is_refused(tmp_path):
 def test_gates_and_checkpoints_of_a_phase_are_about_its_worktree(root, project):
     session(project)
     trees = Worktrees(project, "WFS-trial", "phase")
-    inside = opened_at(project, trees.place("a")).session("WFS-trial")
+    inside = project.beside(trees.place("a"), as_runner(project.actor)).session("WFS-trial")
     write(tree_of(root), made__txt="by the agent\n")
     receipt = inside.gates.check("merge", phase="a")
     inside.gates.record("merge", phase="a", receipt=receipt)
@@ -417,12 +417,12 @@ def test_phases_side_by_side_begin_with_what_they_need_and_end_merged(root, proj
     trees = Worktrees(project, "WFS-trial", "phase")
     for layer in (("a",), ("b", "c"), ("d",)):
         for phase in layer:
-            handle = opened_at(project, trees.place(phase)).session("WFS-trial")
+            handle = project.beside(trees.place(phase), as_runner(project.actor)).session("WFS-trial")
             if phase != "a":
                 handle.begin(phase)
             write(trees.place(phase).base, **{f"{phase}__txt": phase})
         for phase in layer:
-            handle = opened_at(project, trees.place(phase)).session("WFS-trial")
+            handle = project.beside(trees.place(phase), as_runner(project.actor)).session("WFS-trial")
             outcome = handle.gates.run("merge", phase=phase)
             assert handle.gates.judgements(phase)[phase][0].verdict is Verdict.PASS, outcome
             handle.finish(f"{phase} is done", phase=phase)
@@ -481,7 +481,7 @@ def test_without_gates_the_work_of_a_finished_phase_is_merged_all_the_same(tmp_p
         session(project)
         trees = Worktrees(project, "WFS-trial", "phase")
         write(trees.place("a").base, a__txt="a")
-        opened_at(project, trees.place("a")).session("WFS-trial").finish("done", phase="a")
+        project.beside(trees.place("a"), as_runner(project.actor)).session("WFS-trial").finish("done", phase="a")
         trees.done("a")
         trees.close()
 

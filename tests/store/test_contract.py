@@ -723,6 +723,19 @@ def test_a_journal_that_was_cut_while_it_was_open_is_noticed_by_reading_and_by_a
     assert files.read(SESSION, START).commits == journal(3)
 
 
+def test_a_journal_with_another_line_in_the_place_of_the_open_one_is_noticed_by_every_reading(files):
+    """Several threads share a store: the second one must not take it for the same journal."""
+    end, path = fill(files, 3)[-1], journal_file(files)
+    files.read(SESSION, end)
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes().replace(b"2026", b"2027", 1))
+    other.replace(path)
+
+    for _ in range(3):
+        with pytest.raises(Corrupt):
+            files.read(SESSION, end)
+
+
 def test_a_session_directory_that_was_replaced_is_locked_anew(files):
     fill(files, 2)
     with files.lock(SESSION):

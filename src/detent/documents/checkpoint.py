@@ -141,7 +141,7 @@ def phase_statuses(session: Session, phase: str) -> dict[str, Status]:
     """The status of each phase; in a long session only of those near `phase`, to bound the size of all documents."""
     total = len(session.phases)
     first = max(0, min(session.workflow.rank[phase] - MAX_STATUSES // 2, total - MAX_STATUSES))
-    return {key: state.status for key, state in session.phases.between(first, min(total, first + MAX_STATUSES))}
+    return session.phases.statuses(first, min(total, first + MAX_STATUSES))
 
 
 def _left_out(session: Session, statuses: Mapping[str, Status]) -> dict[str, int]:

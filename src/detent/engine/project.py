@@ -130,17 +130,7 @@ def _keep_from_git(store: Store) -> None:
 class Project:
     """Close it, or use it as a context manager, to publish the documents."""
 
-    def __init__(
-        self,
-        store: Store,
-        place: Place,
-        settings: Settings,
-        *,
-        actor: Actor,
-        clock: Clock = utc_now,
-        outer: "Project | None" = None,
-    ) -> None:
-        """`outer` is the project whose journals and documents this one shares (see `beside`)."""
+    def __init__(self, store: Store, place: Place, settings: Settings, *, actor: Actor, clock: Clock = utc_now) -> None:
         self.store = store
         self.place = place
         self.settings = settings
@@ -150,8 +140,9 @@ class Project:
         self.clock = clock
         #: What is looser than declared in the session just started: gates that were left out, a lower quorum.
         self.left_out: tuple[str, ...] = ()
-        self._outer = outer
-        self._projector = Projector(store, place, self._files_of) if outer is None else outer._projector
+        self._projector = Projector(store, place, self._files_of)
+        #: The project whose journals and documents this one shares (see `beside`).
+        self._outer: Project | None = None
         #: Gets the name of a gate and the seconds that its check has run, while a command waits for it.
         self.checking: Callable[[str, float], object] | None = None
         #: Gets the output of a check as it comes.
@@ -185,11 +176,14 @@ class Project:
             self.store.close()
 
     def beside(self, place: Place, actor: Actor) -> "Project":
-        """The project with the files of a place, for another thread.
+        """The project with the files of another place, or for another thread.
 
-        Both share the journals, so that a commit is folded once, and this one publishes the documents.
+        It shares the journals, so that a commit is folded once, and the documents, which only this one publishes.
+        Close it before this one.
         """
-        return Project(self.store, place, self.settings, actor=actor, clock=self.clock, outer=self)
+        project = Project(self.store, place, self.settings, actor=actor, clock=self.clock)
+        project._outer, project._projector = self, self._projector
+        return project
 
     @cached_property
     def _write_behind(self) -> "WriteBehind":

@@ -100,7 +100,7 @@ class Universe:
 
     def __init__(self, root: str, scope: Scope, *, cache: str = ".stat-cache") -> None:
         self.root, self.scope = root, scope
-        self._path = os.path.join(root, cache)
+        self._path, self._epoch_path = os.path.join(root, cache), os.path.join(root, EPOCH)
         self._cache: StatCache | None = None
         self._is_saved = True
         #: Whether the cache outlives the process. Commands that only read write nothing.
@@ -192,7 +192,7 @@ class Universe:
     def epoch(self) -> int:
         """Odd while garbage is collected, even otherwise; it only rises."""
         try:
-            return int(disk.read_file(os.path.join(self.root, EPOCH)) or b"0")
+            return int(disk.read_file(self._epoch_path) or b"0")
         except (OSError, ValueError):
             return 0
 

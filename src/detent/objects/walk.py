@@ -48,6 +48,8 @@ _SECRET_FILES = (
     *("!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "!example.env", "!sample.env", "!*.pub.pem"),
 )
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_IGNORE_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_BYTES = 64 * 1024
 
 
 class Seen(NamedTuple):
@@ -58,8 +60,21 @@ class Seen(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _patterns(exclude: tuple[str, ...]) -> Rules:
-    return Rules(exclude)
+def _excluded(patterns: tuple[str, ...]) -> Ignored:
+    return Ignored().with_rules(Rules(patterns))
+
+
+@lru_cache(maxsize=8)
+def _secret(exempt: tuple[str, ...]) -> Ignored:
+    """The files that may hold secrets, without those of the patterns."""
+    return _excluded((*_SECRET_FILES, *(f"!{pattern}" for pattern in exempt)))
+
+
+@lru_cache(maxsize=8)
+def _digest(texts: tuple[bytes, ...], exclude: tuple[str, ...], secrets: tuple[str, ...]) -> str:
+    """A digest of the rules from outside the tree."""
+    parts = (*texts, *map(os.fsencode, exclude), b"secrets", *map(os.fsencode, secrets))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 @lru_cache(maxsize=256)
@@ -88,14 +103,12 @@ class Walk:
         """
         self._base = base
         self._known = known
-        self._exclude = Ignored().with_rules(_patterns(exclude))
+        self._exclude = _excluded(exclude)
         self._own = own
         self._repository, self._above, self._ignored, texts = _rules_above(base)
         #: A digest of the rules from outside the tree.
-        self.rules = hashlib.sha256(
-            b"\0".join((*texts, *map(os.fsencode, exclude), b"secrets", *map(os.fsencode, secrets)))
-        ).hexdigest()[:16]
-        self._secret = Ignored().with_rules(_patterns((*_SECRET_FILES, *(f"!{pattern}" for pattern in secrets))))
+        self.rules = _digest(texts, exclude, secrets)
+        self._secret = _secret(secrets)
         self._exempt = exempt
         self._same_rules = self.rules == rules
         #: Files with an unchanged stat.
@@ -234,7 +247,7 @@ class Walk:
 
 def all_files(base: str, exclude: tuple[str, ...]) -> Iterator[str]:
     """Every file that the settings do not exclude, ignored or not."""
-    excluded = Ignored().with_rules(_patterns(exclude))
+    excluded = _excluded(exclude)
     for directory, names, files in os.walk(base):
         start = "" if directory == base else os.path.relpath(directory, base) + "/"
         names[:] = [name for name in names if name not in NEVER and not excluded.matches(start + name, True)]  # noqa: FBT003
@@ -275,13 +288,13 @@ def leads_through_link(base: str, path: str) -> bool:
     return False
 
 
-def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
+def _rules_above(base: str) -> tuple[str | None, str, Ignored, tuple[bytes, ...]]:
     """The repository around the project, the project's path in it, the rules that hold there, and their text."""
     repository, below = base, ""
     while not os.path.lexists(os.path.join(repository, ".git")):
         parent = os.path.dirname(repository)
         if parent == repository:
-            return None, "", Ignored(), []
+            return None, "", Ignored(), ()
         below = os.path.basename(repository) + "/" + below
         repository = parent
     files = [(os.path.join(repository, ".git", "info"), "", "exclude")]
@@ -294,7 +307,7 @@ def _rules_above(base: str) -> tuple[str | None, str, Ignored, list[bytes]]:
         text = _text(os.path.join(directory, name))
         texts.append(text)
         ignored = ignored.with_rules(_parsed(text, start.rstrip("/")))
-    return repository, below, ignored, texts
+    return repository, below, ignored, tuple(texts)
 
 
 def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:
@@ -304,9 +317,12 @@ def _with_file(ignored: Ignored, directory: str, base: str) -> Ignored:
 def _text(path: str) -> bytes:
     """The text of an ignore file; empty if it is missing, unreadable or a link, as git treats it."""
     try:
-        if os.path.islink(path):
-            return b""
-        with open(path, "rb") as file:
-            return file.read()
+        fd = os.open(path, _IGNORE_FILE)
     except OSError:
         return b""
+    try:
+        return b"".join(iter(lambda: os.read(fd, _READ_BYTES), b""))
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

@@ -112,12 +112,12 @@ class PhaseRun:
         return not self._role and bool(self._gates) and all(gate.needs_quorum for gate in self._gates)
 
     def _has_tasks(self) -> bool:
-        with self._handle.reading() as session:
-            return self._phase == task_phase(session) and not session.tasks.is_completed
+        session = self._handle.state
+        return self._phase == task_phase(session) and not session.tasks.is_completed
 
     def _tasks_are_done(self) -> bool:
-        with self._handle.reading() as session:
-            return self._phase == task_phase(session) and session.tasks.is_completed
+        session = self._handle.state
+        return self._phase == task_phase(session) and session.tasks.is_completed
 
     def _redo_reason(self, state: PhaseState) -> str:
         """The reason that a person gave for this attempt, for the agent's prompt."""
@@ -364,6 +364,8 @@ class PhaseRun:
 
     def _inside(self, report: Report) -> Report:
         """The report with the artifacts that are in the project; the end of the attempt warns of the others."""
+        if not report.artifacts:
+            return report
         inside: list[str] = []
         outside: list[str] = []
         base = os.path.realpath(self._base)
@@ -388,8 +390,7 @@ class PhaseRun:
         """The summary if the agent gave none."""
         if not self._tasks_are_done():
             return f"{self._title} done"
-        with self._handle.reading() as session:
-            return session.tasks.done_text
+        return self._handle.state.tasks.done_text
 
     def _is_live(self) -> bool:
         return self._job.claim is not None and self._job.claim.is_live(self._handle.state)

@@ -482,13 +482,18 @@ class FileStore:
         """Check that the file that replaced a journal holds the same commits up to `after`."""
         self._replaced.discard(session)
         cursor = START
-        while cursor.version < after.version:
-            tail = self.read(session, cursor, limit=min(5_000, after.version - cursor.version))
-            if tail.end == cursor:
-                break
-            cursor = tail.end
-        if cursor != after:
-            raise displaced(session, after)
+        try:
+            while cursor.version < after.version:
+                tail = self.read(session, cursor, limit=min(5_000, after.version - cursor.version))
+                if tail.end == cursor:
+                    break
+                cursor = tail.end
+            if cursor != after:
+                raise displaced(session, after)
+        except BaseException:
+            # The next thread that reads it must not take it for the same journal either.
+            self._replaced.add(session)
+            raise
 
     def _cut_torn_tail(self, session: str, fd: int, after: Cursor) -> int:
         """Cut off an unfinished write; returns the size of the journal after that."""

@@ -16,6 +16,7 @@ from detent.core.session.status import Status
 from detent.core.workflow.graph import CHUNK
 
 _DIGEST_BYTES = 32
+_status_of = attrgetter("status")
 
 
 class Chunk:
@@ -150,11 +151,13 @@ class Phases(Mapping[str, PhaseState]):
     def count(self, status: Status) -> int:
         return sum(len(chunk.by_status.get(status, ())) for chunk in self.chunks)
 
-    def between(self, first: int, end: int) -> Iterator[tuple[str, PhaseState]]:
-        """The phases from index `first` up to `end`, without `end`."""
+    def statuses(self, first: int, end: int) -> dict[str, Status]:
+        """The phases from index `first` up to `end`, without `end`, each with its status."""
+        statuses: dict[str, Status] = {}
         for chunk in self.chunks[first // CHUNK : -(-end // CHUNK)]:
             start, stop = max(0, first - chunk.start), end - chunk.start
-            yield from zip(chunk.keys[start:stop], chunk.states[start:stop], strict=True)
+            statuses.update(zip(chunk.keys[start:stop], map(_status_of, chunk.states[start:stop]), strict=True))
+        return statuses
 
     def latest(self) -> Iterator[str]:
         """The keys of the phases that were ever begun or skipped, by fence, the latest first."""

@@ -231,7 +231,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def each_ready(self) -> Iterator[str]:
         by_key, is_settled = self.workflow.by_key, self.is_settled
         for chunk, entries in zip(self.phases.chunks, self.workflow.entries, strict=True):
-            pending = chunk.by_status.get(Status.PENDING, ())
+            pending = chunk.by_status.get(Status.PENDING)
+            if pending is None:
+                continue
             # If all are pending, only phases that need none of the chunk can be ready.
             near = entries if len(pending) == len(chunk.keys) else pending
             yield from (key for key in near if all(map(is_settled, by_key[key].needs)))

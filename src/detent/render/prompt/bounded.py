@@ -18,7 +18,10 @@ def bounded_text(sections: Sequence[Section], limit: int) -> str:
     """The sections that are not empty, in at most `limit` bytes if their least sizes allow it."""
     stripped = (msgspec.structs.replace(section, body=section.body.strip()) for section in sections)
     shown = [section for section in stripped if section.body]
-    over = _size(_joined(shown)) - limit
+    text = _joined(shown)
+    over = _size(text) - limit
+    if over <= 0:
+        return text
     for section in sorted((each for each in shown if each.rank), key=lambda each: each.rank):
         shorter = _shortened(section, over)
         over -= _size(section.body) - _size(shorter.body)
