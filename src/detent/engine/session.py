@@ -552,14 +552,15 @@ class SessionHandle:
         If there are none, the look at the files serves the commit too.
         """
         # A session has gates from its start, or never: the journal is not read to learn that.
-        if self._project.binding is not None or not self._journal.known().gates_apply:
+        if not self._journal.known().gates_apply:
             return None
         session = self.state
         live = session.with_status(Status.IN_PROGRESS)
         named = command.token.phase if command.token else command.phase
         phase = named if named is not None else live[0] if len(live) == 1 else ""
         is_current = phase in live and command.token in (None, session.token(phase))
-        if not is_current or not any(gate.runnable() for gate in session.workflow.by_key[phase].gates):
+        gates = session.workflow.by_key[phase].gates if is_current else ()
+        if self._project.binding is not None or not any(gate.runnable() for gate in gates):
             return None
         looked = self._look(command)
         return None if self.gates.run_due(phase, looked.moment) else looked
