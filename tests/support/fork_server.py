@@ -25,6 +25,7 @@ from detent.engine.actor import agent_marks
 #: Variables that a fresh interpreter reads before its first line; a command with others needs one.
 _READ_AT_START = ("LC_", "LANG", "PYTHON")
 _MAX_REQUEST = 1024 * 1024
+_MAX_FILES = 8
 #: What few commands need and what is large: each of them imports it itself, so that forking the others costs less.
 _LEFT_OUT = ("detent.store.postgres", "detent.web", "detent.worker")
 
@@ -51,18 +52,23 @@ class ForkServer:
         env: dict[str, str],
         stdin: bytes = b"",
         terminal: int | None = None,
+        hook: bool = False,
+        kept: tuple[int, ...] = (),
         timeout_s: float,
     ) -> "subprocess.CompletedProcess[bytes]":
-        """The command until its end, and what it wrote; what it writes to a terminal is read at its other end."""
+        """The command until its end, and what it wrote; what it writes to a terminal is read at its other end.
+
+        `hook` is the command of clients instead of `detent`. The processes have the descriptors `kept` open.
+        """
         files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
         ended, ends = os.pipe()
         try:
             os.write(files[0], stdin)
             os.lseek(files[0], 0, os.SEEK_SET)
             argv = [os.fsdecode(argument) for argument in arguments]
-            request = {"argv": argv, "cwd": cwd, "env": env, "uid": os.getuid()}
+            request = {"argv": argv, "cwd": cwd, "env": env, "uid": os.getuid(), "hook": hook}
             streams = files if terminal is None else [files[0], terminal, terminal]
-            socket.send_fds(self._socket, [json.dumps(request).encode()], [*streams, ends])
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [*streams, ends, *kept])
             os.close(ends)
             code = _code(ended, timeout_s)
             if code is None:
@@ -119,10 +125,10 @@ def serve(requests: socket.socket) -> None:
                     os.read(wake_read, 4096)
                     _reap(running)
                     continue
-                data, files, _, _ = socket.recv_fds(requests, _MAX_REQUEST, 4)
+                data, files, _, _ = socket.recv_fds(requests, _MAX_REQUEST, _MAX_FILES)
                 if not data:
                     return
-                *streams, ends = files
+                *streams, ends = files[:4]
                 child = os.fork()
                 if child == 0:
                     signal.set_wakeup_fd(-1)
@@ -131,7 +137,7 @@ def serve(requests: socket.socket) -> None:
                         os.close(own)
                     _become(json.loads(data), streams)
                 running[child] = ends
-                for file in streams:
+                for file in (*streams, *files[4:]):
                     os.close(file)
 
 
@@ -161,6 +167,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     sys.stderr = io.TextIOWrapper(open(2, "wb", buffering=0), "utf-8", "backslashreplace", write_through=True)  # noqa: SIM115
     sys.argv = ["detent", *request["argv"]]
     code = 70
+    if request["hook"]:
+        os._exit(importlib.import_module("detent.hooks.answer").respond(request["argv"]))
     try:
         importlib.import_module("detent.cli.main").main()
     except SystemExit as end:

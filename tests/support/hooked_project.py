@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,10 +24,9 @@ FAILS = PASSES.replace("assertTrue(True)", "assertTrue(False)")
 def run_hook(
     command: list[str], data: bytes, *, cwd: Path, env: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[bytes]":
-    """The hook as a process, and whatever it has left to a copy of itself, until that has ended."""
-    end, mark = os.pipe()
-    try:
-        done = subprocess.run(
+    """The hook as clients start it, and whatever it has left to a copy of itself, until that has ended."""
+    with _last_of() as mark:
+        return subprocess.run(
             command,
             cwd=cwd,
             env=env,
@@ -36,12 +36,18 @@ def run_hook(
             check=False,
             pass_fds=(mark,),
         )
+
+
+@contextmanager
+def _last_of() -> Iterator[int]:
+    """A descriptor for processes; waits in the end until the last of them has closed it."""
+    end, mark = os.pipe()
+    try:
+        yield mark
     finally:
         os.close(mark)
-    # Every process that the hook started has the mark; the last of them closes it.
-    with os.fdopen(end, "rb") as waiting:
-        waiting.read()
-    return done
+        with os.fdopen(end, "rb") as waiting:
+            waiting.read()
 
 
 class Answer:
@@ -134,8 +140,11 @@ class Place:
         return done.stderr.decode()
 
     def _process(self, data: bytes, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-        command = [sys.executable, "-I", "-S", str(FAST), *arguments]
-        return run_hook(command, data, cwd=self.root, env={**KEPT, **self.client_environment})
+        env = {**KEPT, **self.client_environment}
+        with _last_of() as mark:
+            return fork_server().run(
+                list(arguments), cwd=str(self.root), env=env, stdin=data, hook=True, kept=(mark,), timeout_s=RUN_S_MAX
+            )
 
     def raw(self, data: bytes, *arguments: str, client: str = "claude-code") -> str:
         done = self._process(data, client, *arguments)
