@@ -3,8 +3,8 @@
 import pytest
 
 from detent.config.place import find
+from detent.core.actor import as_runner
 from detent.core.gate.evidence import Verdict
-from detent.run.workspaces import opened_at
 from detent.run.worktree import ensure
 from tests.support.command import Tool
 from tests.support.repository import ENVIRONMENT, commit, git, hook, opened, repository, session, status, write
@@ -214,7 +214,8 @@ def test_a_directory_that_lost_its_git_is_not_taken_for_merged(root, detent):
 def test_the_gate_of_the_phase_is_closed_until_its_work_is_merged(root):
     with opened(root) as project:
         handle = project.session()
-        inside = opened_at(project, find(ensure(project, "WFS-trial", "a")[0])[0]).session("WFS-trial")
+        place, _ = find(ensure(project, "WFS-trial", "a")[0])
+        inside = project.beside(place, as_runner(project.actor)).session("WFS-trial")
         write(tree(root, "a"), code__py="one\na\nthree\n")
         commit(root, code__py="one\nmain\nthree\n")
         inside.gates.run("merge", phase="a")

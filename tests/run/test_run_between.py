@@ -11,6 +11,7 @@ import pytest
 
 from detent.core.run.agent_event import Failure, Said, ToolUsed, Used
 from detent.core.run.run_event import AgentDid, End
+from detent.core.session.evolve import evolve
 from detent.core.session.phase_state import Tokens
 from detent.documents import SESSION_DOCUMENT
 from detent.engine import journal
@@ -252,7 +253,7 @@ def test_an_agent_that_raises_ends_the_run_with_its_error_and_nobody_goes_on(sce
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_a_run_folds_each_commit_once_and_ends_with_its_documents_up_to_date(scene, monkeypatch, parallel):
     place = scene("[{key = 'a'}, {key = 'b', needs = []}, {key = 'c', needs = []}]")
-    before, folded, evolve = place.session.version, [], journal.evolve
+    before, folded = place.session.version, []
 
     def counted(session, commit):
         folded.append(commit.version)
