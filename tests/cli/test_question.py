@@ -232,7 +232,8 @@ def test_open_questions_are_listed_with_what_to_type(session):
     listed = session("reply").ok().out
 
     assert listed == (
-        f"  {name} of {PHASE} asks: Which database?\n      1. postgres\n      2. sqlite\n    detent reply {name} 1\n"
+        f"  2 of 8 Impact analysis ({PHASE}): {name} asks: Which database?\n"
+        f"      1. postgres\n      2. sqlite\n    detent reply {name} 1\n"
     )
     shown = session("status").ok().out
     assert shown.startswith(f"NEEDS YOU\n  2 of 8 Impact analysis ({PHASE}): {name} asks: Which database? (since")

@@ -107,7 +107,7 @@ def idle_text(where: str, *, paused: str | None = None, canvas: Canvas) -> str:
 def question_lines(session: Session, canvas: Canvas) -> Iterator[str]:
     """Open questions of agents, each with the command to answer it."""
     for question in session.questions:
-        yield from canvas.wrap(f"{question.id} of {phase_name(session, question.phase)} asks: {question.text}", "  ")
+        yield from canvas.wrap(f"{phase_name(session, question.phase)}: {question.id} asks: {question.text}", "  ")
         for number, choice in enumerate(question.choices, 1):
             yield from canvas.wrap(f"{number}. {choice}", "      ")
         yield from canvas.command(f"detent reply {question.id} {answer_word(question.choices)}", "    ")
