@@ -46,3 +46,12 @@ class Workspaces:
             project.close()
         if self._trees is not None:
             self._trees.close()
+
+
+def opened_at(project: Project, place: "Place") -> Project:
+    """A second `Project` on the same state, with the files of another place and journals of its own."""
+    opened = Project(
+        project.store.reopen(), place, project.settings, actor=as_runner(project.actor), clock=project.clock
+    )
+    opened.sandbox = project.sandbox
+    return opened

@@ -4,35 +4,34 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from detent.core.actor import as_runner
 from detent.core.run.run_event import RunEvent
 from detent.engine.agents import environment as variables
-from detent.engine.project import Project
 from detent.engine.sandbox import sandboxes, why_off
 from detent.process.marked import end_marked
 from detent.run.context import RunContext
+from detent.run.workspaces import opened_at
 from detent.worker.board import Assignment, Ended
 from detent.worker.host import Hosted
 from detent.worker.prepared import prepare
 from detent.worker.trees import JobTree, lent_tree
 
 if TYPE_CHECKING:
-    from detent.config.place import Place
+    from detent.engine.project import Project
 
 #: Makes the receiver of the events of a session.
-Teller = Callable[[Project, str], Callable[[RunEvent], None]]
+Teller = Callable[["Project", str], Callable[[RunEvent], None]]
 
 
 class Workplace:
     """Used by one thread, except `watch`."""
 
-    def __init__(self, outer: Project, session: str, teller: Teller) -> None:
+    def __init__(self, outer: "Project", session: str, teller: Teller) -> None:
         """`outer` is the project in the checkout of this machine; the caller closes it."""
         self._session, self._tell = session, teller(outer, session)
         self._prepared = prepare(outer, session, wait=False)
         with ExitStack() as stack:
             place = stack.enter_context(lent_tree(outer.place.root, session, outer.place.project))
-            self._project = stack.enter_context(_opened_at(outer, place))
+            self._project = stack.enter_context(opened_at(outer, place))
             settings = self._project.settings.run.sandbox_settings()
             if why_off(settings) is None:
                 self._project.sandbox = stack.enter_context(sandboxes(self._project, settings))
@@ -67,15 +66,6 @@ class Workplace:
         finally:
             # End processes that a gate, a step or an agent has left behind.
             end_marked(f"{variables.RUN}={hosted.job.context.run}")
-
-
-def _opened_at(project: Project, place: "Place") -> Project:
-    """A second `Project` on the same state, with the files of another place."""
-    opened = Project(
-        project.store.reopen(), place, project.settings, actor=as_runner(project.actor), clock=project.clock
-    )
-    opened.sandbox = project.sandbox
-    return opened
 
 
 def watch(hosted: Hosted) -> None:
