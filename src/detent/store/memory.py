@@ -151,8 +151,8 @@ class MemoryStore:
         return self.changed(prefix).names
 
     def of_sessions(self, name: str) -> dict[str, bytes]:
-        found = ((session, self.get(f"{session}/{name}")) for session in self.sessions())
-        return {session: data for session, data in found if data is not None}
+        documents = ((session, self.get(f"{session}/{name}")) for session in self.sessions())
+        return {session: data for session, data in documents if data is not None}
 
     def changed(self, prefix: str, since: int = 0) -> Changes:
         with self._guard:
