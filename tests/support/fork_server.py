@@ -1,4 +1,4 @@
-"""Starts `detent` commands as processes without paying for their imports.
+"""Starts `detent` commands and hooks as processes without paying for their imports.
 
 Most of a command's time is its imports. This server imports Detent once and forks for every command, so that a command
 is still a process of its own: its own memory, working directory, environment, streams and exit code. It never runs a
