@@ -36,7 +36,6 @@ from detent.core.session.events import (
     TaskRemoved,
     TaskWritten,
 )
-from detent.core.session.phase_name import phase_name
 from detent.core.task.id import read_id
 from detent.core.task.row import Row
 from detent.documents import PUBLISHED_TASKS
@@ -238,7 +237,7 @@ class TaskFiles:
                 session.task,
                 session.id,
                 complexity=session.complexity,
-                phase=phase_name(session, key) if (key := current_phase(session)) else None,
+                phase=current_phase(session),
                 rows=shown,
                 documents=_no_document if more else self.document,
             ).encode()
