@@ -136,6 +136,19 @@ def test_without_the_cache_or_with_a_damaged_one_the_capture_is_the_same(base, t
         assert take().files == first.files
 
 
+@pytest.mark.parametrize("in_its_place", ["nothing", "directory", "pipe", "link"])
+def test_the_capture_after_the_loss_of_a_segment_is_whole(base, take, tmp_path, in_its_place):
+    (base / "x").write_text("x")
+    take()
+    segment = tmp_path / "checkpoints/artifacts/objects-000001.pack"
+    segment.unlink()
+    put = {"directory": segment.mkdir, "pipe": lambda: os.mkfifo(segment), "link": lambda: segment.symlink_to("none")}
+    put.get(in_its_place, bool)()
+    (base / "y").write_text("y")
+
+    assert take().files.keys() == {"x", "y"}
+
+
 def test_only_looking_stores_nothing_and_finds_the_same(base, take, tmp_path):
     (base / "x").write_text("x")
     (base / "large").write_bytes(b"0" * (MIB + 1))

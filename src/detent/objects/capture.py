@@ -57,6 +57,9 @@ class Captures:
             look = moment.look(request, sink, progress=progress)
             cache = universe.cache()
             recorded = cache.recorded
+            if store and recorded.manifest and recorded.manifest not in self._objects:
+                # The segments are gone: nothing of the last capture counts as stored.
+                recorded = Recorded()
             left_out_before = recorded.left_out
             is_comparable = recorded.manifest and recorded.rules == self._rules(look)
             before = recorded.files

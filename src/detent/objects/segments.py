@@ -7,6 +7,7 @@ Invariants:
 """
 
 import os
+import stat
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -261,6 +262,8 @@ class Segments:
                 status = os.stat(self._path(number))
             except (FileNotFoundError, NotADirectoryError):
                 return
+            if not stat.S_ISREG(status.st_mode):
+                return
             yield status.st_ino, status.st_size, status.st_mtime_ns
             number += 1
 
@@ -344,8 +347,11 @@ class Segments:
         number = len(self.files)
         if number == 0 or self.files[number].size() > SEGMENT_BYTES:
             number += 1
-            os.close(os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE))
-            self.files[number] = Segment(self._path(number))
+            path = self._path(number)
+            if os.path.lexists(path) and not os.path.isfile(path):
+                disk.set_aside(path)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE))
+            self.files[number] = Segment(path)
         return number, self.files[number]
 
     def _undo_appends(self) -> None:
