@@ -152,7 +152,7 @@ def test_a_run_drives_it(place):
     told = place.detent("run", "Add search", "--workflow", "short", "--agent", "acme")
 
     assert place.log.read_text().splitlines() == ["--version", "--work", "--work"]
-    assert "one                 working" in told
+    assert "1 one               working" in told
     assert "run completed" in told
 
 

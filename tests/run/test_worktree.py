@@ -270,9 +270,9 @@ def test_settings_are_those_of_the_project_whatever_the_worktree_says(root, proj
 
 
 def test_a_worktree_of_a_project_that_has_its_state_in_git_uses_the_real_state(root):
-    (root / ".workflow/.gitignore").unlink()
     with opened(root) as project:
         session(project)
+        (root / ".workflow/.gitignore").unlink()
         commit(root, "with its state")
         path, _ = ensure(project, "WFS-trial", "a")
 

@@ -33,7 +33,7 @@ from detent.engine.agents.environment import SANDBOX
 from detent.engine.confirm import confirm
 from detent.engine.journal import SessionJournal
 from detent.engine.projections.projector import MARKER, Projector
-from detent.engine.stores import lost_project, open_store
+from detent.engine.stores import checkout_store, lost_project, open_store
 from detent.engine.worktree_place import worktree_place
 from detent.errors import Conflict, Corrupt, Invalid, NotFound, StoreFailed
 from detent.store.port import PROJECT, SessionFile, Store
@@ -123,8 +123,9 @@ def init_project(path: str | os.PathLike[str] = ".") -> tuple[Place, bool]:
 
 
 def _keep_from_git(store: Store) -> None:
-    """Local by default. A person removes the file to commit the state."""
-    store.put(".gitignore", b"*\n")
+    """Let git ignore the state. To commit it, a person removes the file once a session has started."""
+    if store.get(".gitignore") is None:
+        store.put(".gitignore", b"*\n")
 
 
 class Project:
@@ -409,10 +410,9 @@ class Project:
         for _ in range(MAX_CHOICES):
             seen = len(self.store.sessions())
             session, events = choose()
-            own = open_store(places.at_root(self.place.root))
-            if not seen and own.get(".gitignore") is None:
+            if not seen:
                 # A project needs no `detent init`.
-                _keep_from_git(own)
+                _keep_from_git(self.store if self.place.project is None else checkout_store(self.place.root))
             try:
                 self._open(session, events, at=at, author=author, files=files, seen=seen)
             except Conflict:

@@ -379,7 +379,7 @@ def _budget_checks(
 
 
 def _told(settings: "AgentSettings") -> tuple[str, ...]:
-    """What is known to be told of a turn's tokens and cost."""
+    """The parts of a turn's usage that the agent is known to tell: tokens, cost."""
     if settings.adapter == "command":
         return () if settings.result == "text" else ("tokens", "cost")
     # No turn of a person is counted.

@@ -202,7 +202,7 @@ class Head:
 
 
 def differing(project: "Project", session: str) -> Changes:
-    """How the files here differ from those of the newest checkpoint, whichever machine took it."""
+    """The differences between the files here and those of the newest checkpoint, whichever machine took it."""
     newest = travel_of(project).files(session, Head(project.store, session).manifest())
     return changes(newest, project.checkpoints.capture(session, store=False).files)
 

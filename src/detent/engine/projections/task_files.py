@@ -89,7 +89,7 @@ class TaskFiles:
             has_none = not session.tasks_sum and not session.shows_tasks
             end = self._journal.end
         # Without a task up to now nothing is to be looked for in the journal.
-        since = _Since({}, end, replanned=True) if has_none else self._since(before.cursor)
+        since = _Since({}, end, replanned=end != before.cursor) if has_none else self._since(before.cursor)
         # With very many files, only those that are written are checked for edits.
         stems, mark = self._changed(before) if before.count <= MAX_WATCHED else ((), before.mark)
         suspects = sorted({*stems, *map(from_text, before.suspects)} - since.documents.keys())
