@@ -4,6 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +50,13 @@ if ! git merge-base --is-ancestor $target HEAD; then
 fi
 echo "did $DETENT_PHASE"
 """
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A directory for programs: a sandbox hides those of other projects in memory."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield Path(directory)
 
 
 @pytest.fixture
@@ -193,9 +203,8 @@ def test_a_program_of_the_project_is_the_same_one_in_a_worktree(tmp_path, monkey
 
 
 @pytest.mark.parametrize("installed", ["a link, as pipx makes it", "another installation"])
-def test_the_work_is_merged_by_the_detent_that_runs_whichever_is_on_the_path(place, tmp_path, monkeypatch, installed):
-    program = tmp_path / "bin/detent"
-    program.parent.mkdir()
+def test_the_work_is_merged_by_the_detent_that_runs_whichever_is_on_the_path(place, on_disk, monkeypatch, installed):
+    program = on_disk / "detent"
     if "link" in installed:
         program.symlink_to(DETENT)
     else:
