@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from detent.core.gate.evidence import Result, Verdict
+from detent.doctor.finding import ERROR, WARNING
 from detent.doctor.invariants import check
 from detent.engine.gates.inputs import file_digests
 from tests.support.gated import CODE, HAS_GIT, TEST, UNITTEST, calculator, started, verdicts
@@ -57,6 +58,19 @@ def test_a_new_run_mends_damaged_evidence(work):
 
     assert verdicts(handle) == {"tests": Verdict.PASS}
     assert findings(project) == []
+
+
+@pytest.mark.parametrize(("has_ended", "severity"), [(False, ERROR), (True, WARNING)])
+def test_damage_is_no_error_once_the_session_has_ended(work, has_ended, severity):
+    root, project, handle = work
+    handle.gates.run("tests")
+    if has_ended:
+        handle.cancel("not needed")
+    for kind in ("evidence", "protected"):
+        stored(root, handle, kind).write_bytes(b"{")
+    project.flush()
+
+    assert {finding.severity for finding in check(project)} == {severity}
 
 
 @pytest.mark.parametrize("how", ["weakened", "emptied", "gone"])
