@@ -1,4 +1,4 @@
-// Requests to the server, and the token that they carry.
+// Requests to the server, and their token.
 //
 // The link that `detent ui` opens has a token in its fragment. It is exchanged once for the token of this browser session,
 // which lives in sessionStorage. Another tab gets it from an open tab.
@@ -59,6 +59,7 @@ const api = (() => {
 	const headers = (extra) => ({ ...(token ? { Authorization: `Bearer ${token}` } : {}), ...extra });
 
 	async function request(method, path, body) {
+		const sent = token;
 		let reply;
 		try {
 			reply = await fetch(path, {
@@ -74,7 +75,8 @@ const api = (() => {
 		const data = await reply.json().catch(() => ({}));
 		if (reply.ok) return data;
 		const error = new ApiError(reply.status, data.error);
-		if (error.kind === "unauthorized" && path !== "/api/exchange") {
+		// It may be of an earlier token.
+		if (error.kind === "unauthorized" && sent && sent === token) {
 			store(null);
 			for (const tell of lost) tell(error);
 		}
@@ -91,11 +93,11 @@ const api = (() => {
 	const post = (path, body = {}) =>
 		frozen ? Promise.reject(new ApiError(403, { message: "This is a copy. It can be read, not changed." })) : request("POST", path, body);
 
-	// Who looks, and whether this page may decide.
+	// Whether this page may decide.
 	const learn = async () => (access = await get("/api/me"));
 
 	const encode = encodeURIComponent;
-	// Optional parameters that are not given are left out: a copy looks answers up by the whole path.
+	// A copy looks answers up by the whole path, so what is not given is left out.
 	const query = (given) => {
 		const parts = Object.entries(given).filter(([, value]) => value != null && value !== "");
 		return parts.length ? `?${parts.map(([name, value]) => `${name}=${encode(value)}`).join("&")}` : "";

@@ -10,7 +10,7 @@
 		${step.command && html`<pre class="text" tabindex="0">${step.command}</pre>`}
 		${step.is_running
 			? html`<p class="note">${step.command ? "It runs at the terminal. A question is answered there." : "The tour has ended."}</p>`
-			: html`<button class="primary" onClick=${() => api.post("/api/tour", { number: step.number }).then(look, () => {})}>${step.command ? "Run it" : "End the tour"}</button>`}
+			: html`<button class="primary" onClick=${() => api.post("/api/tour", { number: step.number }).then(look).catch(() => {})}>${step.command ? "Run it" : "End the tour"}</button>`}
 	</aside>`;
 
 	async function look() {
