@@ -13,6 +13,7 @@ from tests.support.project import write
 from tests.support.typed_terminal import Terminal
 
 PACKAGE = '{"scripts": {"test": "vitest run"}}'
+UNITTEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"
 
 
 @pytest.fixture
@@ -31,12 +32,17 @@ def files(root, **named):
     ("given", "commands"),
     [
         ({}, []),
-        ({"pytest.ini": ""}, ["python -m pytest -q"]),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, ["python -m pytest -q"]),
-        ({"setup.cfg": "[tool:pytest]\n"}, ["python -m pytest -q"]),
-        ({"tests/test_a.py": ""}, ["python -m pytest -q"]),
+        ({"pytest.ini": ""}, ["python3 -m pytest -q"]),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, ["python3 -m pytest -q"]),
+        ({"setup.cfg": "[tool:pytest]\n"}, ["python3 -m pytest -q"]),
+        ({"tests/test_a.py": ""}, ["python3 -m pytest -q"]),
         ({"tests/test_a.py": "", ".venv/bin/python": ""}, [".venv/bin/python -m pytest -q"]),
-        ({"tests/test_a.py": "", "uv.lock": ""}, ["uv run pytest -q"]),
+        ({"tests/test_a.py": "", "uv.lock": ""}, ["uv run python -m pytest -q"]),
+        ({"test_a.py": UNITTEST}, ["python3 -m unittest"]),
+        ({"tests/test_a.py": UNITTEST}, ["python3 -m unittest discover -s tests"]),
+        ({"tests/test_a.py": UNITTEST, "tests/__init__.py": ""}, ["python3 -m unittest"]),
+        ({"tests/test_a.py": UNITTEST, "tests/test_b.py": "def test_b(): pass\n"}, ["python3 -m pytest -q"]),
+        ({"tests/test_a.py": UNITTEST, "requirements.txt": "pytest\n"}, ["python3 -m pytest -q"]),
         ({"package.json": PACKAGE}, ["npm test"]),
         ({"package.json": PACKAGE, "pnpm-lock.yaml": ""}, ["pnpm test"]),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
@@ -45,7 +51,7 @@ def files(root, **named):
         ({"go.mod": ""}, ["go test ./..."]),
         ({"Makefile": "all:\n\ntest: all\n\tpytest\n"}, ["make test"]),
         ({"Makefile": "TEST := 1\ncheck:\n\ttrue\n"}, ["make check"]),
-        ({"Makefile": "test:\n", "pytest.ini": ""}, ["python -m pytest -q", "make test"]),
+        ({"Makefile": "test:\n", "pytest.ini": ""}, ["python3 -m pytest -q", "make test"]),
     ],
 )
 def test_the_tests_are_found(tmp_path, given, commands):
@@ -94,7 +100,7 @@ def test_without_a_terminal_it_says_what_it_found_and_writes_nothing_but_the_sta
 
     said = tool("init").ok().out
 
-    assert "tests: python -m pytest -q (pytest.ini)" in said
+    assert "tests: python3 -m pytest -q (pytest.ini)" in said
     assert "tests: make test (Makefile)" in said
     assert "detent init --yes" in said
     assert not (tool.directory / "detent.toml").exists()
@@ -110,7 +116,7 @@ def test_with_yes_it_writes_what_it_found_and_a_session_uses_it(tool):
     with open_project(tool.directory) as project:
         session = project.start("fix", "Mend it").state
     gates = {gate_name(gate): gate for gate in session.workflow.by_key["06-implementation"].gates}
-    assert gates["tests"].runnable() == "python -m pytest -q"
+    assert gates["tests"].runnable() == "python3 -m pytest -q"
     assert gates["tests"].env == ("PYTHONPATH=src",)
 
 
@@ -132,12 +138,16 @@ def test_settings_that_are_there_are_never_written_over(tool):
 def test_at_a_terminal_three_questions_are_asked(tool):
     files(tool.directory, **{"pytest.ini": ""})
     with Terminal(tool.directory, tool.environment, "init") as terminal:
-        terminal.expect("Test command; found: python -m pytest -q (pytest.ini)")
+        terminal.expect("found: python3 -m pytest -q (pytest.ini)")
         terminal.type("pytest -x\n")
-        terminal.expect("Agent for detent run: claude-code, codex, gemini")
+        terminal.expect("Which agent does the work of detent run: claude-code, codex, gemini?")
+        terminal.type("codecks\n")
+        terminal.expect("'codecks' is none of claude-code, codex, gemini")
         terminal.type("codex\n")
         terminal.expect("Install hooks in Codex")
         terminal.type("\n")
+        terminal.expect("tests: pytest -x")
+        terminal.expect("agent: codex")
         terminal.expect("wrote detent.toml")
         assert terminal.process.wait(20) == 0
 
@@ -148,9 +158,9 @@ def test_at_a_terminal_three_questions_are_asked(tool):
 
 def test_none_is_an_answer(tool):
     with Terminal(tool.directory, tool.environment | {"PATH": "/usr/bin:/bin"}, "init") as terminal:
-        terminal.expect("Test command")
+        terminal.expect("Which command runs the tests?")
         terminal.type("-\n")
-        terminal.expect("Agent for detent run")
+        terminal.expect("Which agent")
         terminal.type("-\n")
         terminal.expect("wrote detent.toml")
 

@@ -14,9 +14,13 @@ import msgspec
 
 _MAX_BYTES = 1024 * 1024
 _MAKE_TEST = re.compile(r"^(test|check)\s*:(?!=)", re.MULTILINE)
+_PYTEST = "pytest -q"
 _PYTEST_FILES = ("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py")
 _PYTEST_SECTION = re.compile(r"^\[(tool:pytest|pytest)\]", re.MULTILINE)
 _TEST_GLOBS = ("tests/**/test_*.py", "tests/**/*_test.py", "test/**/test_*.py", "test_*.py", "src/**/test_*.py")
+#: Files that name the packages which the project needs.
+_REQUIREMENTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "requirements-dev.txt", "tox.ini")
+_MOST_READ = 50
 #: The lock file of a package manager, and its command.
 _NODE = {
     "pnpm-lock.yaml": "pnpm test",
@@ -50,7 +54,7 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 
 def discover(root: str) -> Discovered:
     tests = tuple(_tests(root))
-    is_python = any("pytest" in each.command for each in tests)
+    is_python = any("pytest" in each.command or "unittest" in each.command for each in tests)
     ci = tuple(path for pattern in _CI for path in _matching(root, pattern))
     return Discovered(
         tests=tests,
@@ -62,7 +66,9 @@ def discover(root: str) -> Discovered:
 
 def _tests(root: str) -> Iterator[TestCommand]:
     if (source := _pytest_source(root)) is not None:
-        yield TestCommand(command=_pytest(root), source=source)
+        yield TestCommand(command=_module(root, _PYTEST), source=source)
+    elif test_files := [path for pattern in _TEST_GLOBS for path in _matching(root, pattern)]:
+        yield TestCommand(command=_python_tests(root, test_files[:_MOST_READ]), source=test_files[0])
     if _node_script(root):
         command = next((command for lock, command in _NODE.items() if _exists(root, lock)), "npm test")
         yield TestCommand(command=command, source="package.json")
@@ -82,20 +88,31 @@ def _pytest_source(root: str) -> str | None:
     if "pytest" in _table(root, "pyproject.toml").get("tool", {}):
         return "pyproject.toml"
     sections = (file for file in ("setup.cfg", "tox.ini") if _PYTEST_SECTION.search(_text(root, file)))
-    if (file := next(sections, None)) is not None:
-        return file
-    return next((path for pattern in _TEST_GLOBS for path in _matching(root, pattern)), None)
+    return next(sections, None)
 
 
-def _pytest(root: str) -> str:
-    """The command, with the project's own interpreter where it has one."""
-    for directory in (".venv", "venv"):
-        if _exists(root, f"{directory}/bin/python"):
-            return f"{directory}/bin/python -m pytest -q"
-    for lock, prefix in (("uv.lock", "uv run"), ("poetry.lock", "poetry run"), ("pdm.lock", "pdm run")):
-        if _exists(root, lock):
-            return f"{prefix} pytest -q"
-    return "python -m pytest -q"
+def _python_tests(root: str, test_files: list[str]) -> str:
+    """pytest runs every test. Where nothing names it and all tests are unittest's, Python runs them itself."""
+    texts = [_text(root, path) for path in test_files]
+    needs_pytest = any("pytest" in _text(root, file) for file in _REQUIREMENTS) or not all(
+        "unittest" in text and "pytest" not in text for text in texts
+    )
+    if needs_pytest or _matching(root, "*venv/lib/python*/site-packages/pytest"):
+        return _module(root, _PYTEST)
+    # unittest enters a package from the top, and no other directory.
+    directory = test_files[0].partition("/")[0] if "/" in test_files[0] else ""
+    is_entered = not directory or _exists(root, f"{directory}/__init__.py")
+    return _module(root, "unittest" if is_entered else f"unittest discover -s {directory}")
+
+
+def _module(root: str, module: str) -> str:
+    """The command that runs a module of Python, with the project's own interpreter where it has one."""
+    interpreters = (
+        *((f"{directory}/bin/python", f"{directory}/bin/python") for directory in (".venv", "venv")),
+        *((f"{tool}.lock", f"{tool} run python") for tool in ("uv", "poetry", "pdm")),
+    )
+    own = next((command for file, command in interpreters if _exists(root, file)), "python3")
+    return f"{own} -m {module}"
 
 
 def _needs_source_path(root: str) -> bool:

@@ -47,11 +47,11 @@ def init_verb(
 ) -> None:
     """Make a directory a project, and install hooks in agents.
 
-    It looks for tests (pytest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three questions,
-    and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores until you
-    remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's files in the
-    project. Existing content is not touched, and detent uninstall removes what was added. --store records in
-    detent.toml where the journals are, so that several machines can share them: docs/scale.md.
+    It looks for tests (pytest, unittest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three
+    questions, and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores
+    until you remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's
+    files in the project. Existing content is not touched, and detent uninstall removes what was added. --store records
+    in detent.toml where the journals are, so that several machines can share them: docs/scale.md.
     """
     from detent.clients import installing
     from detent.config.discovery import discover, settings_text
@@ -72,7 +72,8 @@ def init_verb(
     asks = not yes and not request.json and sys.stdin.isatty() and sys.stdout.isatty()
     chosen = _Chosen(discovered.tests[0].command if discovered.tests else None, (*agents, *clients, None)[0], agents)
     writes = not os.path.lexists(path) and (yes or asks)
-    if asks and writes:
+    asked = asks and writes
+    if asked:
         chosen = _asked(discovered, chosen)
     chosen_store = _choose_store(request, root, store, store_project)
     place, fresh = init_project(request.directory)
@@ -95,7 +96,7 @@ def init_verb(
         lambda canvas: "\n".join(
             [
                 *canvas.wrap(f"{place.root} {'is a project now' if fresh else 'is already a project'}"),
-                *_found_lines(discovered, clients, canvas),
+                *(_chosen_lines(chosen, canvas) if asked else _found_lines(discovered, clients, canvas)),
                 *_store_lines(chosen_store, canvas),
                 *(f"  wrote {path}" for path in _folded(changed)),
                 "",
@@ -155,20 +156,22 @@ class _Chosen(NamedTuple):
 
 
 def _asked(discovered: "Discovered", proposed: _Chosen) -> _Chosen:
-    """Ask the three questions. An empty answer takes what is proposed; `-` means none."""
-    sources = ", ".join(f"{each.command} ({each.source})" for each in discovered.tests)
-    tests = _answer(f"Test command{f'; found: {sources}' if sources else ''}", proposed.tests)
-    agent = _answer(
-        f"Agent for detent run: {', '.join(name for name in CLIENTS if CLIENTS[name].program)}", proposed.agent
+    """Ask the three questions. An empty answer takes the proposal in brackets; `-` means none."""
+    candidates = "".join(f"\n  found: {each.command} ({each.source})" for each in discovered.tests)
+    tests = _answer(
+        f"Which command runs the tests? Enter takes the one in brackets, - means none.{candidates}", proposed.tests
     )
+    known = [name for name in CLIENTS if CLIENTS[name].program]
+    agent = _answer(f"Which agent does the work of detent run: {', '.join(known)}?", proposed.agent)
+    while agent is not None and agent not in known:
+        agent = _answer(f"  {agent!r} is none of {', '.join(known)}", proposed.agent)
     hooks = proposed.hooks
     if agent in _CLIENTS and agent not in hooks:
         title = CLIENTS[agent].title
-        if (_answer(f"Install hooks in {title}, which hold its own sessions to the workflow too: y or n", "y") or "n")[
-            :1
-        ] in "yY":
+        answer = _answer(f"Install hooks in {title}, so that its own sessions follow the workflow too? y or n", "y")
+        if (answer or "n")[0] in "yY":
             hooks = (*hooks, agent)
-    return _Chosen(tests, agent if agent is None or agent in CLIENTS else proposed.agent, hooks)
+    return _Chosen(tests, agent, hooks)
 
 
 def _answer(question: str, proposed: str | None) -> str | None:
@@ -176,6 +179,11 @@ def _answer(question: str, proposed: str | None) -> str | None:
     sys.stdout.flush()
     text = sys.stdin.buffer.readline().decode("utf-8", "replace").strip()
     return None if text == "-" else text or proposed
+
+
+def _chosen_lines(chosen: _Chosen, canvas: "Canvas") -> list[str]:
+    lines = (f"tests: {chosen.tests or 'none'}", f"agent: {chosen.agent or 'none'}")
+    return [line for text in lines for line in canvas.wrap(text, "  ")]
 
 
 def _found_lines(discovered: "Discovered", clients: list[str], canvas: "Canvas") -> list[str]:
