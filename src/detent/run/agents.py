@@ -9,6 +9,7 @@ from detent.config.settings import AgentSettings, Settings
 from detent.errors import Invalid, NotFound
 
 _WAY_OUT = "set agent under [run] in detent.toml, or use --agent"
+_OWN = '[agents.NAME] adapter = "command", command = "YOUR COMMAND"'
 #: The adapters that need settings.
 _COMMAND = "command"
 _NEED_SETTINGS = (_COMMAND, "acp")
@@ -75,7 +76,8 @@ class ConfiguredAgents:
     def settings_of(self, name: str) -> AgentSettings:
         if name not in self._known:
             raise NotFound(
-                f"there is no agent {name}; known agents: {', '.join(sorted(self._known))}", way_out=_WAY_OUT
+                f"there is no agent {name}; known agents: {', '.join(sorted(self._known))}",
+                way_out=f"{_WAY_OUT}; a program of yours is an agent with {_OWN} in detent.toml",
             )
         return self._known[name]
 
