@@ -132,11 +132,11 @@ def test_settings_that_are_there_are_never_written_over(tool):
 def test_at_a_terminal_three_questions_are_asked(tool):
     files(tool.directory, **{"pytest.ini": ""})
     with Terminal(tool.directory, tool.environment, "init") as terminal:
-        terminal.expect("Test command; found: python -m pytest -q (pytest.ini)")
+        terminal.expect("Which command runs the tests? Found: python -m pytest -q (pytest.ini)")
         terminal.type("pytest -x\n")
-        terminal.expect("Agent for detent run: claude-code, codex, gemini")
+        terminal.expect("Which agent does the work of detent run? Known: claude-code, codex, gemini")
         terminal.type("codex\n")
-        terminal.expect("Install hooks in Codex")
+        terminal.expect("Install hooks, which hold your own conversations in Codex")
         terminal.type("\n")
         terminal.expect("wrote detent.toml")
         assert terminal.process.wait(20) == 0
@@ -148,9 +148,9 @@ def test_at_a_terminal_three_questions_are_asked(tool):
 
 def test_none_is_an_answer(tool):
     with Terminal(tool.directory, tool.environment | {"PATH": "/usr/bin:/bin"}, "init") as terminal:
-        terminal.expect("Test command")
+        terminal.expect("Which command runs the tests?")
         terminal.type("-\n")
-        terminal.expect("Agent for detent run")
+        terminal.expect("Which agent does the work of detent run?")
         terminal.type("-\n")
         terminal.expect("wrote detent.toml")
 
