@@ -55,7 +55,7 @@ class _Step(NamedTuple):
     """A command, with the text and the files before it. The last step has only text."""
 
     number: int
-    #: The text, in parts that fit a terminal.
+    #: The text, in parts; the tour waits between two of them.
     screens: tuple[str, ...]
     files: tuple["WrittenFile", ...] = ()
     command: str = ""
