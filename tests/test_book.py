@@ -62,6 +62,15 @@ def is_row(flag: str, section: str) -> bool:
     return re.search(rf"^\| `(?:.*, )?{flag}[, `]", section, re.MULTILINE) is not None
 
 
+def test_no_list_of_verbs_cuts_a_sentence():
+    verbs = [GROUP.get_command(click.Context(GROUP), name) for group in GROUPS.values() for name, _ in group]
+    groups = [verb for verb in verbs if isinstance(verb, click.Group)]
+    shown = [line for group in groups for line in group.get_help(click.Context(group, info_name="x")).splitlines()]
+
+    assert len(groups) > 5
+    assert [line for line in shown if line.endswith("...") and not line.startswith("Usage:")] == []
+
+
 @pytest.mark.parametrize(
     ("schema", "pages"),
     [

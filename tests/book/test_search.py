@@ -31,6 +31,14 @@ ANSWERS = {
     "import tasks from spec-kit": "howto/migrate.html",
     "what does exit code 6 mean": "troubleshooting.html",
     "detent.open in Python": "reference/python.html",
+    "how do I set the test command": "troubleshooting.html",
+    "environment variables of tests": "troubleshooting.html",
+    "what do I commit to git": "faq.html",
+    "how do I skip a phase": "faq.html",
+    "how do I stop a run": "faq.html",
+    "use my own agent script": "faq.html",
+    "where is the state stored": "faq.html",
+    "share sessions between two machines": "howto/many-machines.html",
 }
 #: The answer is among this many results.
 _SHOWN = 4

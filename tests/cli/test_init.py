@@ -144,7 +144,7 @@ def test_at_a_terminal_three_questions_are_asked(tool):
         terminal.type("codecks\n")
         terminal.expect("'codecks' is none of claude-code, codex, gemini")
         terminal.type("codex\n")
-        terminal.expect("Install hooks in Codex")
+        terminal.expect("Install hooks, which hold your own conversations in Codex")
         terminal.type("\n")
         terminal.expect("tests: pytest -x")
         terminal.expect("agent: codex")

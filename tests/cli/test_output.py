@@ -35,6 +35,17 @@ def test_it_fits_the_terminal(session, columns):
         assert max(columns_of(line) for line in text.splitlines()) <= columns
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_an_error_breaks_no_word_at_a_terminal(session, columns):
+    piped = session("start", "fixx", "Try it").err
+
+    shown = on_a_terminal(session, "start", "fixx", "Try it", columns=columns, code=1, TERM="dumb")
+
+    lines = shown.splitlines()
+    assert max(map(columns_of, lines)) <= columns < max(map(columns_of, piped.splitlines()))
+    assert shown.split() == piped.split()
+
+
 def test_an_encoding_without_the_glyphs(session):
     session("finish", "-m", "Größe 登录").ok()
     shown = subprocess.run(

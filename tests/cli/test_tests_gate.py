@@ -54,6 +54,34 @@ def test_another_test_command_for_a_run_is_refused_with_the_way_to_change_it(wor
     assert way_out == "leave --tests out, or: detent gate set tests --command 'pytest -k add' -m WHY"
 
 
+@pytest.fixture
+def silent(detent):
+    """In a session that has begun to implement and knows no test command."""
+    detent.environment["PATH"] = python_on_path()
+    build_project(detent.directory, "[run]\n", files=FILES)
+    detent("start", "fix", "Mend it").ok()
+    detent("finish", "-m", "traced").ok()
+    detent("begin").ok()
+    return detent
+
+
+def test_a_session_without_a_test_command_asks_for_it_once(silent):
+    assert silent("next", "--json").ok().json()["next"] == ["detent gate run tests -- YOUR TEST COMMAND"]
+
+
+@pytest.mark.parametrize("verb", [("status",), ("next",), ("gates",), ("why",), ("finish", "-m", "mended")])
+def test_a_test_command_that_is_set_later_is_not_asked_for(silent, verb):
+    before = silent(*verb, "--json").json()
+    write(silent.directory, "detent.toml", '[run]\ntests = "python -m pytest -q"\n')
+
+    after = silent(*verb, "--json").json()
+
+    assert "YOUR TEST COMMAND" in json.dumps(before)
+    assert "YOUR TEST COMMAND" not in json.dumps(after)
+    assert "detent gate run tests" in json.dumps(after)
+    silent("gate", "run", "tests").ok()
+
+
 def test_a_run_sets_the_command_of_a_session_that_has_none(detent):
     detent.environment["PATH"] = python_on_path()
     build_project(detent.directory, f'[run]\nagent = "script"\n{AGENT}', files=FILES)

@@ -118,7 +118,7 @@ def make_session(tool: Tool) -> None:
     tool("begin").ok()
 
 
-def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, **environment: str) -> str:
+def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, code: int = 0, **environment: str) -> str:
     """What the command writes when its output is a terminal."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
@@ -127,7 +127,7 @@ def on_a_terminal(tool: Tool, *arguments: str, columns: int = 80, **environment:
         text = reader.submit(read_to_end, ours)
         ran = fork_server().run(list(arguments), cwd=str(tool.directory), env=env, terminal=theirs, timeout_s=RUN_S_MAX)
         os.close(theirs)
-    assert ran.returncode == 0, text.result()
+    assert ran.returncode == code, text.result()
     return text.result().replace("\r\n", "\n")
 
 

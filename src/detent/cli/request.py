@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from detent.errors import DetentError, NoPackage, NotFound
 
@@ -200,7 +200,7 @@ def canvas() -> "Canvas":
 
     terminal = sys.stdout.isatty()
     coloured = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = max(LEAST_WIDTH, min(_columns(terminal), _WIDEST))
+    width = max(LEAST_WIDTH, min(_columns(sys.stdout), _WIDEST))
     return Canvas(width=width, colour=coloured, encoding=_encoding())
 
 
@@ -231,8 +231,24 @@ def write_file(request: Request, file: str, data: bytes) -> str:
 
 
 def print_error(message: str, way_out: str | None = None) -> None:
-    lines = [f"detent: {message}", *([f"  try: {way_out}"] if way_out else [])]
-    sys.stderr.write("".join(f"{visible(line)}\n" for whole in lines for line in whole.split("\n")))
+    """Print a message on standard error; a terminal gets it without broken words, and a pipe as one line."""
+    lines = [visible(line) for line in f"detent: {message}".split("\n")]
+    ways = [visible(line) for line in f"  try: {way_out}".split("\n")] if way_out else []
+    columns = _columns(sys.stderr) if sys.stderr.isatty() else 0
+    if columns and any(len(line) > columns for line in (*lines, *ways)):
+        from detent.render.terminal.canvas import LEAST_WIDTH, Canvas
+
+        canvas = Canvas(width=max(LEAST_WIDTH, columns))
+        lines = [part for line in lines for part in _fitted(canvas, line)]
+        ways = [part for line in ways for part in canvas.command(line.strip())]
+    sys.stderr.write("".join(f"{line}\n" for line in (*lines, *ways)))
+
+
+def _fitted(canvas: "Canvas", line: str) -> list[str]:
+    """The line on as many as it needs, the others below its text."""
+    text = line.lstrip(" -")
+    start = line[: len(line) - len(text)]
+    return canvas.hanging(text, " " * len(start) or "  ", start)
 
 
 def visible(line: str) -> str:
@@ -249,12 +265,12 @@ def last(entries: Iterable[Any], count: int) -> tuple[list[Any], int]:
     return shown, len(everything) - len(shown)
 
 
-def _columns(terminal: bool) -> int:
+def _columns(stream: TextIO) -> int:
     stated = os.environ.get("COLUMNS", "")
     if stated.isascii() and stated.isdigit() and int(stated):
         return int(stated)
     try:
-        return (terminal and os.get_terminal_size(sys.stdout.fileno()).columns) or _WIDTH
+        return (stream.isatty() and os.get_terminal_size(stream.fileno()).columns) or _WIDTH
     except OSError:
         return _WIDTH
 

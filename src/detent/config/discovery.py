@@ -168,7 +168,8 @@ def settings_text(tests: str | None, agent: str | None, discovered: Discovered) 
     """A `detent.toml` with comments: what was chosen, and what can be changed."""
     named = ", ".join(json.dumps(name) for name in (*discovered.env, *discovered.named) or ("DATABASE_URL",))
     lines = [
-        "# The settings of Detent. Every line may be left out. detent schema detent.toml shows all settings.",
+        "# The settings of Detent. Every line may be left out.",
+        "# detent schema detent.toml shows all settings.",
         "",
         "# A budget stops a run; light, standard or epic, or a table of limits.",
         '# budget = "standard"',
@@ -176,7 +177,8 @@ def settings_text(tests: str | None, agent: str | None, discovered: Discovered) 
         "[run]",
         "# The command that decides whether the tests pass. Detent runs it itself.",
         f"tests = {json.dumps(tests)}" if tests else '# tests = "make test"',
-        "# Variables of that command: NAME=value sets one, NAME passes it on. Tests get no others of your shell.",
+        "# Variables of that command: NAME=value sets one, NAME passes it on.",
+        "# Tests get no other variables of your shell.",
         f"env = [{', '.join(map(json.dumps, discovered.env))}]" if discovered.env else f"# env = [{named}]",
         *(
             [f"# Others that this project names: {', '.join(discovered.named)}"]

@@ -61,6 +61,7 @@ def view_now(project: "Project", session: Session, *, running: bool | None = Non
         active=project.active() == session.id,
         running=running,
         sees_tests=sees_tests,
+        knows_tests=project.settings.run.tests is not None,
         steps=_waiting_steps(project, session),
     )
 

@@ -50,7 +50,7 @@ def next_commands(
     waits = bool(session.escalations or session.awaiting_review or session.questions)
     commands = [
         *([GO_ON] if is_run(session) and not waits and view.active else []),
-        *(command for key in session.with_status(Status.IN_PROGRESS) for command in _work(session, key, judged)),
+        *(command for key in session.with_status(Status.IN_PROGRESS) for command in _work(session, key, judged, view)),
         *(f"detent begin {key}" for key in ready),
     ]
     if not commands and not own:
@@ -64,21 +64,26 @@ def _named(command: str, session: str) -> str:
     return f"{verb}{session}{dashes}{rest}"
 
 
-def _work(session: Session, phase: str, judged: Judged) -> Iterator[str]:
+def _work(session: Session, phase: str, judged: Judged, view: View) -> Iterator[str]:
     """The commands for a phase in progress: its checks that nothing has run yet, and its end."""
     closed = closed_gates(judged.get(phase, ()))
     if all(_runs_at_finish(session, phase, judgement) for judgement in closed):
         yield f'detent finish {phase} -m "SUMMARY"'
         return
     is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+    # A gate that takes names and has no command runs the command of the last test run.
+    states = session.phases[phase].gates
+    runners = (gate_name(gate) for gate in session.workflow.by_key[phase].gates if gate.runs_tests)
+    tests_ran = any(states[name].receipt is not None for name in runners if name in states)
     for judgement in closed:
         gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
         if (
             gate.opened_by is Opener.RUN
             and judgement.verdict is Verdict.PENDING
             and not (gate.is_reported or gate.is_reviewed)
+            and not (gate.takes_names and gate.runnable() is None and not tests_ran)
         ):
-            yield f"detent {run_command(gate, None if is_alone else phase)}"
+            yield f"detent {run_command(gate, None if is_alone else phase, knows_tests=view.knows_tests)}"
 
 
 def _runs_at_finish(session: Session, phase: str, judgement: Judgement) -> bool:

@@ -34,7 +34,8 @@ def approve_verb(
 ) -> None:
     """Vote at a gate, or open one by hand.
 
-    The vote is that of your account on this machine. It needs a terminal that no agent started.
+    It is the vote of your account on this machine, at a terminal that no agent started. With --sign it is the vote of
+    your key, and needs no terminal.
     """
 
     def vote(handle: "SessionHandle") -> "Outcome":

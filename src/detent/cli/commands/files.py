@@ -24,9 +24,10 @@ def list_snapshots(request: Request) -> None:
 @click.option("--yes", is_flag=True, help="Replace files here that differ from the checkpoint.")
 @session_option
 def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
-    """Make the files here those of the session's newest checkpoint, whichever machine took it.
+    """Bring the files of the newest checkpoint here.
 
-    Ignored files stay. Files that differ are replaced only with --yes; take a checkpoint first to keep them.
+    It is the newest checkpoint of the session, whichever machine took it. Ignored files stay. Files that differ are
+    replaced only with --yes; take a checkpoint first to keep them.
     """
     from detent.core.checkpoint.manifest import changes
     from detent.engine.checkpoints.travel import Head, put, travel_of
@@ -51,9 +52,10 @@ def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
 @verb("clean", example="detent files clean --dry-run")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 def clean_snapshots(request: Request, *, dry_run: bool) -> None:
-    """Remove the snapshots of sessions that ended, after keep_days of [files] in detent.toml.
+    """Remove the snapshots of sessions that ended.
 
-    Of a session that is open all snapshots stay. Snapshots of sessions that this project does not know stay too.
+    They stay for keep_days of [files] in detent.toml. Of a session that is open all snapshots stay. Snapshots of
+    sessions that this project does not know stay too.
     """
     from detent.engine.checkpoints.retention import old_snapshots
     from detent.engine.checkpoints.travel import travel_of

@@ -10,10 +10,17 @@ from detent.cli.request import Request
 EXAMPLE = 'detent finish 06-implementation -m "Parser and tests written" --artifact src/parser.py'
 PARAMETERS = (
     PHASE,
-    Parameter("message", ("-m", "--message"), "What was done; - reads it.", "SUMMARY", required=True, is_text=True),
+    Parameter(
+        "message",
+        ("-m", "--message"),
+        "What was done; - reads it from standard input.",
+        "SUMMARY",
+        required=True,
+        is_text=True,
+    ),
     Parameter("deliverables", ("--deliverable",), "Something delivered; repeat it.", "TEXT", multiple=True),
     Parameter("context", ("--context",), "What the next phase should know.", "TEXT", is_text=True, default=""),
-    Parameter("merged_commit", ("--merged-commit",), "The commit the work was merged as, with the last phase.", "SHA"),
+    Parameter("merged_commit", ("--merged-commit",), "With the last phase: the commit that merged the work.", "SHA"),
     *ENDING,
 )
 
@@ -30,8 +37,8 @@ def finish(
 ) -> None:
     """Finish an attempt with a summary of the work.
 
-    Without PHASE and token the phase that is in progress. The next phase is not begun; the answer shows the command.
-    After the last phase the session is complete.
+    Without PHASE and token it finishes the phase in progress. It is refused while a gate is closed, and names the gate.
+    The next phase does not begin by itself: the answer shows the command. After the last phase the session is complete.
     """
     values = ending_values(request, "finish", phase, ending)
     end_attempt(

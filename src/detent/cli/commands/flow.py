@@ -50,9 +50,10 @@ def run_flow(
     context: str | None,
     session: str | None,
 ) -> int:
-    """Start the task ID, run its steps in order, and print the context of its agent.
+    """Start the task ID, and run its steps in order.
 
-    The exit code is 6 if a step waits for a person, and 7 if a step failed and with it the task.
+    It prints the context of its agent. The exit code is 6 if a step waits for a person, and 7 if a step failed and
+    with it the task.
     """
     from detent.engine.flow.flow import Flow
 

@@ -60,7 +60,7 @@ def run_gate(
 @_phase_option
 @session_option
 def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: str | None, session: str | None) -> int:
-    """Wait for the check of GATE that runs in the background, and show the verdict.
+    """Wait for a check in the background, and show its verdict.
 
     Ctrl-C ends the waiting, and the check goes on. The exit code is 3 if the gate is closed afterwards.
     """
@@ -90,9 +90,10 @@ def wait_gate(request: Request, gate: str, *, timeout_s: float | None, phase: st
 def report_gate(
     request: Request, gate: str, *, compliant: bool, note: str, phase: str | None, session: str | None
 ) -> int:
-    """Report the result of a review: of a constitution that no command can check, or of the work of another agent.
+    """Report the result of a review.
 
-    That work complies with a constitution is a person's decision. A `review` gate takes the report of an agent of
+    It is a review by a constitution that no command can check, or of the work of another agent. That work complies with
+    a constitution is a person's decision. A `review` gate takes the report of an agent of
     another role or client than the one that did the work, about the files as they are now.
     """
     with request.changing() as project:
@@ -138,9 +139,10 @@ def accept_gate(
     phase: str | None,
     session: str | None,
 ) -> int:
-    """Accept that tests which stood when the session began are gone, or do not pass.
+    """Accept that tests of the start are gone, or do not pass.
 
-    `detent gates` names them. Only a person may accept their loss.
+    Tests of the start are those that stood when the session began. `detent gates` names them. Only a person may
+    accept their loss.
     """
     if every == bool(names):
         raise click.UsageError("name the tests to accept, or say --all")
@@ -173,9 +175,10 @@ def set_gate(request: Request, gate: str, *, command: str, reason: str, phase: s
 @_phase_option
 @session_option
 def baseline_gate(request: Request, gate: str, *, reason: str, phase: str | None, session: str | None) -> None:
-    """Run the command of GATE now, and record its tests as those that stood at the start.
+    """Run the tests of GATE now, and record them as the baseline.
 
-    Later runs must not lose any of them. Once a baseline is recorded, only a person may replace it, with a reason.
+    The baseline is the list of the tests that stood when the session began. Later runs must not lose any of them.
+    Once a baseline is recorded, only a person may replace it, with a reason.
     """
     from detent.core.counted import counted
     from detent.core.session.events import BaselineRecorded, BaselineReplaced

@@ -20,11 +20,12 @@ def gates_verb(
 ) -> None:
     """Show the verdict of every gate.
 
-    Of the phases in progress, or of PHASE. If no session is active, of the one in which something happened last, with
-    all of its phases that have gates. Below a verdict stand the tests that the last run names: those that failed,
-    vanished, were skipped or are new, and the findings in the code. With --stats: for each gate over the history, how
-    often it opened at the first try, retries, time, how often it was opened by hand, what it let through, and whether
-    it is flaky.
+    It shows the phases in progress, or PHASE. If no session is active, it shows the one in which something happened
+    last, with all of its phases that have gates. Below a verdict it lists the tests of the last run that failed,
+    vanished, were skipped or are new, and the findings in the code.
+
+    With --stats it shows each gate over all sessions: how often it opened at the first try, retries, time, how often
+    a person opened it by hand, how often a phase was done again after it had passed, and whether it is flaky.
     """
     if stats:
         _answer_stats(request, phase, since, session)

@@ -3,7 +3,7 @@
 import click
 
 from detent.cli.request import Request, write_text
-from detent.cli.verb import verb
+from detent.cli.verb import check_known, verb
 from detent.topics import TOPICS
 
 
@@ -17,6 +17,7 @@ def help_verb(request: Request, words: tuple[str, ...]) -> None:
     """
     from detent.cli.app import VERBS, invoke
 
+    check_known(list(words[:1]), [*VERBS, *TOPICS], what="verb or topic", help_of="detent help")
     topic = words[0] if len(words) == 1 and words[0] in TOPICS else None
     if topic is not None:
         page = topic_page(topic)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from detent.cli.request import Request
+from detent.cli.request import Request, write_text
 from detent.cli.verb import verb
 from detent.clients.registry import CLIENTS, with_hooks
 
@@ -47,11 +47,14 @@ def init_verb(
 ) -> None:
     """Make a directory a project, and install hooks in agents.
 
-    It looks for tests (pytest, unittest, npm, cargo, go, make), installed clients and CI. At a terminal it asks three
-    questions, and writes a detent.toml with comments if there is none. The state is in .workflow/, which git ignores
-    until you remove .workflow/.gitignore. --agent adds hooks, instructions and agent definitions to that client's
-    files in the project. Existing content is not touched, and detent uninstall removes what was added. --store records
-    in detent.toml where the journals are, so that several machines can share them: docs/scale.md.
+    It looks for tests (pytest, unittest, npm, cargo, go, make), installed clients and CI. If there is no detent.toml,
+    it asks at a terminal for the test command and the agent, and writes one with comments. The state is in .workflow/,
+    which git ignores until you remove .workflow/.gitignore.
+
+    --agent adds hooks, instructions and agent definitions to that client's files in the project. Existing content is
+    not touched, and detent uninstall removes what was added.
+
+    --store records in detent.toml where the journals are, so that several machines can share them: docs/scale.md.
     """
     from detent.clients import installing
     from detent.config.discovery import discover, settings_text
@@ -156,11 +159,10 @@ class _Chosen(NamedTuple):
 
 
 def _asked(discovered: "Discovered", proposed: _Chosen) -> _Chosen:
-    """Ask the three questions. An empty answer takes the proposal in brackets; `-` means none."""
+    """Ask for the test command, the agent and its hooks. An empty answer takes what is proposed; `-` means none."""
+    write_text("Enter takes the answer in brackets, - means none.\n")
     candidates = "".join(f"\n  found: {each.command} ({each.source})" for each in discovered.tests)
-    tests = _answer(
-        f"Which command runs the tests? Enter takes the one in brackets, - means none.{candidates}", proposed.tests
-    )
+    tests = _answer(f"Which command runs the tests?{candidates}", proposed.tests)
     known = [name for name in CLIENTS if CLIENTS[name].program]
     agent = _answer(f"Which agent does the work of detent run: {', '.join(known)}?", proposed.agent)
     while agent is not None and agent not in known:
@@ -168,8 +170,8 @@ def _asked(discovered: "Discovered", proposed: _Chosen) -> _Chosen:
     hooks = proposed.hooks
     if agent in _CLIENTS and agent not in hooks:
         title = CLIENTS[agent].title
-        answer = _answer(f"Install hooks in {title}, so that its own sessions follow the workflow too? y or n", "y")
-        if (answer or "n")[0] in "yY":
+        question = f"Install hooks, which hold your own conversations in {title} to the workflow too? y or n"
+        if (_answer(question, "y") or "n")[0] in "yY":
             hooks = (*hooks, agent)
     return _Chosen(tests, agent, hooks)
 

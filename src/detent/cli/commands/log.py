@@ -10,7 +10,7 @@ from detent.cli.verb import count_option, session_option, verb
 def log_verb(request: Request, count: int, session: str | None) -> None:
     """Show the commits of the session: who did what, when.
 
-    If none is active, of the session in which something happened last.
+    If no session is active, it shows the one in which something happened last.
     """
     from detent.render.terminal.log import commit_record, log_text
 

@@ -110,13 +110,17 @@ def rollback_verb(
 ) -> int:
     """Restore files and phases from a checkpoint.
 
-    CHECKPOINT is a name of detent checkpoint list, an id, or at least the first six digits of an id; a phase, for the
-    files and phases before its last attempt; or -N for the last but N-1. Without one, the checkpoints are listed and
-    you are asked. Restores the
-    files, the phase of the checkpoint and the phases it builds on; later phases become pending. Files in no checkpoint
-    stay, and so do new files that no turn of detent run and no write tool of a client made, and no phase declared;
-    --remove-unknown removes those too. A checkpoint of the present is taken first, and detent undo restores it. Only a
-    person may do this: refused in an agent's shell, except with --dry-run.
+    CHECKPOINT is a name or an id of detent checkpoint list; the first six digits of an id are enough. A phase means
+    the point before its last attempt. -1 is the last checkpoint, -2 the one before it. Without CHECKPOINT you choose
+    from a list.
+
+    Files and phases go back together, and later phases become pending. Detent takes a checkpoint of the present first;
+    detent undo restores it.
+
+    Files in no checkpoint stay. New files that no agent of the session is known to have made, and no phase declared,
+    stay too; --remove-unknown removes those.
+
+    Only a person may roll back. In an agent's shell only --dry-run is allowed.
     """
     if phase_only and paths:
         raise click.UsageError("--phase-only touches no file and --paths touches only files; leave one of them out")

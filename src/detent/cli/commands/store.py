@@ -19,7 +19,7 @@ _FILES = "files"
 @click.argument("target", metavar="TO")
 @click.option("--name", metavar="NAME", help="The name of the project in the database, if detent.toml has none.")
 def copy_sessions(request: Request, source: str, target: str, *, name: str | None) -> None:
-    """Copy every session of this project to another store, and verify it.
+    """Copy every session of this project to another store.
 
     FROM and TO are files, for the files of this project, or the URL of a database. Journals, evidence, protected files,
     summaries and notes are copied, and both stores are read whole and compared. Nothing is removed. A session that TO
@@ -47,7 +47,7 @@ def copy_sessions(request: Request, source: str, target: str, *, name: str | Non
 @verb("migrate", example="detent store migrate postgresql://detent_owner@db.example.org/detent")
 @click.argument("url")
 def migrate_tables(request: Request, url: str) -> None:
-    """Make the tables of Detent in a database, or bring them up to date.
+    """Make the tables in a database, or bring them up to date.
 
     The role of the URL owns the tables. Let another one work with them: detent store roles.
     """
@@ -61,9 +61,9 @@ def migrate_tables(request: Request, url: str) -> None:
 
 @verb("roles", example="detent store roles | psql -v role=detent_run -d detent")
 def print_roles(request: Request) -> None:
-    """Print the SQL that gives the run-time role its privileges, and no others.
+    """Print the SQL that gives the run-time role its privileges.
 
-    It may add commits and sessions, and can neither change nor remove one.
+    The role may add commits and sessions, and can neither change nor remove one.
     """
     from detent.engine.stores import role_statements
 

@@ -55,10 +55,15 @@ class _Step(NamedTuple):
     """A command, with the text and the files before it. The last step has only text."""
 
     number: int
-    text: str
+    #: The text, in parts; the tour waits between two of them.
+    screens: tuple[str, ...]
     files: tuple["WrittenFile", ...] = ()
     command: str = ""
     expected: int = 0
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.screens)
 
 
 class _Walk:
@@ -82,8 +87,11 @@ class _Walk:
         """Run a command of Detent in this process: a decision must be made by the process that the person started."""
         from detent.cli.main import run
 
-        if step.text:
-            write_text(f"{step.text}\n")
+        for number, screen in enumerate(step.screens, 1):
+            write_text(f"{screen}\n")
+            if self._waits and number < len(step.screens):
+                self._await(step, "Enter goes on")
+                write_text("")
         for file in step.files:
             with open(file.path, "w", encoding="utf-8") as target:
                 target.write(file.text)
@@ -122,26 +130,33 @@ class _Walk:
 
 
 def _steps() -> list[_Step]:
-    """The commands of the tour, each with the text and the files before it; at the end the text after them."""
+    """The commands of the tour, each with the text and the files before it; at the end the text after them.
+
+    A paragraph after a file begins a new screen.
+    """
     from importlib.resources import files
 
     from detent.topics.walkthrough import Prose, WrittenFile, parts
 
     steps: list[_Step] = []
-    texts: list[str] = []
+    screens: list[str] = []
     written: list[WrittenFile] = []
+    is_new = True
     for part in parts(files("detent.topics").joinpath("tour.md").read_text("utf-8")):
         if isinstance(part, Prose):
-            texts.append(part.text.removeprefix("# "))
+            text = part.text.removeprefix("# ")
+            screens = [*screens, text] if is_new else [*screens[:-1], f"{screens[-1]}\n\n{text}"]
+            is_new = False
         elif isinstance(part, WrittenFile):
             lines = "".join(f"    {line}\n" if line else "\n" for line in part.text.splitlines())
-            texts.append(f"{part.path}\n\n{lines.rstrip()}")
+            screens[-1] += f"\n\n{part.path}\n\n{lines.rstrip()}"
             written.append(part)
+            is_new = True
         else:
             number = len(steps) + 1
-            steps.append(_Step(number, "\n\n".join(texts), tuple(written), part.command, part.exit_code))
-            texts, written = [], []
-    return [*steps, _Step(len(steps) + 1, "\n\n".join(texts))]
+            steps.append(_Step(number, tuple(screens), tuple(written), part.command, part.exit_code))
+            screens, written, is_new = [], [], True
+    return [*steps, _Step(len(steps) + 1, tuple(screens))]
 
 
 @contextmanager

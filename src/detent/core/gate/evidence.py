@@ -243,6 +243,8 @@ class Facts(_Value, frozen=True, kw_only=True):
     protected: str | None = None
     #: The files of the project, if checkpoints are taken.
     tree: Tree | None = None
+    #: The settings name a test command, which runs for a test gate without one.
+    knows_tests: bool = False
     #: An agent of a run asks: only what the runner itself ran counts.
     in_run: bool = False
     #: Tasks whose claim is void: the process of the holder ended, or the lease expired.

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from detent.core.actor import Assurance
 from detent.core.gate.evidence import NOTHING_KNOWN, Facts, GateState, Judgement, Verdict
-from detent.core.gate.kind import Evidence, Gate, gate_name
+from detent.core.gate.kind import GIVEN_COMMAND, Evidence, Gate, gate_name
 from detent.core.gate.voted import is_for_other_files
 from detent.core.session.session import Session, resolve_commands
 from detent.core.session.status import Status
@@ -41,6 +41,7 @@ def judge(session: Session, phase: str, gate: Gate, facts: Facts) -> Judgement:
         way_out = " or ".join(f"detent {way}" for way in ways)
     else:
         way_out = gate.way_out(phase, state)
+        way_out = way_out.replace(GIVEN_COMMAND, "") if facts.knows_tests else way_out
     return Judgement(gate=gate_name(gate), kind=gate.kind, verdict=verdict, reason=reason, way_out=way_out)
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The files that changed lines are compared with, if a gate names no commit: those of the session's start.
 START = "start"
+#: The end of a command that runs tests, if no test command is known.
+GIVEN_COMMAND = " -- YOUR TEST COMMAND"
 #: How many paths a reason names.
 _MAX_LISTED = 3
 

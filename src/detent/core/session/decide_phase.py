@@ -112,7 +112,14 @@ def known_phase(session: Session, key: str) -> str:
     present = normalize_phase_key(key)
     if present in session.phases:
         return present
-    raise NotFound(f"{session.workflow.name} has no phase {key}; it has {', '.join(session.workflow.order)}")
+    import difflib  # noqa: PLC0415 - only a misspelling needs it
+
+    close = difflib.get_close_matches(key, session.workflow.order, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    raise NotFound(
+        f"{session.workflow.name} has no phase {key[:80]}; {hint}it has {', '.join(session.workflow.order)}",
+        way_out="detent graph",
+    )
 
 
 def size_phases(sizes: dict[str, tuple[str, ...]], size: str | None, workflow: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from detent.core.gate import Gate, Opener, gate_name
 from detent.core.gate.closed import closed_gates, is_held, is_personal
 from detent.core.gate.evidence import GateState, Judgement, Result, Verdict
 from detent.core.gate.judge import judge_recorded
-from detent.core.gate.kind import required_paths
+from detent.core.gate.kind import GIVEN_COMMAND, required_paths
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.escalation import BUDGET_EXCEEDED
@@ -112,6 +112,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     running: bool = False
     #: Whether tests without a command can be run or seen without a person.
     sees_tests: bool = True
+    #: Whether the settings name a test command, which runs for a test gate without one.
+    knows_tests: bool = False
     #: Blocked task to the step of it that waits for a person, with the reason.
     steps: Mapping[str, str] = {}
 
@@ -291,7 +293,8 @@ class _Listed:
         """A closed gate that no person has to open, where no run opens it either."""
         name, chosen = shlex.quote(judgement.gate), self._in(phase)
         what = f"gate {judgement.gate} is {judgement.verdict}: {judgement.reason}"
-        approve, run = f"approve {phase} --gate {name} -m WHY", run_command(gate, phase if chosen else None)
+        approve = f"approve {phase} --gate {name} -m WHY"
+        run = run_command(gate, phase if chosen else None, knows_tests=self._view.knows_tests)
         if gate.opened_by is Opener.DELEGATION and judgement.verdict is Verdict.FAIL:
             yield self._gate_entry(DecisionKind.CLOSED, phase, judgement, what, f"redo {phase}", (approve,))
         if gate.opened_by is not Opener.RUN or judgement.verdict is Verdict.PENDING:
@@ -481,10 +484,11 @@ def redo_command(session: Session, phase: str) -> str:
     return f"redo {phase}{' --cascade' if built else ''}"
 
 
-def run_command(gate: Gate, phase: str | None = None) -> str:
+def run_command(gate: Gate, phase: str | None = None, *, knows_tests: bool) -> str:
     """`gate run` of a gate that a check decides; `phase` where several are in progress."""
     command = f"gate run {shlex.quote(gate_name(gate))}" + (f" --phase {phase}" if phase else "")
-    return f"{command} -- YOUR TEST COMMAND" if gate.runnable() is None and gate.runs_tests else command
+    is_given = gate.runs_tests and not gate.takes_names and gate.runnable() is None and not knows_tests
+    return f"{command}{GIVEN_COMMAND}" if is_given else command
 
 
 def answer_word(choices: Sequence[str]) -> str:

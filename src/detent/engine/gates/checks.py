@@ -83,6 +83,8 @@ class GateChecks:
         self._checkpoints, self._moments = checkpoints, checkpoints.moment
         self._place, self._base = place, place.base
         self._session = session
+        #: Whether the settings name a test command.
+        self.knows_tests = False
         #: Gets the output of a check as it comes, and the seconds that it has run.
         self.watch: Callable[[bytes, float], object] | None = None
 
@@ -108,6 +110,7 @@ class GateChecks:
             damaged=damaged,
             differs=self._differs(session, phase, moment) if any(gate.needs_changes for gate in gates) else {},
             files=files_now(moment).digest if _names_files(session, phase) else "",
+            knows_tests=self.knows_tests,
             now=now,
         )
 

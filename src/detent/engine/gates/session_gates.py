@@ -47,7 +47,9 @@ class SessionGates:
         from detent.engine.gates.checks import GateChecks  # noqa: PLC0415
 
         project = self._project
-        return GateChecks(project.store, project.place, self._handle.id, project.checkpoints, project.sandbox)
+        checks = GateChecks(project.store, project.place, self._handle.id, project.checkpoints, project.sandbox)
+        checks.knows_tests = project.settings.run.tests is not None
+        return checks
 
     def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
         """The verdict on every gate of the phases in progress, or of the one named."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from detent.core.gate.checked import Checked, receipt_of
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result, Verdict
-from detent.core.gate.kind import CheckRunner, Evidence, GateSettings, Ran, Surroundings, gate_name
+from detent.core.gate.kind import GIVEN_COMMAND, CheckRunner, Evidence, GateSettings, Ran, Surroundings, gate_name
 from detent.core.gate.kinds.changes import NOT_CAPTURED
 from detent.core.gate.reported import Patterns, check_patterns, patterns_of, read_suite
 from detent.core.reports.limits import Unreadable
@@ -71,7 +71,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         name = gate_name(self)
         by_person = f"or, as a person, detent approve {phase} --gate {name} -m WHY"
         if self.command is None and state.receipt is None:
-            return f"detent gate run tests -- YOUR TEST COMMAND, then detent gate run {name}; {by_person}"
+            return f"detent gate run tests{GIVEN_COMMAND}, then detent gate run {name}; {by_person}"
         shown = shlex.join(state.receipt.shown) if state.receipt is not None else ""
         return f"detent gate run {name} -- {shown or 'TEST…'}; {by_person}"
 
@@ -115,7 +115,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         if line is None:
             raise Refused(
                 f"gate {gate_name(self)} has no command: {_NO_COMMAND}",
-                way_out="detent gate set tests --command COMMAND -m WHY, or detent gate run tests -- YOUR TEST COMMAND",
+                way_out=f"detent gate set tests --command COMMAND -m WHY, or detent gate run tests{GIVEN_COMMAND}",
             )
         named = runner.named() if command in (None, line) else tuple(shlex.split(command or ""))
         return replace(self._tried(runner, line, named), command=line, named=named[:MAX_LOST])

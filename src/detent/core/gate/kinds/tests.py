@@ -8,7 +8,16 @@ from msgspec.structs import replace
 from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
 from detent.core.gate.coverage_judge import coverage_shortfall, coverage_unknown
 from detent.core.gate.evidence import MAX_LOST, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
-from detent.core.gate.kind import CheckRunner, Evidence, GateSettings, KnownNames, Ran, Surroundings, gate_name
+from detent.core.gate.kind import (
+    GIVEN_COMMAND,
+    CheckRunner,
+    Evidence,
+    GateSettings,
+    KnownNames,
+    Ran,
+    Surroundings,
+    gate_name,
+)
 from detent.core.gate.reported import Patterns, check_patterns, patterns_of, read_suite
 from detent.core.reports.limits import Unreadable
 from detent.core.testrun.baseline import FILES_ONLY, OTHERS, Baseline, KnownTests, lost_tests, unaccepted
@@ -133,7 +142,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
                 return f"bring the tests back; or, as a person, detent gate accept {name} NAME… -m WHY"
             if self.command and self.unknown(receipt) is not None:
                 return f"detent gate set {name} --command COMMAND -m WHY, with a command that measures coverage"
-        return run if self.command else f"{run} -- YOUR TEST COMMAND"
+        return run if self.command else f"{run}{GIVEN_COMMAND}"
 
     def requirement(self, phase: str, folder: str) -> str:
         enough = f", with {self.coverage} % coverage or more" if self.coverage is not None else ""
@@ -145,7 +154,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
                 "Tests that stood when the session began must still run and pass: "
                 "deleted, skipped or expected-to-fail tests keep the gate closed."
             )
-        run = f"detent gate run {gate_name(self)} --phase {phase} -- YOUR TEST COMMAND"
+        run = f"detent gate run {gate_name(self)} --phase {phase}{GIVEN_COMMAND}"
         return f"the tests must pass{enough}{protected}. Run all of them after your last change with `{run}`."
 
     # Running
@@ -377,7 +386,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             return own_command(self, self.command, given)
         name = gate_name(self)
         if given is None:
-            raise Refused(f"gate {name} has no command", way_out=f"detent gate run {name} -- YOUR TEST COMMAND")
+            raise Refused(f"gate {name} has no command", way_out=f"detent gate run {name}{GIVEN_COMMAND}")
         from detent.core.guard.shell.walk import simple_commands  # noqa: PLC0415
         from detent.core.testrun.detect import runner  # noqa: PLC0415
 
