@@ -134,7 +134,7 @@ def _three_phases(setting: Setting, what: str, command: str | None, goal: Goal |
     directory = Path(setting.directory, f"three-{what.rsplit(maxsplit=1)[-1]}")
     directory.mkdir()
     with cluster(directory, seconds=0, phases=_THREE, command=command) as world:
-        world.machine("worker")
+        world.machine("worker", has_links=False)
         local = directory / "local"
         world.checkout(local, store_port=world.postgres_port)
         text = (local / "detent.toml").read_text()
@@ -186,7 +186,7 @@ def _many_sessions(setting: Setting) -> list[Row]:
     directory.mkdir()
     row = ", ".join(f'"p{number}"' for number in range(phases))
     with cluster(directory, phases=row, command=_NOTHING) as world, world.project as project, loop_of_calls() as loop:
-        machines = [world.machine(f"m{number}") for number in range(workers)]
+        machines = [world.machine(f"m{number}", has_links=False) for number in range(workers)]
         parts = {
             "workers": [each.process.pid for each in machines if each.process is not None],
             "Temporal": [world.temporal.pid],
