@@ -173,11 +173,11 @@ def _many_sessions(setting: Setting) -> list[Row]:
     """Sessions whose commands return at once: phases a second, and the CPU time of each part."""
     from detent.core.session.session import SessionStatus
     from detent.worker.address import parse_address
-    from detent.worker.client import flow_id, loop_of_calls
+    from detent.worker.client import flow_id
     from detent.worker.given import NAME, Given
     from detent.worker.prepared import project_key
     from detent.worker.queues import loop_queue
-    from detent.worker.temporal import connect, start_flow
+    from detent.worker.temporal import Loop, connect, start_flow
     from tests.support import postgres
     from tests.support.worker_machines import cluster
 
@@ -185,7 +185,7 @@ def _many_sessions(setting: Setting) -> list[Row]:
     directory = Path(setting.directory, "many")
     directory.mkdir()
     row = ", ".join(f'"p{number}"' for number in range(phases))
-    with cluster(directory, phases=row, command=_NOTHING) as world, world.project as project, loop_of_calls() as loop:
+    with cluster(directory, phases=row, command=_NOTHING) as world, world.project as project, Loop() as loop:
         machines = [world.machine(f"m{number}", has_links=False) for number in range(workers)]
         parts = {
             "workers": [each.process.pid for each in machines if each.process is not None],
