@@ -134,7 +134,7 @@ def _three_phases(setting: Setting, what: str, command: str | None, goal: Goal |
     directory = Path(setting.directory, f"three-{what.rsplit(maxsplit=1)[-1]}")
     directory.mkdir()
     with cluster(directory, seconds=0, phases=_THREE, command=command) as world:
-        world.machine("worker")
+        world.machine("worker", has_links=False)
         local = directory / "local"
         world.checkout(local, store_port=world.postgres_port)
         text = (local / "detent.toml").read_text()
@@ -173,11 +173,11 @@ def _many_sessions(setting: Setting) -> list[Row]:
     """Sessions whose commands return at once: phases a second, and the CPU time of each part."""
     from detent.core.session.session import SessionStatus
     from detent.worker.address import parse_address
-    from detent.worker.client import flow_id, loop_of_calls
+    from detent.worker.client import flow_id
     from detent.worker.given import NAME, Given
     from detent.worker.prepared import project_key
     from detent.worker.queues import loop_queue
-    from detent.worker.temporal import connect, start_flow
+    from detent.worker.temporal import Loop, connect, start_flow
     from tests.support import postgres
     from tests.support.worker_machines import cluster
 
@@ -185,8 +185,8 @@ def _many_sessions(setting: Setting) -> list[Row]:
     directory = Path(setting.directory, "many")
     directory.mkdir()
     row = ", ".join(f'"p{number}"' for number in range(phases))
-    with cluster(directory, phases=row, command=_NOTHING) as world, world.project as project, loop_of_calls() as loop:
-        machines = [world.machine(f"m{number}") for number in range(workers)]
+    with cluster(directory, phases=row, command=_NOTHING) as world, world.project as project, Loop() as loop:
+        machines = [world.machine(f"m{number}", has_links=False) for number in range(workers)]
         parts = {
             "workers": [each.process.pid for each in machines if each.process is not None],
             "Temporal": [world.temporal.pid],

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 from detent.core.session.status import Status
@@ -85,3 +86,30 @@ def test_draining_loses_nothing(tmp_path):
         state = world.handle(lambda handle: handle.state, session)
         assert {key: phase.attempt for key, phase in state.phases.items()} == dict.fromkeys(state.phases, 1)
         assert all(phase.status is Status.COMPLETED for phase in state.phases.values())
+
+
+def test_a_run_that_is_killed_leaves_no_process_behind(tmp_path):
+    with cluster(tmp_path, seconds=0, phases=APPROVED) as world:
+        world.machine("worker")
+        session = world.start_session()
+        run = world.run()
+        wait_until(lambda: is_held(world, session), "the phase is not held")
+        started = [pid for pid in _children(run.pid) if "flow_process" in _command(pid)]
+        run.kill()
+        run.wait()
+        assert len(started) == 1
+        wait_until(lambda: not _command(started[0]), "the process that waits for the workflow is still there", 10.0)
+        world.handle(lambda handle: handle.approve("well done", phase="a"), session)
+        world.wait_completed(session)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+
+
+def _command(pid: int) -> str:
+    """The command line of a process; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from detent.process import GRACE_S
-from detent.process.marked import end_marked, kill_marked, marked
+from detent.process.marked import _environment, end_marked, kill_marked, marked
 from tests.support.waiting import until
 
 IGNORES = "trap '' TERM; echo up; while :; do sleep 0.05; done"
@@ -106,3 +106,11 @@ def test_killing_does_not_ask_first(started, mark, tmp_path):
 
 def test_where_there_is_nobody_nobody_is_ended(mark):
     assert end_marked(mark) == 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells the bounds of an environment")
+def test_a_process_without_variables_is_looked_at_once():
+    with subprocess.Popen(["/bin/sh", "-c", "echo up; read -r _"], env={}, stdin=-1, stdout=-1) as child:
+        child.stdout.readline()
+        assert _environment(child.pid) == set()
+        child.stdin.close()

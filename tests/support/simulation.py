@@ -8,7 +8,6 @@ clock. A seed decides everything, so a seed that breaks an invariant breaks it a
 
 import hashlib
 import queue
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -141,7 +140,7 @@ class SimulatedStore(MemoryStore):
         return super().swap(name, before, after)
 
     def directory(self, name: str) -> str:
-        return _directory()
+        return _DIRECTORY
 
     def reopen(self) -> "SimulatedStore":
         return self
@@ -165,7 +164,7 @@ class _Project(Project):
         self._world, self._own = world, dict[str, SessionJournal]()
         self._simulated = store = SimulatedStore(world, machine)
         clock = lambda: START + timedelta(milliseconds=int(world.loop.now * 1000)) + machine.skew  # noqa: E731
-        super().__init__(store, places.at_root(_directory()), _settings(), actor=_actor(), clock=clock)
+        super().__init__(store, places.at_root(_DIRECTORY), _settings(), actor=_actor(), clock=clock)
 
     def journal(self, session: str) -> SessionJournal:
         if session not in self._own:
@@ -625,7 +624,7 @@ class World:
 
     def _check(self) -> None:
         """Check what must hold in the end: every session is completed, and its journal is sound."""
-        project = Project(self.store, places.at_root(_directory()), _settings(), actor=_actor())
+        project = Project(self.store, places.at_root(_DIRECTORY), _settings(), actor=_actor())
         findings: list[Finding] = []
         for name in self._names:
             try:
@@ -639,22 +638,14 @@ class World:
         self.problems.extend(f"{one.invariant} {one.message}" for one in findings)
 
 
+#: The files of each machine; no directory is made, because nothing is in it.
+_DIRECTORY = "/nonexistent/detent-simulation"
 _OPTIONS = RunOptions(parallel=2, attempts=_ALWAYS, max_turns=_ALWAYS, max_hours=_ALWAYS)
 
 
 @cache
 def _settings() -> Settings:
     return parse_settings(_SETTINGS, "simulation")
-
-
-@cache
-def _directory() -> str:
-    directory = tempfile.TemporaryDirectory(prefix="detent-simulation-")
-    _kept.append(directory)
-    return directory.name
-
-
-_kept: list[Any] = []
 
 
 @cache
@@ -665,7 +656,7 @@ def _actor() -> Actor:
 @cache
 def _template(workflow: str) -> Commit:
     store = MemoryStore()
-    project = Project(store, places.at_root(_directory()), _settings(), actor=_actor(), clock=lambda: START)
+    project = Project(store, places.at_root(_DIRECTORY), _settings(), actor=_actor(), clock=lambda: START)
     handle = project.start(workflow, "a task")
     commits = list(handle.log())
     project.close()

@@ -26,7 +26,7 @@ from detent.engine.session import SessionHandle
 from detent.errors import DetentError
 from detent.store.port import all_commits
 from tests.support import namespaces, postgres, temporal_server
-from tests.support.proxy import Proxy
+from tests.support.proxy import Direct, Proxy
 from tests.support.temporal_server import TemporalServer
 
 HEARTBEAT_S, VICTIM_S = 2.0, 14.0
@@ -67,12 +67,17 @@ def skip_if_missing() -> None:
 
 
 class WorkerMachine:
-    def __init__(self, cluster: "Cluster", name: str, labels: str = "", *, slots: int = 4) -> None:
+    def __init__(
+        self, cluster: "Cluster", name: str, labels: str = "", *, slots: int = 4, has_links: bool = True
+    ) -> None:
+        """Without links it reaches the servers as they are, and cannot be cut off from them."""
         self.cluster, self.name, self.labels, self._slots = cluster, name, labels, slots
         self.root = cluster.directory / name
-        network = cluster.hub.machine(name) if cluster.hub is not None else None
+        network = cluster.hub.machine(name) if cluster.hub is not None and has_links else None
         self._command = network.command if network is not None else ()
-        wire = network.wire if network is not None else Proxy
+        wire: Callable[[int], Proxy | Direct] = Proxy if has_links else Direct
+        if network is not None:
+            wire = network.wire
         self.postgres, self.temporal = wire(cluster.postgres_port), wire(cluster.temporal.port)
         cluster.checkout(self.root, store_port=self.postgres.port, store_host=self.postgres.host)
         self.process: subprocess.Popen[bytes] | None = None
@@ -177,8 +182,8 @@ class Cluster:
         home = str(root / ".home")
         return {**kept, "HOME": home, "XDG_STATE_HOME": f"{home}/state", "MACHINE": name}
 
-    def machine(self, name: str, labels: str = "", *, slots: int = 4) -> WorkerMachine:
-        self._machines.append(WorkerMachine(self, name, labels, slots=slots))
+    def machine(self, name: str, labels: str = "", *, slots: int = 4, has_links: bool = True) -> WorkerMachine:
+        self._machines.append(WorkerMachine(self, name, labels, slots=slots, has_links=has_links))
         return self._machines[-1].start()
 
     @property

@@ -16,6 +16,8 @@ _TICK_S = 0.02
 _LOOKS, _PAUSE_S = 5, 0.002
 #: Parents of processes that are no programs: none, and that of kernel threads.
 _SYSTEM = (0, 2)
+#: The fields of /proc/PID/stat, from the state on, with the addresses where the environment begins and ends.
+_BOUNDS = slice(47, 49)
 
 
 def marked(*marks: str) -> list[int]:
@@ -93,4 +95,8 @@ def _environment(pid: int) -> set[bytes] | None:
         return set(data.split(b"\0"))
     # A process that has ended and a kernel thread have no environment.
     fields = stat(pid)
-    return set() if not fields or int(fields[1]) in _SYSTEM else None
+    if not fields or int(fields[1]) in _SYSTEM:
+        return set()
+    # Its bounds are zero meanwhile. Others that are equal are those of an environment without variables.
+    begin, end = fields[_BOUNDS]
+    return set() if begin == end != b"0" else None

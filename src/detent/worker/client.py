@@ -1,9 +1,10 @@
 """Starts the run of a session on a scheduler of machines, and follows it in the journal."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from detent.core.run.run_event import End
 from detent.core.session.events import Commit
@@ -11,11 +12,10 @@ from detent.core.session.session import SessionStatus
 from detent.engine.checkpoints.travel import differing, travel_of
 from detent.errors import Refused
 from detent.store.port import Cursor
-from detent.worker.address import Address
+from detent.worker.flow_process import FlowProcess, Wanted
 from detent.worker.given import NAME, Given
 from detent.worker.prepared import project_key
-from detent.worker.queues import job_queue, label_sets, loop_queue
-from detent.worker.temporal import Loop, Poller, connect, flow_result, pollers, start_flow
+from detent.worker.queues import loop_queue
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -45,19 +45,10 @@ def check_files(project: "Project", handle: "SessionHandle") -> list[str]:
     return [f"{which}. detent files bring gets those of the checkpoint, detent checkpoint create sends these"]
 
 
-@contextmanager
-def loop_of_calls() -> Iterator[Loop]:
-    loop = Loop()
-    try:
-        yield loop
-    finally:
-        loop.close()
-
-
 def run_on(
     project: "Project",
     handle: "SessionHandle",
-    address: Address,
+    flow: FlowProcess,
     *,
     wait: bool,
     tell: Callable[[Commit], object] = id,
@@ -66,31 +57,23 @@ def run_on(
     """Run the session on workers, and tell each commit. An interrupt leaves the run to the workers."""
     key = project_key(project)
     given = Given(
-        project=key, session=handle.id, on=str(address), heartbeat_s=project.settings.run.heartbeat_s, wait=wait
+        project=key, session=handle.id, on=str(flow.address), heartbeat_s=project.settings.run.heartbeat_s, wait=wait
     )
-    with loop_of_calls() as loop:
-        service, identity = loop.call(connect(address)), flow_id(project, handle.id)
-        flow = loop.call(start_flow(service, address.namespace, NAME, identity, given, loop_queue(key)))
-        started()
-        result: list[str] = []
-
-        async def follow() -> None:
-            result.append(await flow_result(service, address.namespace, identity, flow))
-
-        cursor = end_of(project, handle)
-        waiting, woken = loop.begin(follow()), threading.Event()
-        waiting.add_done_callback(lambda _: woken.set())
-        with project.store.waking(handle.id, woken.set):
-            while not waiting.done():
-                woken.clear()
-                cursor = _tell_new(project, handle, cursor, tell)
-                # The journal says that the session ended before the scheduler does.
-                if (end := _ENDS.get(handle.state.status)) is not None:
-                    return end
-                woken.wait(_TICK_S)
-        waiting.result()
-        _tell_new(project, handle, cursor, tell)
-        return End(result[0])
+    identity, data = flow_id(project, handle.id), msgspec.Raw(msgspec.json.encode(given))
+    flow.start(Wanted(name=NAME, id=identity, queue=loop_queue(key), given=data))
+    started()
+    cursor, woken = end_of(project, handle), threading.Event()
+    flow.result.add_done_callback(lambda _: woken.set())
+    with project.store.waking(handle.id, woken.set):
+        while not flow.result.done():
+            woken.clear()
+            cursor = _tell_new(project, handle, cursor, tell)
+            # The journal says that the session ended before the scheduler does.
+            if (end := _ENDS.get(handle.state.status)) is not None:
+                return end
+            woken.wait(_TICK_S)
+    _tell_new(project, handle, cursor, tell)
+    return End(flow.result.result())
 
 
 def end_of(project: "Project", handle: "SessionHandle") -> Cursor:
@@ -106,12 +89,3 @@ def _tell_new(project: "Project", handle: "SessionHandle", cursor: Cursor, tell:
         for commit in commits:
             tell(commit)
     return cursor
-
-
-def list_workers(project: "Project", address: Address) -> list[Poller]:
-    """The workers of the project that asked for jobs in the last minutes."""
-    key = project_key(project)
-    queues = [job_queue(key, labels) for labels in label_sets(project.settings)]
-    with loop_of_calls() as loop:
-        service = loop.call(connect(address))
-        return loop.call(pollers(service, address.namespace, queues))

@@ -48,7 +48,7 @@ class FlowLink:
 
     def _hear(self) -> None:
         if self._stop is None:
-            self._stop = self._loop.spawn(self._listen())
+            self._stop = self._loop.begin(self._listen()).cancel
 
     async def _listen(self) -> None:
         seen = 0

@@ -1,7 +1,9 @@
 """The slots of a worker for one kind of work. None is given while the worker cannot do the work."""
 
 import asyncio
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from temporalio.worker import (
     CustomSlotSupplier,
@@ -21,27 +23,32 @@ _STEPS = 100
 
 class _Slots(CustomSlotSupplier):
     def __init__(self, count: int, may_work: Callable[[], bool]) -> None:
-        self._free, self._may_work = asyncio.Semaphore(count), may_work
-        self._loop = asyncio.get_running_loop()
+        self._free, self._may_work, self._counting = count, may_work, threading.Lock()
+        self._loop, self._released = asyncio.get_running_loop(), asyncio.Event()
 
-    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:  # noqa: ARG002
-        await self._free.acquire()
-        try:
-            while not self._may_work():
-                await asyncio.sleep(_LOOK_S)
-        except asyncio.CancelledError:
-            self._free.release()
-            raise
-        return SlotPermit()
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        while True:
+            self._released.clear()
+            if (permit := self.try_reserve_slot(ctx)) is not None:
+                return permit
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._released.wait(), _LOOK_S)
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:  # noqa: ARG002
-        return None
+        """Also called for an activity that comes with the answer to a step of its workflow: nothing asked for it."""
+        with self._counting:
+            if self._free == 0 or not self._may_work():
+                return None
+            self._free -= 1
+        return SlotPermit()
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
         """A slot counts from the request for work on."""
 
     def release_slot(self, ctx: SlotReleaseContext) -> None:  # noqa: ARG002
-        self._loop.call_soon_threadsafe(self._free.release)
+        with self._counting:
+            self._free += 1
+        self._loop.call_soon_threadsafe(self._released.set)
 
 
 def tuner(count: int, may_work: Callable[[], bool]) -> WorkerTuner:

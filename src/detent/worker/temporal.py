@@ -7,10 +7,10 @@ else of Detent imports `temporalio`, except `flow.py`, `flow_link.py` and `serve
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -70,6 +70,12 @@ class Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="temporal")
         self._thread.start()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def call(self, work: Coroutine[Any, Any, Answer], wait_s: float | None = CALL_S) -> Answer:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
@@ -82,10 +88,6 @@ class Loop:
 
     def begin(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> Callable[[], object]:
-        """Run it beside; returns a function that ends it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).cancel
 
     def close(self) -> None:
         self.call(_cancel_others())

@@ -4,10 +4,8 @@ import os
 import shlex
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from detent.run.outbox import Outbox
     from detent.run.preflight import Check
     from detent.run.scheduler import Runner
+    from detent.worker.address import Address
+    from detent.worker.flow_process import FlowProcess
 
 CANCELLED, LOST, PAUSED = 7, 4, 130
 
@@ -91,11 +91,7 @@ def run_verb(
     from detent.core.run.choices import RunChoices
     from detent.engine.policy import Decision
 
-    if address is not None:
-        from detent.worker.address import parse_address
-
-        parse_address(address)
-        _load_ahead()
+    on = _parsed(address)
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -106,19 +102,19 @@ def run_verb(
     if options["into"] is not None:
         request.authorize(Decision.INTO)
     try:
-        with request.changing() as project:
+        with _flow_process(on) as flow, request.changing() as project:
             planned = _planned(project, asked, _existing(project, asked))
-            if address is not None:
+            if flow is not None:
                 _check_isolation(project)
             ready = _ready(request, planned, yes=yes, asks=at_terminal and not request.json)
             handle = _begin(request, project, asked, planned)
             request.notices += _beside(project, handle.id)
             request.print_notices()
             waits = at_terminal if wait is None else wait
-            if address is None:
+            if flow is None:
                 end = _run(request, project, handle, ready, waits=waits)
             else:
-                end = _run_on(request, project, handle, address, waits=waits)
+                end = _run_on(request, project, handle, flow, waits=waits)
     except Conflict as conflict:
         if not at_terminal or request.json or conflict.way_out != "detent watch":
             raise
@@ -140,15 +136,21 @@ def _check_isolation(project: "Project") -> None:
         )
 
 
-def _load_ahead() -> None:
-    """Load the client of the scheduler while the session is started; loading it takes as long."""
+def _parsed(address: str | None) -> "Address | None":
+    if address is None:
+        return None
+    from detent.worker.address import parse_address
 
-    def load() -> None:
-        # Without the extra, the same is said again where the client is needed.
-        with suppress(Refused):
-            import_module("detent.worker.client")
+    return parse_address(address)
 
-    threading.Thread(target=load, daemon=True).start()
+
+def _flow_process(on: "Address | None") -> "AbstractContextManager[FlowProcess | None]":
+    """The process that starts the workflow of the session; it loads what it needs while the session is started."""
+    if on is None:
+        return nullcontext()
+    from detent.worker.flow_process import FlowProcess
+
+    return FlowProcess(on)
 
 
 def _check(request: Request, asked: "_RunRequest") -> int:
@@ -282,16 +284,16 @@ def _run(
     return end
 
 
-def _run_on(request: Request, project: "Project", handle: "SessionHandle", address: str, *, waits: bool) -> "End":
+def _run_on(
+    request: Request, project: "Project", handle: "SessionHandle", flow: "FlowProcess", *, waits: bool
+) -> "End":
     """Run on workers, and show the commits. Ctrl-C leaves the run to the workers."""
     from detent.cli.request import write_json
     from detent.core.run.run_event import End
     from detent.core.session.describe import describe
     from detent.core.session.events import Commit
-    from detent.worker.address import parse_address
     from detent.worker.client import check_files, run_on
 
-    parsed = parse_address(address)
     request.notices += check_files(project, handle)
     project.flush()
     request.print_notices()
@@ -307,10 +309,10 @@ def _run_on(request: Request, project: "Project", handle: "SessionHandle", addre
 
     def started() -> None:
         if not request.json:
-            write_text(f"{handle.id} runs on {parsed}; Ctrl-C leaves it running, detent pause stops it")
+            write_text(f"{handle.id} runs on {flow.address}; Ctrl-C leaves it running, detent pause stops it")
 
     try:
-        return run_on(project, handle, parsed, wait=waits, tell=tell, started=started)
+        return run_on(project, handle, flow, wait=waits, tell=tell, started=started)
     except KeyboardInterrupt:
         print_error("the run continues on the workers; detent pause stops it")
         return End.PAUSED

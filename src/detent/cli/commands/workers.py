@@ -14,7 +14,7 @@ def workers_verb(request: Request, *, address: str) -> None:
     Those that asked for work in the last five minutes.
     """
     from detent.worker.address import parse_address
-    from detent.worker.client import list_workers
+    from detent.worker.listing import list_workers
 
     parsed = parse_address(address)
     with request.reading() as project:
