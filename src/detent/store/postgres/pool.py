@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from detent.errors import Invalid, StoreFailed
 from detent.extras import install_command
 from detent.store.address import described
-from detent.store.postgres.load_psycopg import load_psycopg
 
 if TYPE_CHECKING:
     import psycopg
@@ -57,12 +56,13 @@ _opening = threading.Lock()
 def driver() -> Any:
     """The module `psycopg`."""
     try:
-        return load_psycopg()
+        import psycopg  # noqa: PLC0415 - only a project with a database needs it
     except ImportError as error:
         raise Invalid(
             "this project keeps its journals in Postgres, and the driver is not installed",
             way_out=install_command("postgres"),
         ) from error
+    return psycopg
 
 
 def pool_of(url: str) -> "Pool":
