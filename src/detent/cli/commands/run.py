@@ -110,9 +110,11 @@ def run_verb(
             planned = _planned(project, asked, _existing(project, asked))
             if address is not None:
                 _check_isolation(project)
+                # Each job has a tree of its own: the branch and the files here do not matter.
+                planned = planned._replace(checks=[each for each in planned.checks if each.subject != "branch"])
             ready = _ready(request, planned, yes=yes, asks=at_terminal and not request.json)
             handle = _begin(request, project, asked, planned)
-            request.notices += _beside(project, handle.id)
+            request.notices += _beside(project, handle.id) if address is None else []
             request.print_notices()
             waits = at_terminal if wait is None else wait
             if address is None:
@@ -309,8 +311,14 @@ def _run_on(request: Request, project: "Project", handle: "SessionHandle", addre
         if not request.json:
             write_text(f"{handle.id} runs on {parsed}; Ctrl-C leaves it running, detent pause stops it")
 
+    def note(text: str) -> None:
+        if request.json:
+            write_json({"session": handle.id, "notice": text})
+        else:
+            print_error(text)
+
     try:
-        return run_on(project, handle, parsed, wait=waits, tell=tell, started=started)
+        return run_on(project, handle, parsed, wait=waits, tell=tell, started=started, note=note)
     except KeyboardInterrupt:
         print_error("the run continues on the workers; detent pause stops it")
         return End.PAUSED
