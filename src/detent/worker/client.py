@@ -88,12 +88,12 @@ def run_on(
         started()
         result: list[str] = []
 
-        said: list[str] = [""]
+        notes: list[str] = [""]
 
         def note_once(text: str) -> None:
-            if text and text != said[-1]:
+            if text and text != notes[-1]:
                 note(text)
-            said.append(text)
+            notes.append(text)
 
         def away(_: str) -> None:
             note_once(f"{address} does not answer; workers finish the jobs that they have, and the run waits for it")
@@ -163,16 +163,16 @@ def list_workers(project: "Project", address: Address) -> tuple[list[WorkerSeen]
     sets = {job_queue(key, labels): labels for labels in label_sets(project.settings)}
     with loop_of_calls() as loop:
         service = loop.call(connect(address))
-        found = loop.call(pollers(service, address.namespace, list(sets)))
+        asking = loop.call(pollers(service, address.namespace, list(sets)))
     workers = {
         identity: WorkerSeen(
             identity=identity,
-            queues=[each.queue for each in found if each.identity == identity],
-            seen=max(each.seen for each in found if each.identity == identity),
+            queues=[each.queue for each in asking if each.identity == identity],
+            seen=max(each.seen for each in asking if each.identity == identity),
         )
-        for identity in sorted({each.identity for each in found})
+        for identity in sorted({each.identity for each in asking})
     }
-    asked = {each.queue for each in found}
+    asked = {each.queue for each in asking}
     lacking = [
         Lacking(labels=labels, needed_by=needing(project.settings, labels))
         for queue, labels in sets.items()
@@ -187,7 +187,7 @@ def lacking_text(lacking: Lacking) -> str:
 
 
 async def _lacking(project: "Project", handle: "SessionHandle", service: Service, address: Address) -> list[str]:
-    """What the run waits for: any worker, or one with the labels of the phases that are next."""
+    """A line for each kind of worker that the run waits for: any one, or one with the labels of the next phases."""
     key, state = project_key(project), handle.state
 
     async def asks(queue: str) -> bool:
