@@ -13,8 +13,8 @@ from detent.core.counted import counted
 from detent.core.run.run_event import End
 from detent.core.session.events import Commit
 from detent.core.session.session import SessionStatus
-from detent.engine.checkpoints.travel import differing, travel_of
-from detent.errors import Refused, StoreFailed
+from detent.engine.checkpoints.travel import differing
+from detent.errors import StoreFailed
 from detent.store.port import Cursor
 from detent.worker.address import Address
 from detent.worker.given import NAME, Given
@@ -40,13 +40,7 @@ def flow_id(project: "Project", session: str) -> str:
 
 
 def check_files(project: "Project", handle: "SessionHandle") -> list[str]:
-    """Notices about the files that workers will use. `Refused` if no other machine could get them."""
-    travel_of(project)
-    if not project.takes_checkpoints:
-        raise Refused(
-            "checkpoints are off, so no other machine could get the files",
-            way_out='set capture = "tree" below [checkpoint] in detent.toml',
-        )
+    """Notices about the files that workers will use."""
     count = sum(map(len, differing(project, handle.id)))
     if not count:
         return []

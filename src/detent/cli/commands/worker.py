@@ -74,4 +74,4 @@ def worker_verb(request: Request, *, address: str, labels: str, slots: int, unti
 
     offer = Offer(offered, slots, IDLE_S if until_idle else None)
     done = asyncio.run(serve(directory, package, parsed, offer, ready=ready, note=note))
-    request.answer(lambda _: f"drained after {done} activities", {"activities": done})
+    request.answer(lambda _: f"drained; activities done: {done}", {"activities": done})
